@@ -1,9 +1,8 @@
 """The anomalies that contradict a delivery semantics: at-most-once, at-least-once or exactly-once.
 
-A semantics is found by comparing the records that an application received with the sends that
-surely took effect. This comparison misses some repetitions and losses that an anomaly proves. Such
-an anomaly excludes the semantics that it contradicts (`judged`). So no report has a semantics
-together with an anomaly that contradicts it.
+`delivery` compares the records that an application received with the sends that surely took effect.
+This misses some repetitions and losses that an anomaly proves. Such an anomaly excludes the
+semantics that it contradicts (`judged`).
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ from properties.delivery import Delivery, Promise, Semantics, strongest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """An anomaly, the promise that it contradicts (such as at-most-once), and the reason."""
-
     anomaly: str
     promise: Promise
     because: str

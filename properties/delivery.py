@@ -7,10 +7,9 @@ group, or a process that consumes without a group.
     at-least-once   no record was skipped
     exactly-once    both
 
-A record is *delivered* by an operation that received it and ended `ok`. A record is identified by
-its key and value. If a producer's retry appends a record again, and both copies are delivered, the
-record was delivered twice. A record that the application received again after a seek was delivered
-twice, too.
+A record, identified by key and value, is *delivered* by an operation that received it and ended
+`ok`. If a producer's retry appends a record again, and both copies are delivered, the record was
+delivered twice. So was a record that the application received again after a seek.
 
 A record is *skipped* if its send must have taken effect, but the application did not receive it. An
 operation that ended `fail` received nothing. Only offsets between the lowest received one and the
@@ -46,9 +45,7 @@ _SEMANTICS: Final[Mapping[tuple[bool, bool], Semantics]] = {  # repeated, skippe
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class DeliveredAt:
-    """A delivery of a record: the operation, and the position of the poll among the operation's
-    micro-operations.
-    """
+    """A delivery of a record: the operation, and the poll's position among its micro-operations."""
 
     op: int
     position: int
@@ -61,8 +58,6 @@ class DeliveredAt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition:
-    """A record that was delivered twice to an application, with both deliveries."""
-
     application: str  # `group orders` or `process 7`
     key: str
     value: str
@@ -100,9 +95,7 @@ class Repetition:
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip:
-    """The evidence that an application skipped a record: the record's send, and the delivery of
-    a later record.
-    """
+    """The evidence of a skip: the record's send, and the delivery of a later record."""
 
     application: str
     key: str
@@ -132,10 +125,10 @@ class Skip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """The deliveries to one application: counts, and an example of a repetition and of a skip.
+    """The deliveries to one application: counts, and examples of a repetition and of a skip.
 
-    The example of a repetition is the repetition that completed first. The example of a skip is the
-    skipped record with the lowest topic partition, and there with the lowest offset.
+    The repetition is the one that completed first. The skipped record has the lowest topic
+    partition, and there the lowest offset.
     """
 
     application: str
@@ -147,10 +140,7 @@ class Delivery:
 
     @property
     def semantics(self) -> Semantics:
-        """The strongest semantics that the application satisfies.
-
-        If it received records twice and skipped records too, this is `neither`.
-        """
+        """The strongest semantics that the application satisfies, or `neither`."""
         return _SEMANTICS[self.repeated > 0, self.skipped > 0]
 
 
@@ -160,7 +150,7 @@ def strongest(
     """Returns the strongest semantics that every application satisfies; None without applications.
 
     The result is `neither` if some record was repeated and some record was skipped. A promise in
-    `contradicted` counts as broken, because an anomaly contradicts it.
+    `contradicted` counts as broken.
     """
     some = tuple(deliveries)
     if not some:
@@ -173,8 +163,7 @@ def strongest(
 def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
     """Returns one skipped record and one repeated record as examples, if there are any.
 
-    The skipped record is from the application that skipped most records. The repeated record is
-    from the application with most repeated records.
+    They are from the applications that skipped and repeated most records.
     """
     some = sorted(deliveries, key=lambda it: it.application)
     skips = max(some, key=lambda it: it.skipped, default=None)
@@ -186,7 +175,7 @@ def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
 
 
 def application(operation: Operation) -> str:
-    """Returns the name of the operation's application: its group or, without one, its process."""
+    """Returns the operation's consumer group or, without one, its process."""
     if operation.group is not None:
         return f"group {operation.group}"
     return f"process {operation.process}"

@@ -2,12 +2,11 @@
 
 A call takes effect at one instant between its invocation and its completion. A call that never
 completed may take effect later or never. The search visits invocations and completions in the order
-of time. It keeps every possible configuration: a state of the object, and the open calls that have
+of time, with every possible configuration: a state of the object, and the open calls that have
 taken effect. If a completion leaves no configuration, no legal order exists.
 
-A register needs this search. A log needs no search, because its end only grows: if no legal order
-exists, then two of the calls contradict each other (`anomalies.real_time`). Tests compare both
-methods.
+A log needs no search, because its end only grows: without a legal order, two of the calls
+contradict each other (`anomalies.real_time`). Tests compare both methods.
 
 Source: Wing and Gong, "Testing and verifying concurrent objects", 1993; Lowe, "Testing for
 linearizability", 2017 (the memory of configurations, just-in-time linearization).
@@ -28,7 +27,7 @@ ActionT = TypeVar("ActionT", bound=Hashable)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call(Generic[ActionT]):
-    """An operation on the object of a linearizability check, such as a read of a register.
+    """An operation on the object, such as a read of a register.
 
     Without a completion, it may take effect at any time, or never. Two calls are never equal,
     whatever their fields.
@@ -57,11 +56,11 @@ _Configuration = tuple[StateT, frozenset[Call[ActionT]]]
 def stuck(
     calls: Collection[Call[ActionT]], initial: StateT, step: Step[StateT, ActionT]
 ) -> Iterator[Stuck[StateT, ActionT]]:
-    """Yields each call that no legal order of the calls can contain.
+    """Yields each call that no legal order of the calls can contain; the search then continues
+    without it.
 
-    The search then continues without this call. A legal order agrees with real time, and `step`
-    permits each of its calls. A call is checked when it completes. The iterator is empty if and
-    only if all calls are linearizable.
+    `step` permits each call of a legal order. All calls are linearizable if and only if the
+    iterator is empty.
     """
     configurations: set[_Configuration[StateT, ActionT]] = {(initial, frozenset())}
     opened: set[Call[ActionT]] = set()
@@ -115,15 +114,11 @@ def _reachable(
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An action on a register: a client writes the value."""
-
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """An action on a register: a client reads the value."""
-
     value: int
 
 
@@ -134,7 +129,7 @@ UNKNOWN: Final = -(2**63)  # the initial value of a register
 def register(value: int, action: RegisterAction) -> int | None:
     """Returns the register's value after a write or a read; None if the read is illegal.
 
-    A read is legal if it returned the register's value, or if the register's value is `UNKNOWN`.
+    Every read of an `UNKNOWN` value is legal.
     """
     if isinstance(action, Write) or value == UNKNOWN or value == action.value:
         return action.value
@@ -146,7 +141,7 @@ def register(value: int, action: RegisterAction) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """An action on a log: a client appends a record at `offset`, which is then the last record."""
+    """An append to a log of a record, which is then the last one, at `offset`."""
 
     offset: int
     value: str
@@ -154,10 +149,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class ReadRecord:
-    """An action on a log: a client reads the record `value` at `offset`.
-
-    `sent` is True if the history has a send of the record.
-    """
+    """A read of the record `value` at `offset`; `sent` is true if the history has a send of it."""
 
     offset: int
     value: str
@@ -167,7 +159,7 @@ class ReadRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReadEnd:
-    """An action on a log: a client reads the end offset, or the last stable offset if `stable`."""
+    """A read of the end offset, or of the last stable offset if `stable`."""
 
     offset: int
     stable: bool
@@ -186,9 +178,8 @@ class Log:
     transactional: bool = False  # otherwise both end offsets are equal
 
     def reaching(self, end: int, *, stable: bool) -> Log:
-        """Returns this log with its end offset raised to `end`, if the end offset is lower.
-
-        If `stable` is true, the last stable offset is raised in the same way.
+        """Returns this log with its end offset, or if `stable` its last stable offset, raised to at
+        least `end`.
         """
         stable_end = max(self.stable_end, end if stable else 0)
         return replace(self, end=max(self.end, end), stable_end=stable_end)

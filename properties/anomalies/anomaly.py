@@ -45,8 +45,7 @@ class Anomaly:
       with the reason.
     - `observed` counts the observations in which the anomaly could occur.
     - `observes` is the noun for these observations in texts, such as `values polled`.
-    - `only_with` names an option of the user: without it, the analysis does not look for this
-      anomaly.
+    - `only_with` names the option without which the analysis does not look for this anomaly.
     - `made_of` names other anomalies: each of their violations is a violation of this anomaly.
     """
 
@@ -67,5 +66,5 @@ class Anomaly:
 
 
 def worst_first(rows: Iterable[RowT]) -> tuple[RowT, ...]:
-    """Returns the violations by decreasing `size`, and violations of equal size by their fields."""
+    """Returns the violations by decreasing `size`, then by their fields."""
     return tuple(sorted(sorted(rows), key=lambda row: -row.size))

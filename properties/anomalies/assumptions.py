@@ -1,7 +1,6 @@
 """Assumptions of every analysis of a history; if one fails, only this failure is reported.
 
-They are checked before everything else: a recorder that breaks an assumption makes a correct system
-look broken.
+A recorder that breaks an assumption makes a correct system look broken.
 
 Source: etcd's robustness tests, which report a broken assumption as a separate result.
 """
@@ -62,8 +61,8 @@ class BackwardsOperation:
 class MixedOperation:
     """An operation whose rows repeat or contradict each other.
 
-    A table of a history has one row per micro-operation. So one operation may have several rows,
-    and these rows must agree, for example, on the operation's process and times.
+    A table has one row per micro-operation. The rows of an operation must agree, for example, on
+    its process and times.
     """
 
     op: int
@@ -93,8 +92,7 @@ def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...
     """Returns all operations that began before an earlier operation of the same process had
     completed.
 
-    If several earlier operations had not completed, the result names the one that completed last.
-    An operation that never completed counts as the last one.
+    Of several earlier ones, the result names the one that completed last, or that never completed.
     """
 
     def closes(operation: Operation) -> float:
@@ -129,9 +127,8 @@ def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
 
 
 def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
-    """Returns (): in a `History`, an operation is one object with one process and one kind.
-
-    Only the rows of a file can contradict each other about their operation.
+    """Returns (): a `History` has one object per operation; only the rows of a file can contradict
+    each other.
     """
     del history
     return ()
@@ -139,8 +136,6 @@ def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
-    """An assumption about histories: its identifier, its statement and its checker."""
-
     id: str
     statement: str
     find: Callable[[History], tuple[AssumptionRow, ...]]

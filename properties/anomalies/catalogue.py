@@ -1,7 +1,7 @@
 """The catalogue: all anomalies that the history analysis decides.
 
-A declaration of the user (a fact about the history) may permit an anomaly or change its definition.
-With `jepsen` declared, the anomalies have the names of Jepsen's checker.
+A declaration of the user may permit an anomaly or change its definition. With `jepsen` declared,
+the anomalies have the names of Jepsen's checker.
 """
 
 from __future__ import annotations
@@ -20,11 +20,7 @@ _CHECKERS: Final = (real_time, log, order, cycles, transactions, groups, empty_h
 
 @cache
 def catalogue(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns the anomalies that the analysis looks for under these declarations of the user.
-
-    A declaration is what the user knows about the history, for example which topics are
-    compacted, or an option of the analysis, for example Jepsen's rules.
-    """
+    """Returns the anomalies that the analysis looks for under these declarations of the user."""
     ours = tuple(one for checkers in _CHECKERS for one in checkers.anomalies(declared))
     return tuple(in_jepsen(ours)) if declared.jepsen else ours
 
@@ -48,7 +44,7 @@ def named(
     """Returns the anomalies with these names, in catalogue order; without names, returns all.
 
     Raises NotLookedFor if an anomaly requires an option that the user has not given, and
-    UnknownName if no anomaly has the name.
+    UnknownName.
     """
     of_all = catalogue(declared)
     needs = {one.id: one.only_with for one in EVERY}

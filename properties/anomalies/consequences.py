@@ -1,13 +1,11 @@
 """A table of the anomalies that may follow from another anomaly, with the reasons.
 
-A history has only the observations of clients, so one fault often causes several anomalies. For
-example, if a record is lost, a reader that passes the record's offset is also reported as a `skip`.
-So the report of an anomaly also names each reported anomaly that may be its cause. Cause and
-consequence are both reported, since the consequence may have another cause.
+One fault often causes several anomalies: a reader that passes a lost record is also reported as a
+`skip`. So the report of an anomaly also names each reported anomaly that may be its cause. Cause
+and consequence are both reported, since the consequence may have another cause.
 
-`tools.convictions` tests this table with simulated histories, each with one fault. Every anomaly
-that the analysis reports in such a history must be an effect of the fault, or follow from an effect
-by this table.
+`tools.convictions` tests this table with simulated histories, each with one fault: every reported
+anomaly must be an effect of the fault, or follow from one by this table.
 """
 
 from __future__ import annotations

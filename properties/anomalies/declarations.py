@@ -1,7 +1,6 @@
 """Declarations of the user about a history: facts that the history itself does not record.
 
-Some declarations permit an anomaly: it is reported, but counts as no violation. Another declaration
-is the isolation level of polls for which the history records no level.
+Some declarations permit an anomaly: it is reported, but counts as no violation.
 
 Source: jepsen.tests.kafka, the test's flags :sub-via and :ww-deps.
 """
@@ -43,10 +42,9 @@ class Declarations:
     jepsen: bool = False
 
     def conditions(self) -> frozenset[str]:
-        """Returns the names of the conditions that the declarations fulfil, such as `ww-deps`.
+        """Returns the names of the conditions, such as `ww-deps`, that may permit an anomaly.
 
-        An anomaly may be permitted under a condition. The name `always` is in every result: an
-        anomaly permitted under it is permitted in every history.
+        Every result has `always`: an anomaly permitted under it is permitted in every history.
         """
         conditions = {
             ALWAYS: True,
@@ -60,7 +58,7 @@ class Declarations:
         return frozenset(condition for condition, true in conditions.items() if true)
 
     def compacts(self, key: str) -> bool:
-        """Returns True if log compaction may have removed records of the key, a topic partition."""
+        """Returns True if log compaction may have removed records of the key."""
         return bool(self.compacted) and not self.compacted.isdisjoint({key, topic_of(key)})
 
     def applied(self, history: History) -> History:

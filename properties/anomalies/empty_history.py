@@ -31,7 +31,6 @@ class EmptyHistory:
 
 
 def empty_histories(history: History) -> tuple[EmptyHistory, ...]:
-    """Returns one violation if the history has no operation, otherwise none."""
     return () if history else (EmptyHistory(operations=0),)
 
 

@@ -41,9 +41,6 @@ JEPSEN_ANOMALIES: Final = frozenset({
 def in_jepsen(ours: Iterable[Anomaly]) -> Iterator[Anomaly]:
     """Yields the anomalies under Jepsen's names; anomalies that share a Jepsen name are merged.
 
-    The field `made_of` of a merged anomaly has the original names. An anomaly that Jepsen does not
-    look for counts as no violation.
-
     >>> from properties.anomalies.catalogue import CATALOGUE
     >>> {one.id: one.made_of for one in in_jepsen(CATALOGUE)}["strong-PL-1-cycle-exists"]
     ('G0-process', 'G0-realtime')

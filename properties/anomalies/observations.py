@@ -1,12 +1,11 @@
 """Observations in a history: which value the log of a key has at which offset.
 
-A send proves its offset if its operation must have taken effect. An operation must have taken
-effect if it ended `ok`. It must also have taken effect if it ended `info`, and a poll at
-`read_committed` ended `ok` and returned one of its records.
+A send proves its offset if its operation must have taken effect: it ended `ok`, or it ended `info`,
+and a poll at `read_committed` that ended `ok` returned one of its records.
 
 A poll at `read_committed` proves the offsets of its values, because a consumer must receive only
-committed records. A poll at `read_uncommitted` may return records that are aborted later. So it
-proves the offset of a value only if no send of the value failed.
+committed records. A poll at `read_uncommitted` may return aborted records, so it proves the offset
+of a value only if no send of the value failed.
 
 Source: jepsen.tests.kafka version-orders and must-have-committed?.
 Simplified: Jepsen numbers the observed offsets and compares these numbers. Urteil compares the
@@ -68,9 +67,8 @@ def polled_values(history: History) -> list[tuple[str, str, int]]:
 
 @remembered
 def committed_reads(history: History) -> frozenset[KeyValue]:
-    """Returns each pair (key, value) that a poll at read_committed returned.
-
-    Only operations that ended `ok` count.
+    """Returns each pair (key, value) that a poll at read_committed, of an operation that ended
+    `ok`, returned.
     """
     return frozenset(
         (micro.key, micro.value)
@@ -82,9 +80,8 @@ def committed_reads(history: History) -> frozenset[KeyValue]:
 
 
 def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) -> bool:
-    """Returns True if the operation ended `ok`, or ended `info` and a record of it was polled.
-
-    `read` has all records that were polled.
+    """Returns True if the operation ended `ok`, or ended `info` and a record of it is in `read`,
+    the polled records.
     """
     sent = {(micro.key, micro.value) for micro in operation.did if isinstance(micro, Send)}
     return operation.outcome == "ok" or (operation.outcome == "info" and not sent.isdisjoint(read))
@@ -92,9 +89,8 @@ def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) ->
 
 @remembered
 def keys_read(history: History) -> frozenset[str]:
-    """Returns the topic partitions from which a poll at read_committed returned a record.
-
-    Only operations that ended `ok` count.
+    """Returns the keys from which a poll at read_committed, of an operation that ended `ok`,
+    returned a record.
     """
     return frozenset(key for key, _ in committed_reads(history))
 
@@ -122,11 +118,7 @@ def aborted_values(history: History) -> frozenset[KeyValue]:
 
 @remembered
 def committed_sends(history: History) -> dict[KeyValue, int]:
-    """Maps each key and value to an operation that sent the value and surely took effect.
-
-    If several operations did, the result has the one with the lowest number. Values without such an
-    operation are left out.
-    """
+    """Maps each key and value to the first operation that sent the value and surely took effect."""
     read = committed_reads(history)
     writers: dict[KeyValue, int] = {}
     for number, operation in enumerate(history):
@@ -142,10 +134,10 @@ def observations(history: History) -> frozenset[Observation]:
 
 
 def each_observation(history: History) -> Iterator[Observation]:
-    """Yields one observation for each poll, and for each send that must have taken effect.
+    """Yields one observation for each poll with an offset, and each send with an offset that must
+    have taken effect.
 
-    An observation shows that a log has a value at an offset. Polls and sends without an offset are
-    left out. Two polls of one operation may yield equal observations.
+    Two polls of one operation may yield equal observations.
     """
     read = committed_reads(history)
     return (
@@ -166,10 +158,7 @@ def each_observation(history: History) -> Iterator[Observation]:
 
 @remembered
 def trusted_observations(history: History) -> frozenset[Observation]:
-    """Returns the observations that prove the offset of a value.
-
-    If any send of the value failed, a poll at read_uncommitted does not prove the offset.
-    """
+    """Returns the observations that prove the offset of a value."""
     failed = {
         key_value
         for key_value, ops in senders(history).items()

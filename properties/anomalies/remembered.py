@@ -1,9 +1,8 @@
 """Caches functions of a history: each is computed once, although many definitions call it.
 
-The literal definition of an anomaly computes what it needs from the whole history, for example the
-sent values and their offsets. Forty definitions compute the same facts. A function that is
-`remembered` computes its result only once, and keeps it until a call with another history. The
-result must depend on nothing but the parameters, and no caller may change the result.
+The literal definitions compute what they need from the whole history, for example the sent values
+and their offsets. The result of a `remembered` function must depend on nothing but the parameters,
+and no caller may change it.
 """
 
 from __future__ import annotations
@@ -20,11 +19,10 @@ Fact = Callable[Concatenate[SubjectT, OthersT], FactT]
 
 
 def remembered(fact: Fact[SubjectT, OthersT, FactT]) -> Fact[SubjectT, OthersT, FactT]:
-    """Returns the function with a cache of its results for one history: the history of the newest
-    call.
+    """Returns the function with a cache of its results for the history of the newest call.
 
-    A call with another history object empties the cache, even if the two histories are equal. So
-    histories are never compared. The other parameters are compared.
+    Another history object empties the cache, even an equal one: histories are never compared. The
+    other parameters are compared.
     """
     last: tuple[object, dict[Hashable, FactT]] = (None, {})
 

@@ -29,7 +29,7 @@ def render(
 ) -> str:
     """Returns the operation in history notation, with only its micro-operations on `key`.
 
-    If `offset` or `value` is passed, only micro-operations with that offset or value are shown.
+    With `offset` or `value`, only micro-operations with that offset or value are shown.
     """
     did = tuple(
         micro

@@ -1,8 +1,8 @@
 """Records that may legally be gone: those below the log start, and any of a compacted topic.
 
-A key is a topic partition. Its log start is the highest start offset that any client read, at any
-time: log starts never fall. Any record of a topic that is declared compacted may be gone, because
-the history does not show which records compaction keeps.
+A key's log start is the highest start offset that any client read, at any time: log starts never
+fall. In a topic that is declared compacted, any record may be gone, because the history does not
+show which records compaction keeps.
 
 Simplified: a record below the log start is never reported as missing, even if a reader skipped it
 before it was deleted.
@@ -29,7 +29,7 @@ def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
         a client read the log start  the highest log start that a client read
         otherwise                    `BEGINNING`: every record must exist
 
-    If several lines of the table apply, the first one counts.
+    The first line that applies counts.
     """
     starts: dict[str, int] = {}
     for operation in history:

@@ -3,8 +3,8 @@
 Benchmarks hide scenes in large histories. `urteil analyze --explain` runs a query plan on all
 scenes, to list its passes and stages.
 
-Each scene in `TIGHT` has a cycle with real-time order. Such a scene must be short: any other
-operation between two operations of the cycle would become part of it.
+The scenes in `TIGHT` have a cycle with real-time order, and must be short: any other operation
+between two operations of the cycle would become part of it.
 """
 
 from __future__ import annotations
@@ -198,8 +198,8 @@ PROCESSES: Final = 100  # numbers that are reserved for each scene
 def scene(anomaly: str, number: int, first_process: int = 0) -> History:
     """Returns a small example history that has the anomaly.
 
-    The keys, values, processes, groups and transactional ids of the history depend on `number`. So
-    examples with different numbers have no name in common.
+    Examples with different numbers have no name in common: keys, values, processes, groups and
+    transactional ids depend on `number`.
     """
 
     def renamed(micro: MicroOperation) -> MicroOperation:

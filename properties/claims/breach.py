@@ -1,8 +1,7 @@
 """The type of a claim's violation by one run, and the types of the checks of claims.
 
-A function checks a claim that must *always* hold: it receives the observations of a run, and
-returns all violations of the claim. A claim that something *can* happen has a set of goals, and
-some run must reach each goal.
+A claim that must *always* hold has a function from the observations of a run to all violations. A
+claim that something *can* happen has goals, and some run must reach each goal.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from typing import Any, NamedTuple
 
 
 class Breach(NamedTuple):
-    """One violation of a claim by a run."""
-
     claim: str
     why: str
 

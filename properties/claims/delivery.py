@@ -1,8 +1,6 @@
 """Executable definitions of the claims about delivery: they compare sent values with stored values.
 
-`Delivered` has three parts: the values that the producer sent, the rows that the application
-stored, and the values in the output topic (`downstream`). Values are unique among all sends. The
-application writes each value unchanged to its output.
+Values are unique among all sends. The application writes each value unchanged to its output.
 
 Source: D0, D1, D2, D3 of docs/sources.md.
 """
@@ -28,10 +26,9 @@ class Rewind(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """The values that were sent, stored and written in one run of an application.
+    """The values that were sent, stored, and written to the output (`downstream`) in one run.
 
-    The run reads one topic partition. `log` is the log of this partition, `rewinds` has the rewinds
-    of the consumers, and `history` has the operations of the clients.
+    The run reads one topic partition, whose log is `log`.
     """
 
     sent: tuple[str, ...]  # the values sent, in this order
@@ -46,7 +43,7 @@ Claimed = Callable[[Delivered], tuple[Breach, ...]]
 
 
 def lost(sent: tuple[str, ...], found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence for each sent value that is missing, such as `v0 is not in the output`."""
+    """Yields a sentence for each missing value, such as `v0 is not in the output`."""
     return (f"{value} is not {where}" for value in sent if value not in found)
 
 
@@ -60,20 +57,18 @@ def repeated(found: tuple[str, ...], where: str) -> Iterator[str]:
 
 
 def at_most_once(run: Delivered) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: the application processes no value twice."""
+    """Claim: the application processes no value twice."""
     return tuple(Breach("at_most_once", why) for why in repeated(run.stored, "in the database"))
 
 
 def at_least_once(run: Delivered) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: the application processes every value that was sent."""
+    """Claim: the application processes every value that was sent."""
     why = lost(run.sent, run.stored, "in the database")
     return tuple(Breach("at_least_once", it) for it in why)
 
 
 def exactly_once_pipeline(run: Delivered) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: every value that was sent is in the output topic
-    exactly once.
-    """
+    """Claim: every value that was sent is in the output topic exactly once."""
     why = (
         *lost(run.sent, run.downstream, "downstream"),
         *repeated(run.downstream, "downstream"),
@@ -93,16 +88,13 @@ def _stored_once(claim: str) -> Claimed:
 
 
 def default_is_at_least_once(run: Delivered) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: a consumer with default settings processes every value
-    that was sent.
-    """
+    """Claim: a consumer with default settings processes every value that was sent."""
     why = lost(run.sent, run.stored, "in the database")
     return tuple(Breach("default_is_at_least_once", it) for it in why)
 
 
 def rewind_redelivers(run: Delivered) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: after a rewind the consumer receives the log from the
-    rewind's offset on, in order.
+    """Claim: after a rewind the consumer receives the log from the rewind's offset on, in order.
 
     Only records before the next rewind or rebalance of the same process are compared.
     """
@@ -144,11 +136,10 @@ def _kept_from(run: Delivered, offset: int) -> list[int | None]:
 
 
 def kafka_and_database_not_atomic(run: Delivered) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: every sent value is exactly once in the database and in
-    the output topic.
+    """Claim: every sent value is exactly once in the database and in the output topic.
 
-    The claim's name states the danger: Kafka and a database do not commit together. So only an
-    idempotent application satisfies the claim.
+    The name states the danger: Kafka and a database do not commit together. So only an idempotent
+    application satisfies the claim.
     """
     stored, downstream = Counter(run.stored), Counter(run.downstream)
     return tuple(
@@ -179,9 +170,7 @@ ALWAYS: Final[Mapping[str, Claimed]] = {
 
 
 def done_twice_and_sent_once(run: Delivered) -> bool:
-    """Returns True if the run reaches this goal: a side effect happens twice or more for a value
-    that is once in the output.
-    """
+    """Goal: a side effect happens at least twice for a value that is once in the output."""
     stored, downstream = Counter(run.stored), Counter(run.downstream)
     return any(stored[value] > 1 == downstream[value] for value in run.sent)
 

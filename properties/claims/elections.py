@@ -1,8 +1,7 @@
 """Executable definitions of the claims about the in-sync set, elections and committed records.
 
 `Watched` has the history of the clients, the final log, and the states of all replicas after each
-change. A state has the controller's leader and in-sync set, and each replica's log, high watermark
-and own view of the in-sync set. Two records are equal if offset, leader epoch and value are equal.
+change. Two records are equal if offset, leader epoch and value are equal.
 
 Source: D0, D3 of docs/sources.md; KIP-966; hachikuji/kafka-specification; Vanlightly's
 specifications of replication.
@@ -27,8 +26,6 @@ NS_PER_MS: Final = 1_000_000
 
 
 class Entry(NamedTuple):
-    """A record in a replica's log: its offset, its leader epoch and its value."""
-
     offset: int
     leader_epoch: int
     value: str
@@ -36,7 +33,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """The state of one replica at one time of the run."""
+    """The state of one replica at one time of the run, with its own view of the in-sync set."""
 
     is_up: bool = True
     is_registered: bool = True  # the controller has registered the broker since its last start
@@ -74,8 +71,6 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """The observations of one run: the clients' history, and the states of all replicas."""
-
     published: Published
     moments: tuple[Moment, ...]
     min_insync_replicas: int
@@ -117,8 +112,7 @@ def _lost(watched: Watched) -> Iterator[str]:
 
 
 def committed_definition(watched: Watched) -> Iterator[str]:
-    """Yields the breaches of the claim: every ISR member has each record that was ever below a
-    leader's high watermark.
+    """Claim: every ISR member has each record that was ever below a leader's high watermark.
 
     A leader's high watermark does not advance while its ISR is smaller than min.insync.replicas.
     """
@@ -149,7 +143,7 @@ def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
 def _advances(watched: Watched) -> Iterator[tuple[int, int, int]]:
     """Yields (leader, ISR size, new high watermark) for each advance of a leader's high watermark.
 
-    An advance counts only if the leader, its epoch and its ISR are the same before and after it.
+    The leader, its epoch and its ISR must be the same before and after it.
     """
     for before, after in pairwise(watched.moments):
         for name, leader in after.leaders:
@@ -163,9 +157,7 @@ def _advances(watched: Watched) -> Iterator[tuple[int, int, int]]:
 
 
 def identical_replicas(watched: Watched) -> Iterator[str]:
-    """Yields the breaches of the claim: two replicas have the same records below the lower of
-    their high watermarks.
-    """
+    """Claim: two replicas have the same records below the lower of their high watermarks."""
     for seen in watched.moments:
         for (one, mine), (other, yours) in combinations(seen.replicas.items(), 2):
             both = min(mine.high_watermark, yours.high_watermark)
@@ -174,11 +166,7 @@ def identical_replicas(watched: Watched) -> Iterator[str]:
 
 
 def min_isr_refuses(watched: Watched) -> Iterator[str]:
-    """Yields the breaches of the claim: when a record is acknowledged, at least min.insync.replicas
-    replicas have it.
-
-    So a send is refused while fewer replicas are in sync.
-    """
+    """Claim: when a record is acknowledged, at least min.insync.replicas replicas have it."""
     for value, seen in watched.acknowledged():
         have = [name for name, replica in seen.replicas.items() if _has(replica, value)]
         if len(have) < watched.min_insync_replicas:
@@ -193,8 +181,7 @@ def _has(replica: Replica, value: str) -> bool:
 
 
 def survives_f_failures(watched: Watched) -> Iterator[str]:
-    """Yields the breaches of the claim: a record acknowledged while all replicas are in sync is
-    never lost.
+    """Claim: a record acknowledged while all replicas are in sync is never lost.
 
     So with f + 1 replicas the record survives the failure of f of them.
     """
@@ -205,12 +192,11 @@ def survives_f_failures(watched: Watched) -> Iterator[str]:
 
 
 def clean_election(watched: Watched) -> Iterator[str]:
-    """Yields the breaches of the claim: while a member of the ISR or the ELR is up, no other broker
-    is elected.
+    """Claim: while a member of the ISR or the ELR is up, no other broker is elected.
 
     A broker that restarts after a crash may have lost records, so it counts as down until it has
-    registered again (KIP-966). The claim also forbids, in the whole run, that a send ends with an
-    error or that an acknowledged record is lost.
+    registered again (KIP-966). The claim also breaks if a send ends with an error, or an
+    acknowledged record is lost.
     """
     for before, after in pairwise(watched.moments):
         candidates = {*before.in_sync, *before.eligible}
@@ -226,8 +212,7 @@ def clean_election(watched: Watched) -> Iterator[str]:
 
 
 def wait_for_last_leader(watched: Watched) -> Iterator[str]:
-    """Yields the breaches of the claim: after a time without a leader, only a member of the last
-    ISR or ELR is elected.
+    """Claim: after a time without a leader, only a member of the last ISR or ELR is elected.
 
     These are the ISR and the ELR just before the partition lost its leader. The claim also breaks
     if an acknowledged record is lost.
@@ -246,11 +231,10 @@ def _names(brokers: set[int]) -> str:
 
 
 def writes_to_leader(watched: Watched) -> Iterator[str]:
-    """Yields the breaches of the claim: a leader epoch has only one leader and, at each offset,
-    only one value.
+    """Claim: a leader epoch has only one leader and, at each offset, only one value.
 
-    The claim also requires that every record that a leader committed is in the log at the end. With
-    acks=1 a leader may commit records while this log is being read. Such records do not count.
+    Also, every record that a leader committed is in the log at the end. With acks=1 a leader may
+    commit records while this log is being read; they do not count.
     """
     led: defaultdict[int, set[int]] = defaultdict(set)
     written: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
@@ -291,9 +275,7 @@ ALWAYS: Final[Always] = {
 
 
 def a_failed_replica_leaves(watched: Watched) -> bool:
-    """Returns True if the run reaches this goal: a broker that was in the ISR is down, and has
-    left the ISR.
-    """
+    """Goal: a broker that was in the ISR is down, and has left the ISR."""
     return any(
         not after.replicas[name].is_up and name not in after.in_sync
         for before, after in pairwise(watched.moments)
@@ -302,23 +284,17 @@ def a_failed_replica_leaves(watched: Watched) -> bool:
 
 
 def the_leader_commits_alone(watched: Watched) -> bool:
-    """Returns True if the run reaches this goal: a leader that is alone in the ISR advances its
-    high watermark.
-    """
+    """Goal: a leader that is alone in the ISR advances its high watermark."""
     return any(in_sync == 1 for _, in_sync, _ in _advances(watched))
 
 
 def acknowledged_and_lost(watched: Watched) -> bool:
-    """Returns True if the run reaches this goal: at the end of the run, an acknowledged value is
-    not in the log.
-    """
+    """Goal: at the end of the run, an acknowledged value is not in the log."""
     return any(True for _ in _lost(watched))
 
 
 def a_replica_drops_what_was_committed(watched: Watched) -> bool:
-    """Returns True if the run reaches this goal: a replica loses a record that some leader had
-    committed before.
-    """
+    """Goal: a replica loses a record that some leader had committed before."""
     for (before, committed), (after, _) in pairwise(_committed(watched)):
         for name, replica in before.replicas.items():
             if committed.intersection(replica.log).difference(after.replicas[name].log):

@@ -1,8 +1,6 @@
 """Executable definitions of the claims about the members of a group.
 
-`Grouped` has the partitions that members were assigned and the positions that members committed,
-in the order of the events. An epoch is the generation of a classic group, or the member epoch of
-KIP-848.
+An epoch is the generation of a classic group, or the member epoch of KIP-848.
 
 Source: D0, D3 of docs/sources.md; KIP-848.
 """
@@ -43,7 +41,9 @@ class Committed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouped:
-    """The observations of one run; `owned` has the partitions of each member alive at the end."""
+    """The assignments and commits of one run, in order; `owned` has the partitions of each member
+    alive at the end.
+    """
 
     partitions: tuple[str, ...]
     began: tuple[Began, ...]
@@ -52,12 +52,12 @@ class Grouped:
 
 
 def one_owner(run: Grouped) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: each partition has at most one owner in each epoch, and
-    exactly one at the end of the run.
+    """Claim: each partition has at most one owner in each epoch, and exactly one at the end of the
+    run.
 
-    An old owner that missed a rebalance may continue to process, but cannot commit. After a member
-    begins to process a partition in a new epoch, no other member commits a position of this
-    partition in an older epoch.
+    An old owner that missed a rebalance may continue to process, but cannot commit: once a member
+    begins to process a partition in a new epoch, no other member commits a position of it in an
+    older epoch.
     """
     return tuple(map(partial(Breach, "one_owner"), _owners(run)))
 
@@ -83,8 +83,8 @@ def _owners(run: Grouped) -> Iterator[str]:
 
 
 def position_resumes(run: Grouped) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: a new owner of a partition begins to consume at the
-    highest committed position, or higher.
+    """Claim: a new owner of a partition begins to consume at the highest committed position, or
+    higher.
 
     Positions that were committed after the owner requested its position do not count.
     """
@@ -103,8 +103,7 @@ def _resumed(run: Grouped) -> Iterator[str]:
 
 
 def idle_members(run: Grouped) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: at the end, the partition counts of any two members differ
-    by at most one.
+    """Claim: at the end, the partition counts of any two members differ by at most one.
 
     So a group with more members than partitions has idle members.
     """

@@ -1,8 +1,7 @@
 """Executable definitions of the claims about reading and writing a log.
 
-`ReadAndWritten` has the history of the writers and readers, and the final log of each topic
-partition. A writer sends one record at a time, so the times of its sends give the order of its
-records. A reader polls from a start offset to the end. Values are unique.
+A writer sends one record at a time, so the times of its sends give the order of its records. A
+reader polls from a start offset to the end. Values are unique.
 
 Source: D3 of docs/sources.md.
 """
@@ -45,9 +44,7 @@ class ReadAndWritten:
 
 
 def consumer_order(run: ReadAndWritten) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: a consumer instance receives the records of each topic
-    partition in offset order.
-    """
+    """Claim: a consumer instance receives the records of each topic partition in offset order."""
     members: defaultdict[int, list[int]] = defaultdict(list)
     for process, instance in run.instances.items():
         members[instance].append(process)
@@ -62,9 +59,7 @@ def consumer_order(run: ReadAndWritten) -> tuple[Breach, ...]:
 
 
 def any_offset_readable(run: ReadAndWritten) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: from its start offset on, each reader receives all
-    records of the log in order.
-    """
+    """Claim: from its start offset on, each reader receives all records of the log in order."""
     breaches: list[Breach] = []
     for process, starts in run.starts.items():
         for key, start in starts.items():
@@ -94,11 +89,10 @@ ALWAYS: Final[Always] = {
 
 
 def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
-    """Returns True if the run reaches this goal: a reader receives two records of one writer in
-    another order than the writer sent them.
+    """Goal: a reader receives two records of one writer in another order than the writer sent them.
 
-    The two records are in different topic partitions. The writer sent the second record after the
-    first was acknowledged.
+    They are in different topic partitions, and the second was sent after the first was
+    acknowledged.
     """
     sends = [(operation, sent) for operation, sent in run.sends() if operation.outcome == "ok"]
     later_than = {
@@ -115,10 +109,9 @@ def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
 
 
 def producers_change_places(run: ReadAndWritten) -> bool:
-    """Returns True if the run reaches this goal: a record is in the log before a record that
-    another writer sent earlier.
+    """Goal: a record is in the log before a record that another writer sent earlier.
 
-    The records of each single writer are in the log in the order of their sends.
+    The records of each single writer are in order.
     """
     locations = run.locations()
     sent = sorted(
@@ -135,8 +128,7 @@ def producers_change_places(run: ReadAndWritten) -> bool:
 
 
 def consumers_are_apart(run: ReadAndWritten) -> bool:
-    """Returns True if the run reaches this goal: a reader receives a record after another reader
-    received one at a higher offset.
+    """Goal: a reader receives a record after another reader received one at a higher offset.
 
     Each single reader receives its records in log order.
     """

@@ -1,9 +1,8 @@
 """Executable definitions of the claims about publishing and replication.
 
-`Published` has the history of the clients, and the final log. A reader reads this log from its
-start after all faults have ended. Values are unique among all sends. A process of a history has
-only one request open at a time, so a producer with several requests in flight is several processes.
-`sessions` maps each process to its producer session, which all processes of a producer share.
+After all faults have ended, a reader reads the log from its start. Values are unique among all
+sends. A process has only one request open at a time, so a producer with several requests in flight
+is several processes, which share a producer session (`sessions`).
 
 Source: D0, D1, D3 of docs/sources.md.
 """
@@ -53,9 +52,7 @@ class Published:
 
 
 def exactly_once_publish(published: Published) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: every acknowledged value is in the log, and no value is
-    in the log twice.
-    """
+    """Claim: every acknowledged value is in the log, and no value is in the log twice."""
     repeated = (
         f"{value} is at offsets {', '.join(map(str, offsets))}"
         for value, offsets in published.offsets_of().items()
@@ -65,7 +62,7 @@ def exactly_once_publish(published: Published) -> tuple[Breach, ...]:
 
 
 def committed_survives(published: Published) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: every acknowledged value is in the log."""
+    """Claim: every acknowledged value is in the log."""
     return tuple(Breach("committed_survives", why) for why in _lost(published))
 
 
@@ -77,9 +74,7 @@ def _lost(published: Published) -> Iterator[str]:
 
 
 def reads_are_committed(published: Published) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: every record that a consumer received is in the log at
-    the same offset.
-    """
+    """Claim: every record that a consumer received is in the log at the same offset."""
     log = dict(published.log)
     return tuple(
         Breach(
@@ -93,9 +88,7 @@ def reads_are_committed(published: Published) -> tuple[Breach, ...]:
 
 
 def append_order(published: Published) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: the values of a producer session are in the log in the
-    order in which sends began.
-    """
+    """Claim: the values of a producer session are in the log in the order in which sends began."""
     where = published.offsets_of()
     by_session: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for operation, sent in published.sends("ok", "info", "fail"):
@@ -124,9 +117,7 @@ def _inversions(
 
 
 def offset_identifies(published: Published) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: the log, the acknowledgements and the reads agree on
-    the value at each offset.
-    """
+    """Claim: the log, the acknowledgements and the reads agree on the value at each offset."""
     values_at: defaultdict[int, set[str]] = defaultdict(set)
     for offset, value in published.log:
         values_at[offset].add(value)
@@ -144,9 +135,7 @@ def offset_identifies(published: Published) -> tuple[Breach, ...]:
 
 
 def linearizable_offsets(published: Published) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: acknowledged offsets and end offsets never go back in
-    real time.
-    """
+    """Claim: acknowledged offsets and end offsets never go back in real time."""
     rows = (
         *offset_order_inversion.inversions(published.history),
         *stale_end_offset.stale_end_offsets(published.history),
@@ -174,30 +163,24 @@ ALWAYS: Final[Always] = {
 
 
 def unanswered_and_written(published: Published) -> bool:
-    """Returns True if the run reaches this goal: a value whose send has an unknown outcome is in
-    the log.
-    """
+    """Goal: a value whose send has an unknown outcome is in the log."""
     where = published.offsets_of()
     return any(sent.value in where for _, sent in published.sends("info"))
 
 
 def unanswered_and_not_written(published: Published) -> bool:
-    """Returns True if the run reaches this goal: a value whose send has an unknown outcome is
-    not in the log.
-    """
+    """Goal: a value whose send has an unknown outcome is not in the log."""
     where = published.offsets_of()
     return any(sent.value not in where for _, sent in published.sends("info"))
 
 
 def written_twice(published: Published) -> bool:
-    """Returns True if the run reaches this goal: a value is in the log twice."""
+    """Goal: a value is in the log twice."""
     return any(len(offsets) > 1 for offsets in published.offsets_of().values())
 
 
 def done_with_and_lost(published: Published) -> bool:
-    """Returns True if the run reaches this goal: a value is not in the log although its send
-    ended `ok` or `info`.
-    """
+    """Goal: a value is not in the log although its send ended `ok` or `info`."""
     where = published.offsets_of()
     return any(
         sent.value not in where

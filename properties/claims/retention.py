@@ -1,11 +1,9 @@
 """Executable definition of the claim that a reader may be away for some time and misses no record.
 
-`KeptForReaders` has the history of the writers and readers, and the absences of each reader. An
-absence begins when the reader has read to the end of the log and stops polling. When the reader
-returns, it requests the end offset. The absence ends when the reader has read up to this offset.
-Retention promises a time. If an absence is shorter than this time, the reader must receive every
-record that was sent during the absence. After a longer absence, records may be gone. Values are
-unique.
+An absence begins when the reader has read to the end of the log and stops polling. When it returns,
+it requests the end offset; the absence ends when it has read up to this offset. If an absence is
+shorter than the retention time, the reader must receive every record that was sent during it.
+Values are unique.
 
 Source: D3 of docs/sources.md.
 """
@@ -34,11 +32,7 @@ class Absence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptForReaders:
-    """The history of one run on a topic partition, and the absences of the partition's readers.
-
-    During an absence, a reader does not poll for a while. Then the reader reads until it has caught
-    up.
-    """
+    """The history of one run on a topic partition, and the absences of the partition's readers."""
 
     history: History
     absences: tuple[Absence, ...]
@@ -46,11 +40,7 @@ class KeptForReaders:
 
 
 def retention_loses(run: KeptForReaders) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: a reader that is away for less than `promised_ms` misses
-    no record.
-
-    It receives each acknowledged record that was sent during its absence.
-    """
+    """Claim: a reader that is away for less than `promised_ms` misses no acknowledged record."""
     received: defaultdict[int, set[str]] = defaultdict(set)
     for operation in run.history:
         received[operation.process] |= {did.value for did in operation.did if isinstance(did, Poll)}

@@ -1,13 +1,9 @@
 """Executable definitions of the claims about transactions.
 
-`Transacted` has the history of the clients, and the logs with their end offsets at both isolation
-levels. It also has the records that a reader received from the start of the logs. The isolation
-level of readers is a setting of the run.
-
-Values are unique among all sends. A value such as `work 3:2` has two parts: `work 3` names the
-work, and `2` the attempt. After an abort, the application repeats the same work in another attempt.
-Each transaction that commits a group offset commits a different offset. A transaction is *void* if
-it failed, or if its end was never requested: none of its records may be visible.
+Values are unique among all sends. A value such as `work 3:2` names the work (`work 3`) and the
+attempt (`2`): after an abort, the application repeats the same work in another attempt. Each
+transaction that commits a group offset commits a different one. A transaction is *void* if it
+failed, or *abandoned*: its end was never requested. None of its records may be visible.
 
 Source: D2 of docs/sources.md; KIP-98, KIP-447, KIP-890.
 """
@@ -51,9 +47,8 @@ class Ends(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transacted:
-    """What clients observed in one run, and the logs at its end.
-
-    The run ends long after every transaction should have ended.
+    """What clients observed in one run, and the logs long after every transaction should have
+    ended.
     """
 
     history: History
@@ -75,10 +70,7 @@ class Transacted:
                 yield from ((operation, did) for did in operation.did if isinstance(did, Poll))
 
     def fetched(self) -> Iterator[tuple[Operation, int | None]]:
-        """Yields each successful fetch of the group's offset, with the fetched offset.
-
-        The offset is None if no offset was committed.
-        """
+        """Yields each successful fetch of the group's offset, with this offset or None."""
         for operation in self.history:
             if operation.outcome == "ok":
                 yield from (
@@ -91,10 +83,7 @@ def sends(transaction: Operation) -> tuple[Send, ...]:
 
 
 def is_void(transaction: Operation) -> bool:
-    """Returns True if readers must never receive a record of the transaction.
-
-    Such a transaction failed, or its end was never requested.
-    """
+    """Returns True if the transaction failed, or its end was never requested."""
     return transaction.outcome == "fail" or transaction.end_asked_ns is None
 
 
@@ -102,11 +91,11 @@ def is_void(transaction: Operation) -> bool:
 
 
 def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: readers receive all records of a transaction or none.
+    """Claim: readers receive all records of a transaction or none.
 
-    At the end of the run, readers receive all records of a committed transaction. They receive no
-    record of a transaction that failed or whose end was never requested. If readers lack a record
-    of a transaction, no OffsetFetch may return the group offset that the transaction committed.
+    At the end of the run, they receive all records of a committed transaction, and none of a void
+    one. If they lack a record of a transaction, no OffsetFetch may return the group offset that the
+    transaction committed.
     """
     return tuple(Breach("atomic_commit", why) for why in _torn(run))
 
@@ -142,10 +131,7 @@ def _commits(transaction: Operation) -> tuple[int, ...]:
 
 
 def transactional_implies_idempotent(run: Transacted) -> tuple[Breach, ...]:
-    """Returns a breach for each value of a transaction that is in the logs more than once.
-
-    The claim is that retries never duplicate a value.
-    """
+    """Claim: no value of a transaction is in the logs more than once."""
     where = [(entry.value, key, entry.offset) for key, log in run.logs.items() for entry in log]
     times = Counter(value for value, _, _ in where if value)
     ours = {send.value for transaction in run.transactions() for send in sends(transaction)}
@@ -161,12 +147,10 @@ def transactional_implies_idempotent(run: Transacted) -> tuple[Breach, ...]:
 
 
 def read_committed_waits(run: Transacted) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: a reader receives no record of an open, failed or
-    abandoned transaction.
+    """Claim: a reader receives no record of an open or void transaction, and none that follows a
+    record of an open transaction in the log.
 
-    A transaction is abandoned if its end was never requested. A reader also receives no record that
-    follows a record of an open transaction in the log. The end offset that readers at
-    read_committed see never goes back.
+    The end offset that readers at read_committed see never goes back.
     """
     return tuple(
         Breach("read_committed_waits", why) for why in (*_too_early(run), *_ends_that_go_back(run))
@@ -212,9 +196,7 @@ def _ends_that_go_back(run: Transacted) -> Iterator[str]:
 
 
 def coordinator_log_is_replicated(run: Transacted) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: an acknowledged commit is visible; the coordinator
-    forgets no transactional id.
-    """
+    """Claim: an acknowledged commit is visible; the coordinator forgets no transactional id."""
     return tuple(Breach("coordinator_log_is_replicated", why) for why in _forgotten(run))
 
 
@@ -229,11 +211,10 @@ def _forgotten(run: Transacted) -> Iterator[str]:
 
 
 def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: a fetched group offset comes from a committed transaction.
+    """Claim: a fetched group offset comes from a committed transaction.
 
     A transaction counts as committed if it did not fail, and its end was requested before the fetch
-    completed. At read_committed, the offset must come from the newest committed transaction. A
-    transaction is the newest if no later transaction had been committed when the fetch began.
+    completed. At read_committed, no later transaction may have been committed when the fetch began.
     """
     return tuple(Breach("offsets_in_transaction", why) for why in _misplaced(run))
 
@@ -268,8 +249,7 @@ def _before(one: Operation, other: Operation) -> bool:
 
 
 def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: a replaced producer writes no more records, and readers
-    read no value twice.
+    """Claim: a replaced producer writes no more records, and readers read no value twice.
 
     A producer is replaced when another producer initializes with the same transactional id.
     """
@@ -283,11 +263,9 @@ def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
 
 
 def timeout_aborts(run: Transacted) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: no transaction is open when a run ends, and every
-    abandoned transaction was aborted.
+    """Claim: no transaction is open when a run ends, and every abandoned transaction was aborted.
 
-    A transaction is abandoned if its end was never requested. It was aborted if, after each of its
-    records, the next marker of the producer is an abort marker.
+    That is, after each of its records, the next marker of the producer is an abort marker.
     """
     return tuple(Breach("timeout_aborts", why) for why in _left_open(run))
 
@@ -329,9 +307,7 @@ ALWAYS: Final[Always] = {
 
 
 def aborted_and_read(run: Transacted) -> bool:
-    """Returns True if the run reaches this goal: a reader receives a record of a transaction
-    that its producer aborted.
-    """
+    """Goal: a reader receives a record of a transaction that its producer aborted."""
     aborted = {
         send.value
         for transaction in run.transactions()
@@ -342,11 +318,7 @@ def aborted_and_read(run: Transacted) -> bool:
 
 
 def open_and_read(run: Transacted) -> bool:
-    """Returns True if the run reaches this goal: a reader receives a record while its transaction
-    is open.
-
-    The transaction is open until its client requests a commit or an abort.
-    """
+    """Goal: a reader receives a record before its client requests the end of the transaction."""
     requested_ns = {
         send.value: transaction.end_asked_ns
         for transaction in run.transactions()
@@ -360,12 +332,7 @@ def open_and_read(run: Transacted) -> bool:
 
 
 def written_again_and_read_once(run: Transacted) -> bool:
-    """Returns True if the run reaches this goal: the logs have several records of one work item, of
-    which a reader reads only one.
-
-    After an abort, an application repeats the work and writes a new value. The part of the value
-    before the colon names the work item, and stays the same.
-    """
+    """Goal: the logs have several records of one work item, of which a reader reads only one."""
     written = Counter(_work(entry.value) for log in run.logs.values() for entry in log)
     read = Counter(_work(value) for value in run.shown().elements())
     return any(work and written[work] > times == 1 for work, times in read.items())

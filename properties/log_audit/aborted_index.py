@@ -1,7 +1,7 @@
 """The index of aborted transactions has an entry for every aborted transaction, and no other.
 
-A reader at read_committed uses the entries for the fetched range to drop aborted records. If an
-entry is missing, the reader returns aborted records.
+A reader at read_committed drops aborted records by these entries. Without an entry, it returns
+aborted records.
 
 Source: KIP-98; TransactionIndex (`.txnindex`), CompletedTxn.
 Simplified: transactions are compared only within a contiguous run of batches. Below the log's first

@@ -35,7 +35,7 @@ BY_ID: Final = {check.id: check for check in CHECKS}
 def named(names: tuple[str, ...] = ()) -> tuple[Check, ...]:
     """Returns the checks with these names, in catalogue order; without names, all checks.
 
-    Raises UnknownName for a name that no check has.
+    Raises UnknownName.
     """
     for name in names:
         if name not in BY_ID:

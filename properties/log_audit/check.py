@@ -22,8 +22,8 @@ from properties.log_audit.log import Batch, Logs, ReplicaLog
 class Location:
     """The location of a violation: a byte of a segment file, and an offset of the log.
 
-    `offset` is the base offset of the batch that begins at the byte `position`. If no batch begins
-    at this byte, `offset` is that of the next record.
+    `offset` is the base offset of the batch at `position`, or that of the next record if no batch
+    begins there.
     """
 
     partition: str
@@ -43,9 +43,8 @@ class Check:
     - `observed` counts the cases in which the statement could have been false.
     - `observes` is the name of these cases, such as `producers of transactions`.
     - `permits` has the conditions under which a finding is no violation, each with the reason.
-    - `permitted` returns the condition that permits a finding; None if no condition permits it.
-    - `unread` is true if a finding means that a part of the log was not audited. Such a finding is
-      no violation.
+    - `permitted` returns the condition that permits a finding, or None.
+    - `unread` is true if a finding only means that a part of the log was not audited.
     """
 
     id: str
@@ -74,7 +73,6 @@ def location(log: ReplicaLog, batch: Batch) -> dict[str, Any]:
 
 
 def count(logs: Logs, counts: Callable[[Batch], bool]) -> int:
-    """Returns the number of batches, over all logs, for which `counts` is true."""
     return sum(counts(batch) for log in logs.replicas for batch in log.batches)
 
 

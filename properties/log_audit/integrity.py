@@ -1,7 +1,7 @@
 """Every byte of a segment is part of a batch, and every batch is unchanged since its write.
 
-The checksum covers everything that a producer sends, but not the base offset and the leader epoch,
-which a broker writes. Other checks cover these two fields.
+The checksum covers what a producer sends, but not the base offset and the leader epoch, which a
+broker writes. Other checks cover them.
 
 Source: Kafka documentation, "Record Batch"; LogSegment.recover, which truncates a log at the first
 byte that is no valid batch.
@@ -39,9 +39,8 @@ def torn_tails(logs: Logs) -> tuple[NoBatch, ...]:
 
 
 def unreadable_bytes(logs: Logs) -> tuple[NoBatch, ...]:
-    """Returns one violation per segment whose last bytes form no batch.
-
-    An incomplete batch at the end of the log is left out: `torn_tails` returns it.
+    """Returns one violation per segment whose last bytes form no batch, without those of
+    `torn_tails`.
     """
     return _no_batch(logs, torn_tail=False)
 

@@ -1,8 +1,7 @@
 """Leader epochs of a log ascend, and leader-epoch-checkpoint agrees with the log.
 
-A leader writes its epoch into every batch that it appends. A follower uses
-`leader-epoch-checkpoint` to find the offset at which its log diverges from the leader's. A wrong
-line in this file makes the follower truncate at a wrong offset.
+A follower uses this file to find where its log diverges from the leader's. A wrong line makes it
+truncate at a wrong offset.
 
 Source: KIP-101, KIP-279; LeaderEpochFileCache.
 Simplified: the file may or may not list an epoch in which no record was written.
@@ -31,16 +30,13 @@ class EpochBack(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class EpochElsewhere(Location):
-    """A batch whose leader epoch differs from the leader epoch that the file
-    leader-epoch-checkpoint gives for the batch's offset.
-    """
+    """A batch whose leader epoch is not the one that leader-epoch-checkpoint has for its offset."""
 
     leader_epoch: int
     checkpointed: int  # the epoch of the offset in the file
 
 
 def epochs_back(logs: Logs) -> tuple[EpochBack, ...]:
-    """Returns one violation per batch with a lower leader epoch than the batch before it."""
     rows: list[EpochBack] = []
     for log in logs.replicas:
         for one, two in pairwise(batch for batch in log.sound if batch.leader_epoch >= 0):
@@ -66,7 +62,6 @@ def _checkpointed(log: ReplicaLog) -> Iterator[tuple[Batch, int]]:
 
 
 def epochs_elsewhere(logs: Logs) -> tuple[EpochElsewhere, ...]:
-    """Returns one violation per batch whose leader epoch is not that of the epoch checkpoint."""
     return tuple(
         sorted(
             EpochElsewhere(

@@ -1,8 +1,8 @@
 """The logs of replicas as plain values: batches with their locations, and the files of metadata.
 
-Most checks compare neighbouring batches. Such a check is wrong where data is missing between them:
-where bytes are damaged, or where compaction removed offsets. So these checks compare only within a
-*contiguous run*: batches that each begin at the offset at which the previous batch ends.
+Most checks compare neighbouring batches, but only within a *contiguous run*: batches that each
+begin where the previous one ends. Elsewhere bytes may be damaged, or compaction has removed
+offsets.
 
 Source: Kafka documentation, "Log", "Message Format"; LogSegment, LeaderEpochCheckpointFile,
 TransactionIndex and OffsetCheckpointFile of Kafka.
@@ -40,9 +40,8 @@ class Record:
 class Batch:
     """One record batch: its location, its header, and the parts of its content that checks need.
 
-    `fault` is the reason why the content is unknown: a wrong checksum, records that cannot be read,
-    or a format before version 2. `marker` is `commit` or `abort` for a transaction marker, and
-    empty for any other batch.
+    `fault` is why the content is unknown: a wrong checksum, records that cannot be read, or a
+    format before version 2. `marker` is `commit` or `abort`, and empty for a batch of records.
     """
 
     segment: str  # the file's name
@@ -81,7 +80,7 @@ class Batch:
 class Fragment:
     """Bytes at the end of a segment that form no batch.
 
-    If `torn` is true, they are zeros or the beginning of a batch.
+    If `torn`, they are zeros or the beginning of a batch.
     """
 
     segment: str
@@ -128,7 +127,7 @@ class LogMetadata:
     - `leader_epochs` are pairs of a leader epoch and its start offset.
     - `cleaned_to` is the offset below which the replica was compacted.
     - `stopped` is true after a clean shutdown.
-    - `snapshot` is the newest producer snapshot, because a broker that starts reads no other.
+    - `snapshot` is the newest producer snapshot; a broker that starts reads no other.
     """
 
     replica: str
@@ -172,7 +171,7 @@ class ReplicaLog:
     def neighbours(self) -> Iterator[tuple[Batch, Batch]]:
         """Yields each pair of consecutive sound batches, if no other bytes are between them.
 
-        The offsets of the two batches may overlap, or leave a gap.
+        Their offsets may overlap, or leave a gap.
         """
         for one, two in pairwise(self.batches):
             between = any(one.segment <= f.segment < two.segment for f in self.fragments)
@@ -180,9 +179,7 @@ class ReplicaLog:
                 yield one, two
 
     def contiguous_runs(self) -> list[list[Batch]]:
-        """Returns the sound batches as lists of contiguous batches; a list ends where data may
-        be missing.
-        """
+        """Returns the sound batches as lists of contiguous batches."""
         joined = {
             id(two): one for one, two in self.neighbours() if two.base_offset == one.last_offset + 1
         }
@@ -222,7 +219,6 @@ class Logs:
 
 
 def base_offset(segment: str) -> int:
-    """Returns the base offset that the name of a segment file contains."""
     return int(segment.partition(".")[0])
 
 

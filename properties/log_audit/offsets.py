@@ -6,9 +6,8 @@ last offset, or is removed completely.
 
 Source: Kafka documentation, "Log", "Log Compaction"; UnifiedLog.append; LogCleanerManager, which
 keeps `cleaner-offset-checkpoint`.
-Simplified: a follower that copied a compacted leader has gaps too. These gaps are reported as
-faults, unless some replica gives evidence of the compaction: a checkpoint of the cleaner, or
-batches that lack records.
+Simplified: a follower that copied a compacted leader has gaps too. They are faults, unless some
+replica gives evidence of the compaction: a checkpoint of the cleaner, or batches that lack records.
 """
 
 from __future__ import annotations
@@ -29,18 +28,14 @@ class OffsetBack(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetGap(Location):
-    """A batch that does not follow the previous batch directly, so that offsets between them are
-    missing.
-    """
+    """A batch that does not follow the previous batch directly, so that offsets are missing."""
 
     next_offset: int  # the first missing offset
 
 
 def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
-    """Returns one violation per batch whose first offset is too low.
-
-    The first offset must not be below the end of the previous batch. It must not be below the base
-    offset of the segment, either.
+    """Returns one violation per batch that begins below the end of the previous batch, or below the
+    base offset of the segment.
     """
     rows: list[OffsetBack] = []
     for log in logs.replicas:
@@ -62,10 +57,7 @@ def cleaned_to(replicas: list[ReplicaLog]) -> int:
 
 
 def offset_gaps(logs: Logs) -> tuple[OffsetGap, ...]:
-    """Returns one violation per batch that directly follows a gap in the offsets.
-
-    Offsets below `cleaned_to` may be missing, since compaction may have removed their records.
-    """
+    """Returns one violation per batch that follows a gap in the offsets, above `cleaned_to`."""
     rows: list[OffsetGap] = []
     for replicas in logs.partitions().values():
         cleaned = cleaned_to(replicas)

@@ -1,10 +1,9 @@
 """Transactions that are open at the end of a log; some of them will never end.
 
-A transaction is open until its marker is written. The coordinator ends a transaction when its
-timeout is over. But a transaction *hangs* if the coordinator does not know it: nothing ends it, and
-readers at read_committed wait for it forever. If the coordinator's log is not available, a
-transaction counts as hanging if it is older than the longest timeout. Each partition is checked on
-the replica with the highest log end.
+The coordinator ends an open transaction when its timeout is over. But a transaction *hangs* if the
+coordinator does not know it: nothing ends it, and readers at read_committed wait for it forever. If
+the coordinator's log is not available, a transaction counts as hanging if it is older than the
+longest timeout. Each partition is checked on the replica with the highest log end.
 
 Source: KIP-664, which finds hanging transactions by the same two criteria; KIP-890.
 Simplified: the current time is that of the newest batch in any log. A `transaction.max.timeout.ms`
@@ -32,7 +31,7 @@ UNNAMED: Final = "?"
 class OpenTransaction(Location):
     """A transaction without a marker, at the location of its first batch.
 
-    `why` is the evidence that the transaction may still end, or that it will never end.
+    `why` is the evidence that it may still end, or that it will never end.
     """
 
     producer_id: int
@@ -48,14 +47,12 @@ def open_transactions(logs: Logs) -> tuple[OpenTransaction, ...]:
 
 
 def hanging_transactions(logs: Logs) -> tuple[OpenTransaction, ...]:
-    """Returns all hanging transactions: the open transactions that will never end."""
     return tuple(sorted(row for hangs, row in _open(logs) if hangs))
 
 
 def furthest(logs: Logs) -> Iterator[ReplicaLog]:
-    """Yields, for each topic partition, the replica with the highest log end.
-
-    If several replicas have the highest log end, yields the first of them by name.
+    """Yields, for each topic partition, the replica with the highest log end, the first one by
+    name.
     """
     for replicas in logs.partitions().values():
         yield max(replicas, key=lambda log: log.end_offset)
@@ -98,7 +95,7 @@ def _first_open(batches: list[Batch]) -> Batch:
 def hangs_because(
     partition: str, producer_epoch: int, idle_ms: int, known: CoordinatorEntry | None
 ) -> tuple[bool, str]:
-    """Returns True if an open transaction will never end, with a phrase that gives the evidence.
+    """Returns True if an open transaction will never end, with the evidence as text.
 
     `idle_ms` counts from the producer's last batch to the newest batch of all logs. `known` is the
     newest entry of the transactional id in the coordinator's log.

@@ -1,10 +1,10 @@
 """The newest producer snapshot, which a broker reads when it starts, agrees with the log.
 
-The broker reads this snapshot and the log after it. If the snapshot is wrong, the broker may refuse
-a producer's next batch, append a batch twice, or wait for a transaction that has ended.
+If the snapshot is wrong, the broker may refuse a producer's next batch, append a batch twice, or
+wait for a transaction that has ended.
 
 A marker may begin a new producer epoch (KIP-890). Until the producer has written in this epoch, the
-snapshot must have no last sequence number and no last offset of the producer.
+snapshot must have no last sequence number and no last offset of it.
 
 Source: ProducerStateManager (`.snapshot`), KIP-98, KIP-360.
 Simplified: only the newest snapshot of each log is compared, and only if the log still has the
@@ -32,7 +32,7 @@ UNKNOWN: Final = -2  # the log does not show the value
 class SnapshotFault(Location):
     """A value in a producer snapshot that contradicts the log.
 
-    The location is the location of the producer's newest batch below the snapshot's offset.
+    The location is that of the producer's newest batch below the snapshot's offset.
     """
 
     snapshot_offset: int
@@ -43,9 +43,8 @@ class SnapshotFault(Location):
 
 
 def snapshot_faults(logs: Logs) -> tuple[SnapshotFault, ...]:
-    """Returns the differences between a producer's state in the log and in the snapshot.
-
-    Each value of the state that differs, such as the producer epoch, is one violation.
+    """Returns one violation per value of a producer's state that differs in the log and in the
+    snapshot.
     """
     rows: list[SnapshotFault] = []
     for log in logs.replicas:

@@ -1,13 +1,11 @@
 """The batches of each idempotent producer are in a log once, in order, with none missing.
 
 A producer numbers its records per topic partition; a broker accepts only the next sequence number.
-In a new producer epoch the numbers begin at 0. After the largest int32 they begin again at 0. An
-unexpected number is a gap if it is ahead of the expected number by less than half of the range.
-Otherwise it is a repeat.
+A new producer epoch begins at 0, and after the largest int32 the numbers begin again at 0. An
+unexpected number is a gap if it is ahead by less than half of the range, and otherwise a repeat.
 
-The checks of sequence numbers leave out the logs of `__consumer_offsets`. In these logs, the group
-coordinator writes the offsets of a transaction under the producer's id, and numbers every batch
-from 0. Brokers do not check these numbers.
+The logs of `__consumer_offsets` are left out: the group coordinator writes the offsets of a
+transaction under the producer's id, and numbers every batch from 0.
 
 Source: KIP-98, KIP-360; ProducerAppendInfo.maybeValidateDataBatch.
 Simplified: after missing data (deleted or compacted batches, for example), a producer's first batch
@@ -47,10 +45,9 @@ class ProducerEpochBack(Location):
 
 
 def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
-    """Returns one violation per batch that skips sequence numbers of its producer.
+    """Returns one violation per batch that skips sequence numbers of its producer: 6 after 4.
 
-    For example, one batch ends with the number 4, and the next begins with 6. Two batches are not
-    compared if data may be missing between them.
+    Two batches are not compared if data may be missing between them.
     """
     rows: list[SequenceJump] = []
     for log in _sequenced(logs):
@@ -62,7 +59,6 @@ def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
 
 
 def sequence_repeats(logs: Logs) -> tuple[SequenceJump, ...]:
-    """Returns one violation per batch that repeats sequence numbers of its producer."""
     return tuple(
         sorted(
             SequenceJump(**location(log, two), **_jump(one, two))
@@ -110,7 +106,6 @@ def _jump(one: Batch, two: Batch) -> dict[str, Any]:
 
 
 def producer_epochs_back(logs: Logs) -> tuple[ProducerEpochBack, ...]:
-    """Returns one violation per batch with a lower epoch than its producer's previous batch."""
     return tuple(
         sorted(
             ProducerEpochBack(

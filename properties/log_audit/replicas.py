@@ -1,15 +1,15 @@
 """Replicas have equal records below their high watermarks.
 
-A record below the high watermark of any replica was committed. So every in-sync replica has it at
-the same offset. Two replicas must be equal below the lower of their two high watermarks. Above this
-offset the replicas may differ, since a leader that died may have had other records. A checkpointed
-high watermark may be lower than the real one, so not all committed records are compared.
+A record below the high watermark of any replica was committed. So two replicas must be equal below
+the lower of their high watermarks. Above this offset they may differ, since a leader that died may
+have had other records. A checkpointed high watermark may be lower than the real one, so not all
+committed records are compared.
 
 Source: Kafka documentation, "Replication"; replication-offset-checkpoint, ReplicaManager.
 Simplified: an offset that only one replica has is no difference, because each replica is compacted
-at its own time. The check `offset-gap` reports gaps. After an unclean election, a replica's
-checkpointed high watermark may be too high, because the replica has truncated records below it. So
-records that are not committed may be compared too. If such records differ, they are reported.
+at its own time; the check `offset-gap` reports gaps. After an unclean election, a checkpointed high
+watermark may be too high, because the replica has truncated records below it. Then records that are
+not committed are compared too, and reported if they differ.
 """
 
 from __future__ import annotations
@@ -79,7 +79,6 @@ def _agreed(of: tuple[Batch, Record]) -> tuple[object, ...]:
 
 
 def divergences(logs: Logs) -> tuple[Divergence, ...]:
-    """Returns one violation per pair of replicas that differ below both high watermarks."""
     rows: list[Divergence] = []
     for one, mine, two, theirs, shared in _pairs(logs):
         differ = [at for at in shared if _agreed(mine[at]) != _agreed(theirs[at])]
@@ -102,7 +101,6 @@ def divergences(logs: Logs) -> tuple[Divergence, ...]:
 
 
 def ends_below(logs: Logs) -> tuple[BeyondEnd, ...]:
-    """Returns one violation per log that ends below its checkpointed high watermark."""
     rows: list[BeyondEnd] = []
     for log in logs.replicas:
         mark, last = log.metadata.high_watermark, log.batches[-1] if log.batches else None

@@ -1,14 +1,13 @@
 """A transaction on a partition consists of records of one producer, closed by one marker.
 
-A marker is a control batch that the coordinator writes: commit or abort. It carries the
-coordinator's own epoch, and the producer's epoch (since KIP-890, the next producer epoch).
+A marker carries the coordinator's epoch, and the producer's epoch (since KIP-890, the next producer
+epoch).
 
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
 Simplified: a transaction whose beginning or end was deleted is not checked. The markers on several
-partitions belong to one transaction if they have the same producer id and epoch. Markers are
-compared only if their producer epoch is newer than the epoch of the records before them. Markers
-have such an epoch since KIP-890. Without KIP-890, the markers of a producer's different
-transactions may have the same epoch.
+partitions belong to one transaction if they have the same producer id and epoch. They are compared
+only if their epoch is newer than that of the records before them, as since KIP-890. Without
+KIP-890, the markers of a producer's different transactions may have the same epoch.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ RETRIED: Final = "marker written again"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class NotClosed(Location):
-    """A batch outside the transaction that its producer still has open in the log.
+    """A batch outside the transaction that its producer still has open in the log: a marker is
+    missing before it.
 
-    The batch is not transactional, or it has a newer producer epoch. A marker should have closed
-    the transaction before this batch.
+    The batch is not transactional, or it has a newer producer epoch.
     """
 
     producer_id: int
@@ -81,12 +80,6 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one violation per batch that comes while an earlier transaction of its producer is
-    open.
-
-    The batch is not part of this transaction because it is not transactional, or because it has a
-    newer producer epoch. So a marker is missing before it.
-    """
     return tuple(
         sorted(
             NotClosed(
@@ -105,7 +98,6 @@ def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
 
 
 def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
-    """Returns each marker whose producer wrote no record since the producer's previous marker."""
     return tuple(
         sorted(
             RepeatedMarker(
@@ -124,9 +116,8 @@ def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
 
 
 def coordinator_epochs_back(logs: Logs) -> tuple[CoordinatorEpochBack, ...]:
-    """Returns each marker with a lower coordinator epoch than its producer's previous marker.
-
-    Both markers are in the same log.
+    """Returns each marker with a lower coordinator epoch than its producer's previous marker in the
+    log.
     """
     return tuple(
         sorted(
@@ -155,8 +146,8 @@ def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
 def split_transactions(logs: Logs) -> tuple[SplitTransaction, ...]:
     """Returns one violation per transaction committed in one partition and aborted in another.
 
-    The result names one commit marker and one abort marker. Of several commit markers, it names
-    the one on the first partition in alphabetical order. The same is true of abort markers.
+    The result names one commit marker and one abort marker, each on the first such partition by
+    name.
     """
     first: dict[tuple[int, int, str], tuple[tuple[str, int, str], ReplicaLog, Batch]] = {}
     for log, marker in _closings(logs):

@@ -22,7 +22,9 @@ Each row has a larger system, a small spec that the system refines, and the modu
     detailed quorum             ->  quorum-abstract        (`detailed_quorum`)
 
 A *detailed* spec is close to Kafka's code and is explored; an *abstract* spec is small enough to be
-proved. Runs of the broker are validated event by event (`trace_validation`). For a detailed spec, a
-mapping assigns an abstract state to each detailed state. Every explored transition must then be one
-or more actions of the abstract spec, or leave the abstract state unchanged.
+proved. Runs of the broker are validated event by event (`trace_validation`). A module `detailed_*`
+maps each explored step of a detailed spec to actions of the abstract spec, none or more, which the
+abstract spec must allow. A `StateMapping` computes the abstract state from the detailed state. A
+`HistoryMapping` explores both specs together, because the abstract state remembers what the
+detailed state has forgotten.
 """

@@ -1,13 +1,13 @@
 """A behaviour of a spec, built action by action for trace validation.
 
 Trace validation follows a run of brokers, and chooses each action with all its arguments. A
-`Behaviour` keeps the spec's current state. `model.language.stepping` evaluates the guards and makes
+`Behaviour` has the spec's current state; `model.language.stepping` evaluates the guards and makes
 the next state. An action may also set variables that a run does not show, such as which leader
 committed a record first.
 
 A *sort* is a type of the spec with numbered elements, such as its offsets. Each sort has as many
-elements as the run needs. If the elements are only values and never keys of a map, their number is
-not limited (`ANY`).
+elements as the run needs. If the elements are never keys of a map, their number is not limited
+(`ANY`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ ANY: Final = range(2**63)  # the size of a sort that is no key of a variable
 class Call(NamedTuple):
     """An action of the spec, with its arguments.
 
-    If the spec refuses the action, the run violates the spec. But if `maybe` is true, a refused
-    action is only skipped.
+    If the spec refuses the action, the run violates the spec, or with `maybe` the action is
+    skipped.
     """
 
     action: str
@@ -42,9 +42,8 @@ class Call(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """The reason why the spec refuses an action.
-
-    Either a condition of the action's guard is false, or a value would be outside its type.
+    """The reason why the spec refuses an action: a false condition of the guard, or a value outside
+    its type.
     """
 
     action: Action
@@ -61,8 +60,7 @@ class Refusal(NamedTuple):
 class Taken:
     """An action that was taken in a behaviour, linked to the action before it.
 
-    A behaviour and its forks (`Behaviour.fork`) share the actions before the fork. So no action is
-    ever copied.
+    A behaviour and its forks share the actions before the fork.
     """
 
     call: Call
@@ -73,8 +71,8 @@ class Taken:
 class Behaviour:
     """The current state of a spec, and the actions that led to it from an initial state.
 
-    The state is prepared by some actions before a run of brokers begins. `preparation` is the last
-    of these actions; `taken` counts the actions after it.
+    `preparation` is the last action before the run of brokers begins; `taken` counts the actions
+    after it.
     """
 
     spec: Spec
@@ -100,9 +98,8 @@ class Behaviour:
         return cls(spec, stepper, state, tuple(chosen))
 
     def take(self, call: Call) -> Refusal | None:
-        """Performs the action, and returns None; returns a Refusal if the spec does not allow it.
-
-        A refused action does not change the state.
+        """Performs the action, and returns None; if the spec refuses it, returns a Refusal and
+        changes nothing.
         """
         action = self.stepper.actions[call.action]
         try:
@@ -118,7 +115,6 @@ class Behaviour:
         return None
 
     def end_preparation(self) -> None:
-        """Ends the preparation of the initial state: `taken` counts only later actions."""
         self.preparation = self.last
 
     def fork(self) -> Self:
@@ -126,14 +122,11 @@ class Behaviour:
 
     @property
     def taken(self) -> Counter[str]:
-        """Returns how often each action was performed, without the actions that prepared the
-        state.
-        """
+        """Returns how often each action was performed, without those of the preparation."""
         return Counter(call.action for call in calls_between(self.preparation, self.last))
 
     @property
     def never_taken(self) -> tuple[str, ...]:
-        """Returns the names of the spec's actions that the behaviour has never taken."""
         taken = self.taken
         return tuple(a.name for a in self.spec.actions if not taken[a.name])
 

@@ -8,9 +8,9 @@ The spec's variables get their values from the broker:
                         acknowledgement
 
 A stamp is the producer, epoch and sequence number of a record. Each marker, and each record without
-a producer id or sequence number, gets a producer of its own. The log of a new leader may have
-records that the previous leader lacked: in the spec, the new leader appends them after the change
-of leader. The producer state of a leader must agree with its log.
+a producer id or sequence number, gets a producer of its own. Records that only a new leader has are
+appended in the spec after the change of leader. The producer state of a leader must agree with its
+log.
 
 Source: KIP-98, KIP-360; `model.idempotence_abstract.versions`.
 Simplified: an acknowledgement counts when the client receives it, and only with acks=all.
@@ -49,10 +49,7 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Stamps:
-    """Translates each record to its stamp: producer, producer epoch and sequence number.
-
-    The producers get the numbers 0, 1, 2, … in the order in which they appear.
-    """
+    """Translates each record to its stamp; producers are numbered as they appear."""
 
     numbers: dict[ProducerId | bytes, int] = field(default_factory=dict[ProducerId | bytes, int])
     known: dict[bytes, tuple[Stamp, ...]] = field(default_factory=dict[bytes, tuple[Stamp, ...]])

@@ -1,8 +1,7 @@
 """One topic partition of the reference broker as a behaviour of abstract replication.
 
-The abstract spec is proved for any number of replicas, epochs and offsets. As on the broker, a
-fetch and its response are two steps, with any time in between. In the detailed specs `replication`
-and `election` they are one step. The spec's variables get their values from the broker:
+As on the broker, a fetch and its response are two steps. The spec's variables get their values from
+the broker:
 
     replica[r]       the log, the high watermark and the role of a broker; after a restart, its disk
     led[e]           the log of the leader of an epoch, its ISR, and the fetches that it received
@@ -10,10 +9,8 @@ and `election` they are one step. The spec's variables get their values from the
 
 A consumer is mapped to a replica that is never in sync (`consumer_reads`).
 
-In the spec, the leader has a fetch as soon as the follower has sent it. The leader on the broker
-receives the fetch later. So the abstract leader may have fetches that the broker's leader has not
-received yet. `message_knowledge` checks that the broker's leader relies only on fetches that have
-arrived.
+In the spec, the leader has a fetch as soon as the follower has sent it. On the broker, the fetch
+arrives later; `message_knowledge` checks that the leader relies only on fetches that have arrived.
 
 Source: KIP-101, KIP-320, KIP-497, KIP-966; `model.replication_abstract.claims`.
 Simplified: records that are not in a log yet, or no longer, are not mapped. Power losses and
@@ -93,10 +90,8 @@ class BrokerReplication:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
-        """Returns an object that maps the topic partition's events to actions of the spec.
-
-        No event is mapped yet: the spec is in the state of a new partition. In the spec, each
-        consumer is a replica that is not in sync.
+        """Returns an object that maps the topic partition's events; the spec is in the state of a
+        new partition.
         """
         states = [s for e in events for s in [_decision(e.after, topic_partition)] if s is not None]
         held = [r for e in events for r in [_replica(e.after, topic_partition)] if r is not None]

@@ -47,10 +47,7 @@ _COMPLETE = frozenset({TxnState.COMPLETE_COMMIT, TxnState.COMPLETE_ABORT})
 
 @dataclass(slots=True)
 class BrokerTransactions:
-    """Maps the events of a cluster to actions of the spec `transactions-abstract`.
-
-    The mapping covers every transactional id and every topic partition.
-    """
+    """Maps the events of a cluster to actions of the spec `transactions-abstract`."""
 
     behaviour: Behaviour
     numbers: TransactionNumbers

@@ -1,16 +1,14 @@
 """Replication provides the log that the transactions spec uses: its committed records stay.
 
-The transactions spec has an abstract *committed log*, without replicas. A leader appends, a high
-watermark advances, and a new leader may lack records above the high watermark. This module checks
-that the replication spec provides such a log:
+In this *committed log*, without replicas, a leader appends, a high watermark advances, and a new
+leader may lack records above the high watermark:
 
     log_of_replication   maps a state of the replication spec to a committed log
     log_of_partition     maps a partition of the transactions spec to a committed log
     actions_between      finds the abstract actions from one committed log to the next
 
-Both specs are explored with a few replicas and records. Each transition must be one or more actions
-of the committed log, or leave the log as it is. If a new leader has a record that the previous
-leader lacked, these actions are a change of leader and an append.
+Both specs are explored with a few replicas and records. If a new leader has a record that the
+previous leader lacked, the abstract actions are a change of leader and an append.
 
 Source: Lamport, Specifying Systems, chapter 5.8; Abadi and Lamport, The Existence of Refinement
 Mappings (history variables); KIP-101; KIP-320.
@@ -49,8 +47,8 @@ class CommittedLog:
 def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
     """Returns the log of a state; None if the leader or the ISR lost a committed record.
 
-    The log has all records of the leader of the latest leader epoch. If this epoch has no leader,
-    the log has only the records below the high watermark.
+    The log has the records of the newest epoch's leader, or without a leader, only those below the
+    high watermark.
     """
     high_watermark = as_int(state["true_high_watermark", ()])
     isr = [r for r in range(replicas) if state["registration.isr", (r,)]]
@@ -78,9 +76,9 @@ def log_of_partition(state: State, partition: int) -> CommittedLog:
 def actions_between(
     before: CommittedLog | None, after: CommittedLog | None
 ) -> tuple[str, ...] | None:
-    """Returns the names of the abstract spec's actions that lead from `before` to `after`.
+    """Returns the names of the abstract actions that lead from `before` to `after`.
 
-    Returns () if both states are equal, and None if no sequence of actions leads to `after`.
+    Returns () if both states are equal, and None if no actions lead to `after`.
     """
     if before is None or after is None or after.high_watermark < before.high_watermark:
         return None
@@ -102,7 +100,7 @@ def coverage(
 ) -> Counter[str]:
     """Returns, for each abstract action, the number of steps that contain this action.
 
-    Steps that change nothing count as `none`. Steps that no actions explain count as UNEXPLAINED.
+    Steps that change nothing count as `none`, and steps that no actions explain as UNEXPLAINED.
     """
     found: Counter[str] = Counter()
     for before, after in steps:

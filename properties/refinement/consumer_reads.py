@@ -1,10 +1,8 @@
 """The reads of consumers, mapped to abstract replication: a consumer is a replica out of sync.
 
-A consumer is never in the ISR. Its leader epoch is that of the leader that responded to its fetch.
-Its log consists of the records that it has received; all of them are below the consumer's high
-watermark. A replica's records below its high watermark are committed, and no two replicas differ in
-these records. So the spec rejects a run in which a consumer reads an uncommitted record, or in
-which two consumers read different records at one offset.
+Its leader epoch is that of the leader that responded to its fetch. Its log has the records that it
+received, all below its high watermark. So the spec rejects a run in which a consumer reads an
+uncommitted record, or in which two consumers read different records at one offset.
 
 Simplified: an end offset that a client receives must not be too high; one that is too low is
 accepted.
@@ -49,10 +47,10 @@ class ConsumerReads:
         return replace(self, _served_in=dict(self._served_in))
 
     def note_request(self, traced: Traced, replica: Leader | Follower | None) -> None:
-        """Stores the leader epoch in which the leader received a consumer's request.
+        """Stores, for `expected_step`, the leader epoch in which the leader received a consumer's
+        request.
 
-        `expected_step` needs this epoch when the consumer receives the response. Other events are
-        ignored.
+        Other events are ignored.
         """
         match traced.event:
             case RequestReceived(
@@ -69,9 +67,8 @@ class ConsumerReads:
         replicas: Mapping[NodeId, int],
         messages: Messages,
     ) -> ExpectedStep | None:
-        """Returns the spec's actions for the arrival of a response at a consumer.
-
-        Returns None for any other event.
+        """Returns the spec's actions for the arrival of a response at a consumer, and None for any
+        other event.
         """
         match traced.event:
             case ResponseReceived(
@@ -111,9 +108,8 @@ def _read(
 
 
 def consumer_of(traced: Traced, topic_partition: TopicPartition) -> NodeId | None:
-    """Returns the consumer whose fetch of this topic partition arrives at a broker in this event.
-
-    Returns None for any other event.
+    """Returns the consumer whose fetch of this topic partition arrives at a broker in this event,
+    or None.
     """
     match traced.event:
         case RequestReceived(

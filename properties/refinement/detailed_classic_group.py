@@ -1,9 +1,8 @@
 """The spec `classic-group` takes only steps that `classic-group-abstract` allows.
 
-So the proof of the abstract spec also covers the detailed spec, `classic-group`. The detailed spec
-adds error responses as messages, and fairness of its actions. Each explored step must be one
-abstract action, two, or none. The only step with two is the arrival of the leader's assignment. In
-each detailed state, the coordinator must accept the same commits as in the abstract state for it.
+The detailed spec adds error responses as messages, and fairness. Each explored step must be one
+abstract action, two, or none; only the arrival of the leader's assignment is two. In each detailed
+state, the coordinator must accept the same commits as in the abstract state for it.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition, because the spec `classic-group` has no more.
@@ -42,7 +41,6 @@ class Refinement(StateMapping[ClassicGroup]):
         )
 
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state that corresponds to a state of the detailed spec."""
         out: dict[tuple[str, tuple[int, ...]], Value] = {
             (name, ()): state[name, ()]
             for name in (
@@ -68,8 +66,8 @@ class Refinement(StateMapping[ClassicGroup]):
     def calls(self, step: Step) -> list[Call]:
         """Returns the abstract actions that correspond to a step of the detailed spec.
 
-        The result is empty if the coordinator refuses a request, or if a member receives such a
-        refusal and stays in its generation.
+        There are none if the coordinator refuses a request, or if a member receives such a refusal
+        and stays in its generation.
         """
         match step.action, step.arguments:
             case "refuse", _:

@@ -1,9 +1,8 @@
 """The spec `consumer-group` takes only steps that `consumer-group-abstract` allows.
 
-So the proof of the abstract spec also covers the detailed spec, `consumer-group`. The detailed spec
-adds the group epoch, and fair actions that make members converge. Each explored step must be one
-abstract action, or change nothing. In the detailed state and in its abstract state, the same
-members must be able to send heartbeats and to commit.
+The detailed spec adds the group epoch, and fair actions that make members converge. Each explored
+step must be one abstract action, or change nothing. In the detailed state and in its abstract
+state, the same members must be able to send heartbeats and to commit.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition, because the spec `consumer-group` has no more.
@@ -41,7 +40,6 @@ class Refinement(StateMapping[ConsumerGroup]):
         )
 
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state for a state of the detailed spec, `consumer-group`."""
         out: dict[tuple[str, tuple[int, ...]], Value] = {
             ("assignment_epoch", ()): state["assignment_epoch", ()],
             ("target", (PARTITION,)): state["target", ()],

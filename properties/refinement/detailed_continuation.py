@@ -1,9 +1,8 @@
 """The version `kip-360` of `transactions` takes only steps that `coordinator-abstract` allows.
 
 The abstract spec has a version `kip-360` too. In both specs, the coordinator may append a record
-that only repeats the last record. In the detailed spec, the loss of the response that this record
-causes is one step. In the abstract spec, the loss is two steps: the response is lost, and the
-append is committed.
+that only repeats the last record. The loss of its response is one detailed step, but two abstract
+steps: the response is lost, and the append is committed.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: as in `detailed_coordinator`.
@@ -22,10 +21,7 @@ from properties.refinement.state_mapping import Step
 
 
 class ContinuationRefinement(Refinement):
-    """The refinement from `transactions` to the abstract spec, both in the version `kip-360`.
-
-    The abstract spec must allow each step of `transactions`.
-    """
+    """The refinement from `transactions` to the abstract spec, both in the version `kip-360`."""
 
     @cached_property
     def abstract(self) -> AbstractContinuation:
@@ -34,7 +30,6 @@ class ContinuationRefinement(Refinement):
     # ---- states
 
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state that corresponds to a state of the detailed spec."""
         out: Cells = {**super().abstraction(state)}
         ready = [i for i in range(self.detailed.instances) if out["is_ready", (i,)]]
         out["newest", (ID,)] = max(ready, default=None)
@@ -73,9 +68,8 @@ class ContinuationRefinement(Refinement):
     def _commits(self, step: Step) -> Iterator[Call]:
         """Yields the abstract action `commit_append` if the step commits an append to the log.
 
-        Some steps append a record and commit it at once. If an append only repeats the last record,
-        the detailed log does not change: only the pending response shows this append. So the step
-        that loses this response counts as the commit of the append.
+        An append that only repeats the last record does not change the detailed log. So the step
+        that loses its response counts as its commit.
         """
         yield from super()._commits(step)
         is_immediate = step.action == "raise_epoch" and not self.detailed.appends_wait()

@@ -1,16 +1,13 @@
 """The spec `transactions` takes only steps that `coordinator-abstract` allows.
 
-So the proof of the abstract spec also covers the detailed spec, `transactions`. The detailed spec
-adds logs of partitions, errors and verification. Each explored step must be one or more abstract
-actions, or change nothing. One detailed step may be two abstract steps: a client's request and the
-coordinator's append. If the constants allow no failures of coordinators and appends, the detailed
-step also commits the append: a third abstract step. In the detailed state and in its abstract
-state, the partitions must accept the same markers.
+The detailed spec adds logs of partitions, errors and verification. One detailed step may be two
+abstract steps: a client's request and the coordinator's append. If the constants allow no failures
+of coordinators and appends, it also commits the append: a third abstract step. In the detailed
+state and in its abstract state, the partitions must accept the same markers.
 
 In the abstract log, a record without a transaction still names the previous transaction, and a
-tombstone still names the previous producer id. The detailed records have neither of these two
-names. So the mapping computes the transaction from all decisions, and the producer id from the
-producer ids that were assigned.
+tombstone the previous producer id. The detailed records have neither. So the mapping computes them
+from all decisions, and from the producer ids that were assigned.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one transactional id, because the spec `transactions` has no more. No log is truncated.
@@ -83,7 +80,6 @@ class Refinement(StateMapping[Transactions]):
     # ---- states
 
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state that corresponds to a state of the detailed spec."""
         out: Cells = {
             ("last_epoch", ()): self.detailed.max_epoch,
             ("coordinator_epoch", ()): state["coordinator_epoch", ()],
@@ -139,10 +135,7 @@ class Refinement(StateMapping[Transactions]):
         return marker_epoch - 1
 
     def _last_id(self, state: State) -> int:
-        """Returns the producer id that the abstract state has for a tombstone.
-
-        It is the last assigned id, or 0 if none was assigned.
-        """
+        """Returns a tombstone's producer id in the abstract state: the last assigned id, or 0."""
         assigned = as_int(state["next_producer_id", ()])
         return max(0, assigned - 1) if self.detailed.ids_expire else 0
 
@@ -243,11 +236,7 @@ class Refinement(StateMapping[Transactions]):
                 return []
 
     def _commits(self, step: Step) -> Iterator[Call]:
-        """Yields the abstract action `commit_append` if the detailed step both appends and commits.
-
-        If the constants allow no failures of coordinators and appends, every step that appends to
-        the coordinator's log also commits this append.
-        """
+        """Yields the abstract action `commit_append` if the step both appends and commits."""
         if step.action in _APPENDS and not self.detailed.appends_wait():
             yield Call("commit_append", (ID,))
 
@@ -307,9 +296,6 @@ def _is_of(record: Mapping[str, Value], k: int) -> bool:
 
 
 def _outcome(records: list[Mapping[str, Value]], o: int) -> Value:
-    """Returns the outcome of the next marker after the record at offset `o`; None if there is none.
-
-    Only markers of the record's producer count.
-    """
+    """Returns the outcome of the producer's next marker after the record at offset `o`, or None."""
     markers = (r for r in records[o:] if r["producer_id"] == records[o]["producer_id"])
     return next((r["outcome"] for r in markers if r["outcome"] is not None), None)

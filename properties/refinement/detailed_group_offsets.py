@@ -1,10 +1,8 @@
 """The spec `group-offsets` takes only steps that `pipeline-abstract` allows.
 
-So the proof of the abstract spec also covers the detailed spec, `group-offsets`. In
-`group-offsets`, the group coordinator has a log and a cache. A new coordinator reads the log again,
-and markers commit or abort in the order of the log. The abstract state keeps the owners of former
-generations; the detailed state forgets them. So an abstract state cannot be computed from a
-detailed state, and both specs are explored together (`history_mapping`).
+In `group-offsets`, the group coordinator has a log and a cache. A new coordinator reads the log
+again, and markers commit or abort in the order of the log. The abstract state has the owners of
+former generations, which the detailed state forgets.
 
 In the detailed spec, output records are committed when the coordinator decides to commit. So a
 decision is two abstract steps: the decision, and the marker in the output. A detailed marker is two
@@ -34,10 +32,7 @@ PARTITION: Final = 0
 
 
 class WithoutResets(GroupOffsets):
-    """A copy of the spec `group-offsets` in which no offset is reset, expires or is deleted.
-
-    The actions that do so are always disabled.
-    """
+    """A copy of the spec `group-offsets` in which no offset is reset, expires or is deleted."""
 
     @action
     def reset_offset(self, to: Offset) -> None:
@@ -64,9 +59,7 @@ class Replayed:
 
 
 class Refinement(HistoryMapping[GroupOffsets]):
-    """A version of `group-offsets`, and the abstract pipeline that must allow the version's
-    steps.
-    """
+    """A version of `group-offsets`, and the abstract pipeline that must allow its steps."""
 
     @cached_property
     def abstract(self) -> Pipeline:
@@ -89,7 +82,6 @@ class Refinement(HistoryMapping[GroupOffsets]):
         return [Call("init_transactions", (m, m)) for m in self._members]
 
     def calls(self, step: Transition, abstract: State) -> list[Call]:
-        """Returns the abstract actions that explain a step of the detailed spec."""
         generation = as_int(step.after["group.generation", ()])
         match step.action, step.arguments:
             case "complete_rebalance", (owner,):

@@ -1,12 +1,8 @@
-"""The spec `idempotence` takes only steps that an abstract spec allows.
+"""The spec `idempotence` takes only steps that the version `with-restarts` of
+`idempotence-abstract` allows.
 
-The abstract spec is the version `with-restarts` of `idempotence-abstract`. It is small enough to be
-proved for any number of producers, batches and restarts. It has one log and no follower. The spec
-`idempotence` is the detailed one. Each of its steps is one abstract action, several, or none.
-
-The abstract state has the earlier sequence numbers of a batch; the detailed state does not. So no
-function maps each detailed state to its abstract state. Instead, both specs are explored together
-(`history_mapping`).
+The abstract spec has one log and no follower. The abstract state has the earlier sequence numbers
+of a batch, which the detailed state forgets.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition; no records are deleted, and the client gives up no batch.
@@ -48,7 +44,6 @@ class Refinement(HistoryMapping[IdempotentProducer]):
         )
 
     def calls(self, step: Transition, abstract: State) -> list[Call]:
-        """Returns the abstract actions that explain a step of the detailed spec."""
         return [*self._calls(step.action, step.arguments, step.before, step.after)]
 
     def _calls(
@@ -90,9 +85,8 @@ class Refinement(HistoryMapping[IdempotentProducer]):
                 yield Call("renumber", (PRODUCER, *old, new[1]))
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields a name and two values, one of each state, for everything that must be equal.
-
-        This is the log, its high watermark, the client's epoch, and the responses.
+        """Yields the log, its high watermark, the client's epoch and the responses, as both states
+        have them.
         """
         end = as_int(detailed["log.end_offset", (PARTITION,)])
         yield "the log end", end, abstract["end_offset", ()]

@@ -1,17 +1,16 @@
 """The version `kip-939` of `transactions` takes only steps that `coordinator-abstract` allows.
 
-A new instance *keeps* the ongoing transaction of an older instance by InitProducerId with
-keepPreparedTxn (KIP-939), and ends this transaction as the database decided.
+A new instance sends InitProducerId with keepPreparedTxn (KIP-939), and ends the *kept*, prepared
+transaction of an older instance as the database decided.
 
 The abstract spec, in its version `kip-939`, remembers more than the detailed state: the refusals of
-the database, the requests of new instances, and which instance kept a transaction. So both specs
-are explored together (`history_mapping`). All other variables are compared, by the mapping of
-states.
+the database, the requests of new instances, and which instance kept a transaction. All other
+variables are compared, by the mapping of states.
 
-When a new instance ends the kept transaction, one detailed step is two abstract steps. First the
-instance reads the database and sends its request, then the coordinator prepares the commit or
-abort. If the coordinator fails before this is committed, the detailed step may be repeated.
-The abstract spec still has the request, so the mapping sends no second request.
+When a new instance ends the kept transaction, one detailed step is two abstract steps: the instance
+reads the database and sends its request, and the coordinator prepares the commit or abort. If the
+coordinator fails before this is committed, the detailed step may be repeated, but the mapping sends
+no second request.
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings (history variables).
 Simplified: as in `detailed_coordinator`. In addition, this module does not compare whether both
@@ -47,8 +46,8 @@ FORGOTTEN: Final = {  # history variables of the abstract spec
 class KeptStates(Refinement):
     """Maps the states and steps of the detailed spec to the abstract spec.
 
-    The abstract record of a kept transaction (keepPreparedTxn) reserves an epoch for the markers.
-    The detailed record does not, so the mapping computes this epoch.
+    The abstract record of a kept transaction reserves an epoch for the markers, which the mapping
+    computes.
     """
 
     @cached_property
@@ -118,7 +117,6 @@ class KeptTransactionsRefinement(HistoryMapping[Transactions]):
         return [Call("enable_two_phase", (ID,))]
 
     def calls(self, step: Transition, abstract: State) -> list[Call]:
-        """Returns the abstract actions that explain a step of the detailed spec."""
         calls = self.states.calls(Step(**step._asdict()))
         return [call for call in calls if not _is_sent(call, abstract)]
 
@@ -131,9 +129,7 @@ class KeptTransactionsRefinement(HistoryMapping[Transactions]):
 
 
 def _is_sent(call: Call, abstract: State) -> bool:
-    """True if the call sends a request to end a kept transaction that its instance has sent
-    before.
-    """
+    """True if the instance has already sent this request to end its kept transaction."""
     if call.action != "request_completion":
         return False
     (i,) = call.arguments

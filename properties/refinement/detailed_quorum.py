@@ -1,13 +1,11 @@
 """The spec `quorum` takes only steps that `quorum-abstract` allows.
 
-So the proof of the abstract spec also covers the detailed spec, `quorum`. The abstract state
-keeps the votes and the leader's log of every former epoch; the detailed state forgets them. So an
-abstract state cannot be computed from a detailed state, and both specs are explored together
-(`history_mapping`).
+The abstract state has the votes and the leader's log of every former epoch, which the detailed
+state forgets.
 
 The detailed spec begins with a leader in epoch 0; the abstract spec first elects this leader, in
 epoch 1. So abstract epochs are larger by one. A detailed log begins with a record that names the
-voters; an abstract log lacks this record. So abstract offsets are smaller by one.
+voters, which an abstract log lacks. So abstract offsets are smaller by one.
 
 Simplified: the voters do not change.
 """
@@ -36,8 +34,8 @@ class Refinement(HistoryMapping[Quorum]):
 
     @cached_property
     def abstract(self) -> QuorumProof:
-        """The abstract spec, with one epoch more and one offset fewer than the detailed spec,
-        but with at least two offsets.
+        """The abstract spec: one epoch more and one offset fewer than the detailed spec, but at
+        least two offsets.
         """
         return QuorumProof(
             replicas=self.detailed.replicas,
@@ -48,10 +46,7 @@ class Refinement(HistoryMapping[Quorum]):
     # ---- the mapping
 
     def first_calls(self, state: State) -> list[Call]:
-        """Returns the abstract actions that elect the initial leader of the detailed spec.
-
-        The detailed spec begins with a leader, the abstract spec without one.
-        """
+        """Returns the abstract actions that elect the initial leader of the detailed spec."""
         replicas = range(self.detailed.replicas)
         (leader,) = (r for r in replicas if state["member.role", (r,)] == LEADER)
         others = [r for r in replicas if r != leader]
@@ -65,7 +60,6 @@ class Refinement(HistoryMapping[Quorum]):
     def calls(  # noqa: C901 - one case for each action
         self, step: Transition, abstract: State
     ) -> list[Call]:
-        """Returns the abstract actions that explain a step of the detailed spec."""
         r = step.arguments[0]
         end = end_of(step.before, r)
         match step.action, step.arguments:
@@ -135,10 +129,6 @@ def epoch_of(state: State, replica: int) -> int:
 
 
 def end_of(state: State, replica: int) -> int:
-    """Returns a replica's log end offset in the abstract spec.
-
-    This offset is smaller by one than in the detailed spec, whose log begins with the record of the
-    voters.
-    """
+    """Returns a replica's log end offset in the abstract spec."""
     value: Value = state["log.end_offset", (replica,)]
     return as_int(value) - 1

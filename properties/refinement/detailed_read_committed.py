@@ -1,13 +1,9 @@
 """The spec `transactions` takes only steps that `read-committed-abstract` allows on one partition.
 
-The spec `transactions` is the detailed one. It has no reader. Instead, predicates define which
-records a reader at read_committed receives, and at which offset this reader stops. After each
-detailed step, the check lets the abstract reader read up to this offset. Then the abstract reader
-must have received exactly the records that the predicates allow, and must have no further record to
-read.
-
-The abstract log keeps truncated records; the detailed log does not. So an abstract state cannot be
-computed from a detailed state. So both specs are explored together (`history_mapping`).
+The detailed spec has no reader: predicates define which records a reader at read_committed
+receives, and where it stops. After each detailed step, the abstract reader reads up to this offset.
+Then it must have received exactly the records that the predicates allow, and must have no further
+record to read. The abstract log has truncated records, which the detailed log lacks.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition; no record is outside of transactions, and no leader restarts.
@@ -49,14 +45,10 @@ class Refinement(HistoryMapping[Transactions]):
     # ---- the mapping
 
     def calls(self, step: Transition, abstract: State) -> list[Call]:
-        """Returns the abstract actions that explain a step of the detailed spec."""
         return [*self._changes(step.before, step.after), *self.reads(abstract, step.after)]
 
     def _changes(self, before: State, after: State) -> Iterator[Call]:
-        """Yields the abstract actions that explain a step, except the actions of the reader.
-
-        An example is `append_first`.
-        """
+        """Yields the abstract actions that explain a step, except those of the reader."""
         for k in range(self.detailed.transactions):
             if _changed("owner", (k,), before, after):
                 yield Call("begin", (k, as_int(after["stamp.producer_id", (k,)])))
@@ -87,11 +79,10 @@ class Refinement(HistoryMapping[Transactions]):
         return self._detailed.holds(self._read, detailed, {IN.uid: PARTITION, AT.uid: offset})
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields the values that must be equal in both states, as (name, detailed, abstract).
+        """Yields the log, the decisions of the transactions, and the reads, in both states.
 
-        They are the log, the decisions of the transactions, and the reads. In the last triple, `a
-        further read`, the detailed value is None: the abstract reader must not be able to read a
-        further record.
+        In the last triple, `a further read`, the detailed value is None: the abstract reader must
+        have no further record to read.
         """
         end = end_of(detailed)
         yield "the log end", end, abstract["end_offset", ()]

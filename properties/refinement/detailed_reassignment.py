@@ -1,14 +1,12 @@
 """The spec `reassignment` takes only steps that `reassignment-abstract` allows.
 
-So the proof of the abstract spec also covers the detailed spec, `reassignment`. The detailed spec
-has more detail in three ways. Each change of the partition by the controller elects a leader. A
-leader's requests are in flight. Brokers stop and return. The abstract state has what the detailed
-state has forgotten: the ISR, the ELR and the leader of every former epoch. So both specs are
-explored together (`history_mapping`).
+The detailed spec has more detail in three ways: each change of the partition by the controller
+elects a leader, a leader's requests are in flight, and brokers stop and return. The abstract state
+has the ISR, the ELR and the leader of every former epoch, which the detailed state forgets.
 
 A detailed step may be several abstract ones. For example, a fenced broker leaves the ISR, and the
-next leader is elected: two abstract steps. In the detailed spec, a broker loses records when it
-stops; in the abstract spec, it loses them when it has registered again.
+next leader is elected. In the detailed spec, a broker loses records when it stops; in the abstract
+spec, when it has registered again.
 
 Simplified: a log has one record. No last known leader is elected: such an election needs at least
 min.insync.replicas unclean stops, and the explored instances allow fewer. A partition never has
@@ -59,7 +57,6 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
     def calls(  # noqa: C901 - one case for each action
         self, step: Transition, abstract: State
     ) -> list[Call]:
-        """Returns the abstract actions that explain a step of the detailed spec."""
         before, after = step.before, step.after
         number = as_int(abstract["last_disturbance", ()]) + 1
         match step.action, step.arguments:
@@ -113,10 +110,8 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
                 return self._changed(step)
 
     def _fetched(self, step: Transition, leader: int, follower: int) -> Call:
-        """Returns the abstract action for a fetch: `propose_member` or `acknowledge`.
-
-        It is `propose_member` if the leader begins to change the ISR in this step: the leader
-        proposes to add the follower.
+        """Returns the abstract action for a fetch: `propose_member` if the leader begins to change
+        the ISR in this step, otherwise `acknowledge`.
         """
         proposes = all(
             (
@@ -212,8 +207,6 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
     ) -> Iterator[Difference]:
         """Yields what leader `r` knows of its ISR and followers, in the detailed and the abstract
         state.
-
-        Each result has a name and two values, which must be equal.
         """
         known = self._set(abstract, "led.isr", epoch)
         isr = frozenset(f for f in self._brokers if detailed["broker.isr", (r, f)])
@@ -234,7 +227,6 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
         return frozenset(r for r in self._brokers if state[name, (r,)])
 
     def _set(self, state: State, name: str, *keys: int) -> frozenset[int]:
-        """Returns the elements of the set `name` in an abstract state."""
         return frozenset(
             x
             for x in range(max(self.detailed.replicas, self.detailed.max_records))

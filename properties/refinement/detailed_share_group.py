@@ -1,13 +1,12 @@
 """The spec `share-group` takes only steps of `share-group-abstract`.
 
-So the proof of the abstract spec also covers the safety of the detailed spec, `share-group`. In the
-detailed spec, a record has one of five states, and the leader delivers in the order of the log. The
-start offset moves in the step that makes the move possible. So the coordinator's result for a
-write is two abstract steps: the result, and the move of the start offset. An accept and a reject
-are the same abstract step.
+In the detailed spec, a record has one of five states, and the leader delivers in the order of the
+log. The start offset moves in the step that makes the move possible. So the coordinator's result
+for a write is two abstract steps: the result, and the move of the start offset. An accept and a
+reject are the same abstract step.
 
-The abstract state has the largest start offset that was ever stored; the detailed state of Kafka
-4.3 may have forgotten it. So both specs are explored together (module `history_mapping`).
+The abstract state has the largest start offset that was ever stored, which the detailed state of
+Kafka 4.3 may forget.
 
 Simplified: liveness is left out. In `share-group`, nobody appends to the log.
 """
@@ -73,7 +72,6 @@ class Refinement(HistoryMapping[ShareGroup]):
     # ---- the mapping
 
     def calls(self, step: Transition, abstract: State) -> list[Call]:
-        """Returns the abstract actions that correspond to a step of the detailed spec."""
         match step.action, step.arguments:
             case "acquire" as name, (m,):
                 x = self._acquired(step)
@@ -137,7 +135,7 @@ class Refinement(HistoryMapping[ShareGroup]):
 def _moved(after: State) -> list[Call]:
     """Returns the action `move_start` with the leader's start offset; [] if no leader is active.
 
-    The start offset may be the same as before the step. In the detailed spec, the step that moves
-    the start offset also forgets the records below it; in the abstract spec, `move_start` does.
+    The start offset may be the same as before. In the abstract spec, `move_start` also forgets the
+    records below it.
     """
     return [Call("move_start", (as_int(after["start", ()]),))] if after["is_active", ()] else []

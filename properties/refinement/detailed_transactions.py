@@ -1,15 +1,11 @@
-"""The spec `transactions` takes only steps that its abstract spec allows.
+"""The spec `transactions` takes only steps that `transactions-abstract` allows.
 
-So the proof of the abstract spec also covers the detailed spec, `transactions`. The abstract spec
-is small enough to be proved for any number of producers, transactions and partitions. It has no
-log, no failover, no client, and its producer epochs do not run out. `abstraction` maps a state of
-the detailed spec to an abstract state. Every transition of the detailed spec, explored with
-few transactions and partitions, must be one or two abstract actions, or no change.
+The abstract spec has no log, no failover and no client. Every explored transition of the detailed
+spec must be one or two abstract actions, or no change.
 
 When the epochs of a producer id run out, the producer gets a new id; in the abstract spec its
-epochs just continue. In the spec `transactions`, one step begins a transaction and adds its first
-partition. One step also begins and aborts a transaction without a partition. In the abstract spec,
-each of these is two steps.
+epochs just continue. Two abstract steps are one step of the detailed spec: it begins a transaction
+and adds its first partition, or it begins and aborts a transaction without a partition.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: transactional ids do not expire and no log is truncated, as in the abstract spec.
@@ -64,7 +60,6 @@ class Refinement:
     # ---- the mapping
 
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state that corresponds to a state of the spec `transactions`."""
         out: dict[tuple[str, tuple[int, ...]], Value] = {}
         out["current_epoch", (PRODUCER,)] = self._epoch(*self._current(state))
         for p in range(self.detailed.partitions):

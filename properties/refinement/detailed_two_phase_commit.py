@@ -1,12 +1,10 @@
 """The version `kip-939` of `transactions` takes only steps that `transactions-abstract` allows.
 
-So the proof of the abstract spec also covers two-phase commit. The abstract spec has one epoch for
-each producer. While a transaction is open, the detailed coordinator may have two epochs: the epoch
-of the transaction, and the epoch of a new instance. The mapping takes the epoch of the ongoing
-transaction, and then the epoch of the transaction's markers until they are written. So the abstract
-state stays the same when the coordinator keeps a transaction for a new instance. When the
-coordinator completes the transaction, the abstract producer moves to the new instance's next epoch
-(`init_producer`).
+The abstract spec has one epoch for each producer. After InitProducerId with keepPreparedTxn, the
+detailed coordinator has two: the epoch of the open transaction, and that of the new instance. The
+mapping takes the epoch of the transaction, and then that of its markers until they are written. So
+InitProducerId does not change the abstract state. When the transaction is complete, the abstract
+producer moves to the new instance's next epoch (`init_producer`).
 
 The coordinator never fails in this abstract spec. For one that fails, see
 `detailed_kept_transactions`.
@@ -30,10 +28,8 @@ class TwoPhaseRefinement(Refinement):
     """The version `kip-939` of `transactions`, and the abstract spec that must allow its steps."""
 
     def _current(self, state: State) -> tuple[Value, Value]:
-        """Returns the producer id and epoch of the transaction that is open or gets its markers.
-
-        If there is no such transaction, returns the producer id and epoch in the coordinator's
-        metadata.
+        """Returns the producer id and epoch of the transaction that is open or gets its markers, or
+        else those in the coordinator's metadata.
         """
         stamp = STAMPS.get(as_int(state["metadata.state", ()]))
         if stamp is None:

@@ -1,11 +1,8 @@
 """The version `verification` of `transactions` takes only steps that `coordinator-abstract` allows.
 
-The abstract spec remembers which records arrived late, and whether any request or marker arrived
-late. The detailed state has forgotten this. So both specs are explored together
-(`history_mapping`), and all other variables are compared, by the mapping of states.
-
-A verification of the detailed spec is two abstract steps: the leader asks, and the coordinator
-confirms.
+The abstract spec remembers which records arrived late, and whether any request or marker did. All
+other variables are compared, by the mapping of states. A verification of the detailed spec is two
+abstract steps: the leader asks, and the coordinator confirms.
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings (history variables).
 Simplified: as in `detailed_coordinator`. An append of the coordinator fails only if the coordinator
@@ -35,8 +32,7 @@ class WithoutEmptyEnds(Verification):
     """The version `verification`, except that a client gets no answer to the end of an empty
     transaction.
 
-    A transaction without partitions is empty. In Kafka, a client sends no EndTxn for such a
-    transaction.
+    In Kafka, a client sends no EndTxn for a transaction without partitions.
     """
 
     @action(fair="weak")
@@ -50,8 +46,8 @@ FORGOTTEN: Final = {"late", "disordered"}  # history variables of the abstract s
 
 
 class VerifiedStates(Refinement):
-    """The mapping of states and steps in transaction version 1, where a client's commit or abort
-    does not raise the producer epoch.
+    """The mapping for transaction version 1, in which a commit or abort does not raise the producer
+    epoch.
     """
 
     @cached_property
@@ -69,8 +65,8 @@ class VerifiedStates(Refinement):
         return out
 
     def _epoch_before(self, state: State, transaction: int, marker_epoch: int) -> int:
-        """Returns the transaction's producer epoch before its marker; the marker's epoch is
-        equal or larger.
+        """Returns the transaction's producer epoch before its marker; the marker's epoch is equal
+        or larger.
         """
         return as_int(state["stamp.producer_epoch", (transaction,)])
 
@@ -98,15 +94,11 @@ class VerificationRefinement(HistoryMapping[Transactions]):
         return self.states.abstract
 
     def calls(self, step: Transition, abstract: State) -> list[Call]:
-        """Returns the abstract actions that explain a step of the detailed spec."""
         return self.states.calls(Step(**step._asdict()))
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields (name, expected value, value in `abstract`) for the variables of the abstract
-        spec.
-
-        The expected value is computed from the detailed state. The variables in `FORGOTTEN` are
-        left out, because the detailed state does not determine them.
+        """Yields (name, value from the detailed state, value in `abstract`), without the variables
+        in `FORGOTTEN`.
         """
         expected = self.states.abstraction(detailed)
         for (name, keys), theirs in abstract.items():

@@ -1,8 +1,8 @@
 """A simulated run of the reference broker as actions of each proved spec, event by event.
 
 The specs cover the replication of each topic partition, its idempotent producers, and transactions.
-A run may have events that a spec does not have, such as power losses, reassignments and unclean
-elections. Then the spec rejects the run at this event, and this is no defect of the broker.
+A spec rejects a run at an event that it does not have, such as a power loss, a reassignment or an
+unclean election. This is no defect of the broker.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Explores a detailed spec and an abstract spec together, step by step.
 
-The abstract state may remember history that the detailed state has forgotten. So no function from
-detailed to abstract states exists. Instead, `calls` maps each detailed step to the abstract actions
-that explain it, none or more. Each of these actions must be allowed, and afterwards both states
-must agree (`disagreement`). All pairs of states that are reached in this way are explored.
+No function computes the abstract state, which may remember what the detailed state has forgotten.
+Instead, `calls` maps each detailed step to the abstract actions that explain it, none or more. Each
+must be allowed, and afterwards both states must agree (`disagreement`). All pairs of states that
+are reached in this way are explored.
 
 Source: Lamport, Specifying Systems, chapter 5.8; Abadi and Lamport, The Existence of Refinement
 Mappings (history variables).
@@ -28,8 +28,6 @@ R = TypeVar("R", bound=Spec)
 
 
 class Transition(NamedTuple):
-    """A step of the detailed spec, with the states before and after."""
-
     action: str
     arguments: tuple[int, ...]
     before: State
@@ -52,10 +50,9 @@ class Walk:
     """The numbers of explained and unexplained steps in an exploration of both specs, or in random
     walks.
 
-    `pairs` counts the pairs of a detailed state and an abstract state from which steps were taken.
-    `explained` counts, by abstract action, the detailed steps that this action explains. Its key
-    `none` counts the detailed steps that do not change the abstract state. `unexplained` lists the
-    steps that no abstract actions explain.
+    `pairs` counts the pairs of states from which steps were taken. `explained` counts the detailed
+    steps by the abstract action that explains them, or `none` if the abstract state stays.
+    `unexplained` lists the other steps.
     """
 
     pairs: int
@@ -70,9 +67,7 @@ Difference = tuple[str, object, object]  # the compared value, and both values
 
 @dataclass
 class HistoryMapping(ABC, Generic[R]):
-    """Explores a detailed spec together with an abstract spec.
-
-    For each step of the detailed spec, it checks that actions of the abstract spec explain the
+    """Explores a detailed spec together with an abstract spec, whose actions must explain every
     step.
     """
 
@@ -83,10 +78,8 @@ class HistoryMapping(ABC, Generic[R]):
     def abstract(self) -> Spec: ...
 
     def first_calls(self, state: State) -> list[Call]:
-        """Returns the abstract actions to take before the first detailed step.
-
-        The actions lead from the abstract initial state to the counterpart of the detailed initial
-        state.
+        """Returns the abstract actions from the abstract initial state to the counterpart of the
+        detailed one.
         """
         return []
 
@@ -96,10 +89,7 @@ class HistoryMapping(ABC, Generic[R]):
 
     @abstractmethod
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields all values to compare, equal or not, as (name, detailed value, abstract value).
-
-        The states agree if both values are equal in each of these triples.
-        """
+        """Yields all values to compare, equal or not, as (name, detailed value, abstract value)."""
 
     def disagreement(self, detailed: State, abstract: State) -> str:
         """Returns the first difference between the two states as text; empty if they agree."""
@@ -109,27 +99,24 @@ class HistoryMapping(ABC, Generic[R]):
         return ""
 
     def first_unexplained(self) -> Unexplained | None:
-        """Returns the first step of the detailed spec that no abstract actions explain, or None.
-
-        Explores all reachable pairs of a detailed state and an abstract state.
+        """Returns the first step that no abstract actions explain in an exploration of all pairs of
+        states, or None.
         """
         steps = (step for _, taken in self._explored() for step in taken)
         return next((reached for _, reached in steps if isinstance(reached, Unexplained)), None)
 
     def walk(self) -> Walk:
-        """Explores all reachable pairs of a detailed state and an abstract state.
-
-        If no abstract actions explain a step, the exploration goes on.
+        """Explores all reachable pairs of states; goes on after a step that no abstract actions
+        explain.
         """
         return _counted(self._explored())
 
     def random_walks(self, walks: int, *, length: int, seed: int) -> Walk:
-        """Makes random walks through pairs of a detailed state and an abstract state; counts their
-        steps.
+        """Makes random walks through pairs of states, if there are too many to explore; counts
+        their steps.
 
-        Random walks replace the exploration of specs that have too many of these pairs. A walk has
-        at most `length` steps of the detailed spec. It ends earlier at a step that no abstract
-        actions explain.
+        A walk has at most `length` steps of the detailed spec. It ends earlier at a step that no
+        abstract actions explain.
         """
         return _counted(self._walked(walks, length, Random(seed)))
 
@@ -178,10 +165,10 @@ class HistoryMapping(ABC, Generic[R]):
         ]
 
     def _counterpart(self, detailed: State) -> State:
-        """Returns an abstract state that agrees with `detailed`, a detailed initial state.
+        """Returns the abstract state after `first_calls`, which agrees with `detailed`, an initial
+        state.
 
-        The calls `first_calls` lead from an abstract initial state to the returned state. Raises
-        AssertionError if they lead to no state that agrees.
+        Raises AssertionError if no such state agrees.
         """
         reasons: list[str] = []
         for abstract in self._abstract.initial(self.abstract):  # the first that agrees suffices
@@ -199,10 +186,8 @@ class HistoryMapping(ABC, Generic[R]):
             yield Transition(action.name, values, before, after)
 
     def _explained(self, step: Transition, abstract: State) -> Explained:
-        """Returns abstract actions for the step, and the abstract state after these actions.
-
-        If the actions do not lead to the state after the step, the second value is an
-        `Unexplained`, which has the reason.
+        """Returns abstract actions for the step, and the abstract state after them, or an
+        `Unexplained` with the reason.
         """
         calls = self.calls(step, abstract)
         reached = self._taken(abstract, calls)

@@ -1,7 +1,6 @@
 """Maps the records of logs to records of the spec `replication-abstract`.
 
-A record of the spec has an offset, a leader epoch and a message number. Records with equal bytes
-have the same message number, in any log and under any leader epoch.
+Records with equal bytes have the same message number, in any log and under any leader epoch.
 """
 
 from __future__ import annotations
@@ -26,8 +25,6 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Messages:
-    """The numbers that stand for record contents in the spec: equal bytes have equal numbers."""
-
     numbers: dict[tuple[bytes, int], int] = field(default_factory=dict[tuple[bytes, int], int])
     known: dict[bytes, tuple[Entry, ...]] = field(default_factory=dict[bytes, tuple[Entry, ...]])
 

@@ -46,9 +46,8 @@ class RequestsReceived:
         return replace(self, received=set(self.received))
 
     def violation(self, traced: Traced) -> str:
-        """Returns an error text if a node sent a response before it received the request.
-
-        Returns an empty text otherwise.
+        """Returns an error text if a node sent a response before it received the request, otherwise
+        an empty text.
         """
         match traced.event:
             case RequestReceived(sender, correlation):
@@ -63,10 +62,7 @@ class RequestsReceived:
 
 @dataclass(slots=True)
 class MessageKnowledge:
-    """The facts about one topic partition that messages of a run have delivered so far.
-
-    A node may act only on facts that a message delivered to it.
-    """
+    """The facts about one topic partition that messages of a run have delivered so far."""
 
     topic_partition: TopicPartition
     decided: set[PartitionState] = field(default_factory=set[PartitionState])

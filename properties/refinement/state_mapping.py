@@ -1,9 +1,8 @@
 """A mapping of states: each step of a detailed spec corresponds to steps of an abstract spec.
 
-The mapping computes an abstract state from each detailed state, so exploring the detailed spec
-suffices. Each detailed step must be explained by abstract actions: they must lead from the abstract
-state before the step to the abstract state after it. In both states, the specs must also accept the
-same requests.
+The mapping computes an abstract state from each detailed state. Abstract actions must lead from the
+abstract state before a detailed step to the one after it. In both states, the specs must also
+accept the same requests.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 """
@@ -27,8 +26,6 @@ R = TypeVar("R", bound=Spec)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A step of the detailed spec, with the states before and after."""
-
     action: str
     arguments: tuple[int, ...]
     before: State
@@ -40,8 +37,7 @@ class Agreement:
     """A predicate of the detailed spec and a predicate of the abstract spec that must have the same
     value.
 
-    The predicates are compared for each entry of `of`. An entry has a value for each parameter of
-    the two predicates.
+    They are compared for each entry of `of`: a value for each parameter of the two predicates.
     """
 
     detailed: t.Node
@@ -53,10 +49,9 @@ class Agreement:
 class Walk:
     """The numbers of explained and unexplained steps in an exploration of the detailed spec.
 
-    `explained` counts, by abstract action, the detailed steps that this action explains. Its key
-    `none` counts the detailed steps that do not change the abstract state. `unexplained` counts the
-    other detailed steps, by detailed action. `disagreements` counts the states in which predicates
-    of both specs differ.
+    `explained` counts the detailed steps by the abstract action that explains them, or `none` if
+    the abstract state stays. `unexplained` counts the other detailed steps, by detailed action.
+    `disagreements` counts the states in which predicates of both specs differ.
     """
 
     states: int
@@ -119,11 +114,8 @@ class StateMapping(ABC, Generic[R]):
             yield Step(action=action.name, arguments=arguments, before=before, after=after)
 
     def explains(self, calls: list[Call], step: Step) -> bool:
-        """True if the abstract actions make the same change as the detailed step.
-
-        The abstract spec must allow the actions one after another. The first action begins in the
-        abstract state of `step.before`, and the final one must lead to the abstract state of
-        `step.after`.
+        """True if the abstract spec allows the actions one after another, and they make the same
+        change as the detailed step.
         """
         state = self.abstraction(step.before)
         for call in calls:
@@ -134,10 +126,8 @@ class StateMapping(ABC, Generic[R]):
         return state == self.abstraction(step.after)
 
     def agree(self, detailed: State) -> bool:
-        """Returns True if the two predicates of every `Agreement` have the same value.
-
-        The predicate of the detailed spec is evaluated in the state `detailed`. The predicate of
-        the abstract spec is evaluated in the abstract state that corresponds to `detailed`.
+        """Returns True if the two predicates of every `Agreement` have the same value, in
+        `detailed` and in its abstract state.
         """
         abstract = self.abstraction(detailed)
         return all(

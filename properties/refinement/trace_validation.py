@@ -1,9 +1,9 @@
 """Trace validation of a run: each event must be one or more actions of a spec, or change nothing.
 
-A mapping translates each event to actions of the spec. It also gives values from the broker: the
-state of the spec must have these values after the actions. No search is needed: the change of the
-broker's state determines the actions, and the spec decides whether they are allowed. An event
-without actions (a stutter) must change nothing that the mapping covers.
+A mapping translates each event to actions of the spec, and to values from the broker that the
+spec's state must have after them. No search is needed: the change of the broker's state determines
+the actions, and the spec decides whether they are allowed. An event without actions (a stutter)
+must change nothing that the mapping covers.
 
 A run is accepted if the spec allows all its events. Otherwise the result names the first event that
 the spec does not allow, the actions tried, and the conjunct that was false.
@@ -43,9 +43,8 @@ class Refinement(Protocol):
 
     @property
     def elements(self) -> Mapping[str, Sequence[str]]:
-        """Maps each sort of the spec to the names of its elements: replica 0 may be `broker 1`.
-
-        A sort is a type of the spec with numbered elements.
+        """Maps each sort (type) of the spec to the names of its elements: replica 0 may be `broker
+        1`.
         """
         ...
 
@@ -55,8 +54,7 @@ class Refinement(Protocol):
         """Returns the actions that the spec must take at the event, and a check of the state after
         them.
 
-        The check has values that the spec's state must have. The result is None if the spec does
-        not cover the event.
+        Returns None if the spec does not cover the event.
         """
         ...
 
@@ -74,11 +72,11 @@ class Unexplained:
 
 
 class Rejected(NamedTuple):
-    """A rejection of an event by the spec; `why` has the reasons as text, and the last one decides.
+    """A rejection of an event by the spec; the last reason of `why` decides.
 
-    The other reasons belong to optional actions that the spec refused before. If the event needs an
-    action whose guard is false, `refusal` says why. Otherwise `refusal` is None: for example, the
-    values of the run differ from those of the spec.
+    The others belong to optional actions that the spec refused before. `refusal` is None unless the
+    event needs an action that the spec refuses: for example, the values of the run differ from
+    those of the spec.
     """
 
     why: tuple[str, ...]
@@ -101,10 +99,8 @@ class Validated:
 
 
 def validate(mapping: Refinement, events: Sequence[Traced], done: int = 0) -> Validated:
-    """Validates the events of a run, from number `done` on, against one spec.
-
-    The validation stops at the first event that the spec rejects; the result has this event and the
-    reasons.
+    """Validates the events of a run, from number `done` on, against one spec, up to the first
+    rejected event.
     """
     consumed, steps = done, 0
     unexplained: Unexplained | None = None
@@ -147,7 +143,7 @@ def _unexplained(
 def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
     """Performs the spec's actions for an event; returns why the spec rejects them, or ().
 
-    `behaviour` then has the state after these actions.
+    `behaviour` then has the state after the actions that the spec allowed.
     """
     rejected = attempt(behaviour, step)
     return () if rejected is None else rejected.why

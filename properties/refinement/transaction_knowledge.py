@@ -65,10 +65,8 @@ class Ending(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionKnowledge:
-    """The facts about transactions that messages of a run have delivered so far.
-
-    These facts are requests of clients, decisions to commit or abort, and producer epochs. A node
-    may act only on such facts.
+    """The requests of clients, decisions and producer epochs that messages of a run have delivered
+    so far.
     """
 
     numbers: TransactionNumbers
@@ -100,10 +98,10 @@ class TransactionKnowledge:
     # ---- messages
 
     def violation(self, traced: Traced, state: State) -> str:
-        """Returns an error text if a received message states something that is not true yet.
+        """Returns an error text if a received message states something that is not true yet,
+        otherwise an empty text.
 
-        For example, the message states that a transaction is committed, but no coordinator has
-        decided this. Returns an empty text otherwise.
+        For example, it states that a transaction is committed, but no coordinator has decided this.
         """
         match traced.event:
             case RequestReceived(sender, correlation, request):
@@ -163,10 +161,7 @@ class TransactionKnowledge:
         return all(any(state[variable, (x, t)] for x in transactions) for t in numbers)
 
     def epoch_received(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the spec's step for a response that contains a client's producer epoch.
-
-        Returns None for any other event.
-        """
+        """Returns the spec's step for a response with a client's producer epoch, or None."""
         match traced.event:
             case ResponseReceived(
                 sender, correlation, InitializedProducerId(error=ErrorCode.NONE) as response
@@ -195,9 +190,8 @@ class TransactionKnowledge:
         before: TransactionCoordinator | None,
         after: TransactionCoordinator,
     ) -> str:
-        """Returns an error text if the coordinator's cache changed without a new committed record.
-
-        Returns an empty text otherwise.
+        """Returns an error text if the coordinator's cache changed without a new committed record,
+        otherwise an empty text.
         """
         topic_partition = after.topic_partition
         was = self._high_watermarks.get((traced.node, topic_partition))

@@ -33,10 +33,7 @@ class Stamped(Protocol):
 
 @dataclass(slots=True)
 class TransactionNumbers:
-    """Maps transactional ids, topic partitions and transactions to their numbers in the spec.
-
-    A transaction gets the next number when it begins.
-    """
+    """Maps transactional ids, topic partitions and transactions to their numbers in the spec."""
 
     producers: Mapping[str, int]  # transactional ids
     topic_partitions: Mapping[TopicPartition, int]
@@ -57,8 +54,8 @@ class TransactionNumbers:
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
         """Returns the numbers of the transactions to which a batch, marker or request belongs.
 
-        Such a transaction has the same producer id and the same epoch. `carries` selects the epoch
-        to compare: that of the transaction's records, or that of its markers.
+        They have its producer id and epoch. `carries` selects the epoch to compare: that of the
+        transaction's records, or that of its markers.
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

@@ -5,10 +5,10 @@ A setting is the configuration of a run. Each claim has a condition on the setti
 - *inside*: the setting satisfies the condition, and no run may break the claim;
 - *outside*: the setting or a seeded bug violates the condition, and some run breaks the claim.
 
-Some claims state that something *can* happen. Such a claim has goals: observations that prove it.
-Inside, every goal is reached by some run. Outside, at least one goal is never reached. If a search
-inside misses a goal, the claim is undecided, because more runs may reach the goal. The claim is
-also undecided if a search outside finds no run that breaks it.
+A claim that something *can* happen has goals: observations that prove it. Inside, every goal is
+reached by some run; outside, at least one goal is never reached. If a search inside misses a goal,
+or a search outside finds no run that breaks the claim, the claim is undecided: more runs may find
+one.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ Outcome = Literal["holds", "violated", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """An expected verdict on one claim in one setting (a named configuration), with or without
-    seeded bugs.
-    """
+    """An expected verdict on one claim in one setting, with or without seeded bugs."""
 
     claim: str
     setting: str
@@ -41,17 +39,14 @@ class Side:
 
 
 def inside(claim: str, setting: str, because: str) -> Side:
-    """Returns an expected verdict: the claim holds, because the setting satisfies the claim's
-    condition.
-    """
+    """Returns an expected verdict: the claim holds, because the setting satisfies its condition."""
     return Side(claim=claim, setting=setting, expected="holds", because=because)
 
 
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
     """Returns an expected verdict: some run violates the claim.
 
-    The reason (`because`) is that the setting or the seeded bugs violate the condition under which
-    the claim holds.
+    `because` is why the setting or the bugs violate the claim's condition.
     """
     return Side(
         claim=claim, setting=setting, bugs=frozenset(bugs), expected="violated", because=because
@@ -62,9 +57,7 @@ def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
 class Suite:
     """A suite: a Hypothesis state machine, and the expected verdicts on its claims.
 
-    A setting is a named configuration of the suite. Each entry of `inside` has a claim, and a
-    setting in which it must hold. Each entry of `outside` has a claim, and a setting or seeded bugs
-    with which it must break.
+    The module's docstring explains `inside` and `outside`.
     """
 
     name: str

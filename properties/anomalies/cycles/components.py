@@ -1,7 +1,6 @@
 """Strongly connected components of a graph, and a shortest cycle of a component.
 
-Two vertices are in one component if each reaches the other. So a component of two or more vertices
-has a cycle through each of them, and every cycle is inside one component.
+Two vertices are in one component if each reaches the other. So every cycle is inside one component.
 
 Source: Tarjan, "Depth-first search and linear graph algorithms", 1972, without the recursion.
 Simplified: in a component with more vertices than the limit `SEARCHED`, the cycle returned is a
@@ -66,8 +65,8 @@ def components(graph: Graph) -> list[tuple[int, ...]]:
 def shortest_path(graph: Graph, start: int, end: int, within: Collection[int]) -> tuple[int, ...]:
     """Returns a shortest path from `start` to `end`, including both; () if there is no path.
 
-    Between its ends, the path uses only the vertices `within`. Of several shortest paths, the
-    result is the first in lexicographic order.
+    Between its ends, the path uses only the vertices `within`. Of several paths, the result is the
+    first in lexicographic order.
     """
     before: dict[int, int] = {}
     frontier = [start]  # vertices at equal distance are ordered by the least path to them
@@ -94,7 +93,7 @@ def _back(before: Mapping[int, int], start: int, vertex: int) -> tuple[int, ...]
 def shortest_cycle(graph: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the vertices of a shortest cycle in the component, from the cycle's least vertex on.
 
-    Of several shortest cycles, the result is the first in lexicographic order.
+    Of several cycles, the result is the first in lexicographic order.
 
     >>> shortest_cycle({1: {2}, 2: {3}, 3: {1, 2}}, (1, 2, 3))
     (2, 3)

@@ -12,8 +12,8 @@ meaning:
     G0-realtime   ww, process, realtime      as G0-process, also by the order in real time
     G1c-realtime  ww, wr, process, realtime  as G1c-process, also by the order in real time
 
-The module `dependencies` defines ww, wr, rw, process and realtime. Only G0 and G1c have -process
-and -realtime forms. G-single and G2 have none: a reader that only lags would cause such a cycle.
+The module `dependencies` defines ww, wr, rw, process and realtime. G-single and G2 have no -process
+and -realtime forms: a reader that only lags would cause such a cycle.
 
 For each form, the search reports at most one shortest cycle in each strongly connected component.
 If a component has a stronger form, the search leaves out the weaker one:
@@ -105,10 +105,8 @@ Between = Mapping[tuple[int, int], list[Dependency]]
 
 @remembered
 def dependencies(history: History, declared: Declarations) -> tuple[Dependency, ...]:
-    """Returns the dependencies between operations that the cycle search uses.
-
-    Those of kind ww are included only if `declared.ww_deps` is true. Those of kind rw are included
-    only if `declared.rw_deps` is true.
+    """Returns the dependencies of the cycle search: ww only if `declared.ww_deps`, rw only if
+    `declared.rw_deps`.
     """
     records = [
         *read_dependencies(history),
@@ -120,9 +118,9 @@ def dependencies(history: History, declared: Declarations) -> tuple[Dependency, 
 
 
 def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, ...]:
-    """Returns the cycles of one form, such as `G1c`, in the graph of the operations' dependencies.
+    """Returns the cycles of one form, such as `G1c`: at most one per strongly connected component.
 
-    At most one cycle is returned for each strongly connected component of the graph.
+    The graph has the dependencies that `declared` allows.
     """
     found = dependencies(history, declared)
     if form in FORMS:
@@ -142,9 +140,9 @@ def graph_of(found: tuple[Dependency, ...], kinds: tuple[str, ...]) -> Graph:
 
 @remembered
 def between(found: tuple[Dependency, ...], kinds: tuple[str, ...]) -> Between:
-    """Maps each pair (first, second) of operations to its dependencies of the kinds `kinds`.
+    """Maps each pair (first, second) of operations to its dependencies of these kinds.
 
-    The dependencies of a pair are in the order ww, wr, rw, process, realtime.
+    They are in the order ww, wr, rw, process, realtime.
     """
     pairs: dict[tuple[int, int], list[Dependency]] = {}
     for one in sorted(found, key=lambda d: (KINDS.index(d.kind), d)):
@@ -200,14 +198,12 @@ def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterato
 def of_anti_dependencies(
     component: tuple[int, ...], flow: Graph, missed: Iterable[tuple[int, int]]
 ) -> tuple[str, tuple[int, ...]] | None:
-    """Returns the form and the operations of a cycle with rw dependencies.
+    """Returns the form and the operations of a cycle with rw dependencies, such as `("G-single",
+    (3, 7))`, or None.
 
-    Example: `("G-single", (3, 7))`. A G-single has one rw dependency, and its operations begin with
-    the reader of this dependency. Without a G-single, the function returns a G2, which has several
-    rw dependencies. Returns None if it finds neither.
-
-    `flow` is the graph of the ww and wr dependencies. `missed` has the rw dependencies, as pairs of
-    a reader and a sender.
+    The operations of a G-single begin with the reader of its rw dependency. Without a G-single, the
+    function returns a G2. `flow` is the graph of the ww and wr dependencies. `missed` has the rw
+    dependencies, as pairs of a reader and a sender.
     """
     members, small = set(component), len(component) <= SEARCHED
     inside = [(reader, sender) for reader, sender in missed if {reader, sender} <= members]
@@ -244,11 +240,7 @@ def cycle_row(ops: tuple[int, ...], component: int, pairs: Between) -> Cycle:
 
 
 def steps(row: Cycle) -> Iterator[Dependency]:
-    """Yields one dependency for each operation of the cycle.
-
-    The dependency is the reason why this operation must precede the following operation of the
-    cycle.
-    """
+    """Yields, for each operation of the cycle, one dependency: why it must precede the next one."""
     for place, kind in enumerate(row.kinds):
         yield Dependency(
             first=row.ops[place],

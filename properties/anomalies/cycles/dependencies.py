@@ -8,15 +8,14 @@ In these definitions, "first" and "second" are two operations:
     process   the first ended ok, and the same process then ran the second
     realtime  the first ended ok before the second was invoked
 
-Dependencies through records (ww, wr, rw) hold for every outcome, because a consumer receives only
-committed records. Dependencies through time (process, realtime) begin only at an operation that
-ended ok: an operation with another outcome may take effect later. An operation has process and
-realtime dependencies only if it also has a ww or wr dependency on some operation.
+Dependencies through records hold for every outcome, because a consumer receives only committed
+records. Dependencies through time begin only at an operation that ended ok: another one may take
+effect later. They are left out for an operation without any ww or wr dependency.
 
 The next value is the value at the next offset where a poll or an acknowledgement proves a value. If
-this offset has several values, all of them are next values. If a value has several offsets, it is
-a next value only at the largest of them. Only the last value of a poll has an rw dependency,
-because the next poll continues after this value.
+this offset has several values, all of them are next values. If a value has several offsets, it is a
+next value only at the largest. Only the last value of a poll has an rw dependency, because the next
+poll continues after it.
 
 Source: Adya, "Weak Consistency"; Elle's wr and ww graphs of jepsen.tests.kafka, and the rw graph
 that is commented out there.
@@ -45,7 +44,7 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 class Dependency:
     """A reason why operation `first` must precede operation `second`.
 
-    The key and the values are empty if `kind` is process or realtime: then time is the reason.
+    If the reason is time (process or realtime), the key and the values are empty.
     """
 
     first: int
@@ -60,8 +59,7 @@ class Dependency:
 def sender_of(history: History) -> dict[KeyValue, int]:
     """Maps each log and value to the last operation that sent the value and did not fail.
 
-    If all operations that sent the value failed, the result is the last one of these. Operations
-    are ordered by number.
+    If all failed, to the last of these. Operations are ordered by number.
     """
     return {
         key_value: max(ops, key=lambda op: (history[op].outcome != "fail", op))
@@ -71,10 +69,7 @@ def sender_of(history: History) -> dict[KeyValue, int]:
 
 @remembered
 def next_values(history: History) -> tuple[tuple[str, int, str, str], ...]:
-    """Returns (key, offset, value, next value) for every two neighbouring values of a log.
-
-    The key names the log. The offset is the offset of the first value.
-    """
+    """Returns (key, offset, value, next value) for every two neighbouring values of a log."""
     log: defaultdict[str, defaultdict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     located = locations(history)
     found: list[tuple[str, int, str, str]] = []
@@ -132,13 +127,10 @@ def possible_steps(
 ) -> Iterator[Dependency]:
     """Yields the wr dependencies that can be in a cycle of dependencies of these kinds.
 
-    A wr dependency leads from the operation that sent a record to the one that read it. A cycle
-    needs a dependency that begins at the reader. So the reader, or a later operation of its
-    process, sent a record. The cycle also needs a dependency that ends at the sender. So the
-    sender, or an earlier operation of its process, polled a record. Earlier and later operations of
-    a process count only if `kinds` has `process`. With `realtime`, every dependency can be in a
-    cycle. With `ww_deps`, a ww dependency may end at the sender, so the sender need not have
-    polled.
+    A cycle needs a dependency that begins at the reader: the reader sent a record. It also needs
+    one that ends at the sender: the sender polled a record, or `ww_deps` is true. With `process`,
+    later operations of the reader's process and earlier ones of the sender's process count too.
+    With `realtime`, every dependency can be in a cycle.
     """
 
     sending, polling = (
@@ -190,7 +182,6 @@ def anti_dependencies(history: History) -> tuple[Dependency, ...]:
 
 
 def time_dependencies(history: History, among: Collection[int]) -> Iterator[Dependency]:
-    """Yields the process and realtime dependencies between the operations in `among`."""
     for number in sorted(among):
         first = history[number]
         if first.outcome != "ok" or first.completed_ns is None:

@@ -77,8 +77,7 @@ _EDGES: Final = {
 def anomalies(declared: Declarations) -> Iterator[Anomaly]:
     """Yields one anomaly for each form of cycle (G0, G1c, ..., G2), from the strongest on.
 
-    The analysis looks for G0 only with the option `ww-deps`, and for G-single and G2 only with
-    `rw-deps`.
+    G0 requires the option `ww-deps`; G-single and G2 require `rw-deps`.
     """
     for form in (*FORMS, G_SINGLE, G2):
         yield _anomaly(form, declared)

@@ -1,10 +1,7 @@
 """G1b: a reader received part of a transaction, then a later record, but never the last part.
 
-A poll may return only the first records of a transaction. This alone is no fault, because the next
-poll continues after these records. A reader may also stop for good, or lose the key (the topic
-partition).
-
-A read is intermediate if three things are true:
+A poll may return only the first records of a transaction; the next poll continues after them. A
+reader may also stop for good, or lose the key. A read is intermediate if three things are true:
 
 - A process polled a value that the transaction sent to a key.
 - The next value that the process polled from this key comes after the last value that the
@@ -41,9 +38,8 @@ ID: Final = "G1b"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class IntermediateRead:
-    """A reader that polled part of a transaction, and then a later record, but never the rest.
-
-    The rest is the last value that the transaction sent to the key.
+    """A reader that polled part of a transaction, and then a later record, but never the last
+    value.
     """
 
     key: str
@@ -72,11 +68,7 @@ _STEPS: Final = (polls_within, polls_between)
 def intermediate_reads(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[IntermediateRead, ...]:
-    """Returns one violation for each time that a process skipped the rest of a transaction.
-
-    The process polls a part of the transaction, skips the transaction's last value, and never polls
-    this value.
-    """
+    """Returns one violation for each time that a process skipped the rest of a transaction."""
     kept, located, sender = kept_from(history, declared), locations(history), sender_of(history)
     steps = chain.from_iterable(skips(history, found, declared) for found in _STEPS)
     rows: list[IntermediateRead] = []
@@ -129,10 +121,10 @@ def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int
 
 
 def _parts(history: History, declared: Declarations) -> set[tuple[str, int]]:
-    """Returns (key, offset) of each observed part of a transaction.
+    """Returns (key, offset) of each observed record below the transaction's last record of the same
+    key.
 
-    A part is a record of the transaction that is below the transaction's last record of the same
-    key. Parts are left out if retention may have deleted that last record.
+    Left out if retention may have deleted that last record.
     """
     kept, located, seen = kept_from(history, declared), locations(history), observations(history)
     parts: set[tuple[str, int]] = set()

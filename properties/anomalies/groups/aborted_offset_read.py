@@ -1,7 +1,7 @@
 """A fetch returned a group offset that was sent in an aborted transaction, but not committed.
 
-The coordinator discards the offsets of a transaction that aborts. If a fetch returns such an
-offset, the group skips input records whose output was discarded.
+The coordinator discards such an offset. If a fetch returns it, the group skips input records whose
+output was discarded.
 
 A fetch counts only if a different offset was observed before it. Otherwise the fetched offset may
 have been committed before the history began.
@@ -27,7 +27,7 @@ from properties.anomalies.rendering import in_ms, render
 class AbortedOffsetRead:
     """A fetch of an offset that was sent in an aborted transaction, but not committed.
 
-    `aborted_op` is the first aborted transaction with this offset.
+    `aborted_op` is the first such transaction.
     """
 
     group: str
@@ -46,9 +46,6 @@ class AbortedOffsetRead:
 
 
 def aborted_offset_reads(history: History) -> tuple[AbortedOffsetRead, ...]:
-    """Returns one violation per fetch of an offset sent in an aborted transaction, but not
-    committed.
-    """
     rows: list[AbortedOffsetRead] = []
     for fetch in fetches(history):
         tried = commits_of(history, fetch)

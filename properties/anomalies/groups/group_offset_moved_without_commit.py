@@ -36,8 +36,8 @@ from properties.anomalies.rendering import in_ms, render
 class GroupOffsetMovedWithoutCommit:
     """A fetch of a group offset that no client had committed.
 
-    `known_op` is an operation that ended before this fetch, and that committed or fetched another
-    offset, `known_offset`. It is the earliest such operation.
+    `known_op` is the earliest operation that ended before this fetch, and that committed or fetched
+    another offset, `known_offset`.
     """
 
     group: str
@@ -57,9 +57,8 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the earliest commit or fetch of another offset than that of `fetch`, or None.
-
-    The group and topic partition are those of `fetch`. The result completed before `fetch` began.
+    """Returns the earliest commit or fetch of another offset of the same register that completed
+    before `fetch` began, or None.
     """
     others = [
         fact for fact in facts(history) if known_to(fetch, fact) and fact.offset != fetch.offset
@@ -68,9 +67,10 @@ def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
 
 
 def commits_of(history: History, fetch: Fetch) -> list[Commit]:
-    """Returns all commits with the group, topic partition and offset of the fetch.
+    """Returns all commits of the fetch's register and offset that were invoked before the fetch
+    ended.
 
-    Only commits that were invoked before the fetch ended count. Failed commits are included.
+    Failed ones are included.
     """
     return [
         commit
@@ -81,7 +81,6 @@ def commits_of(history: History, fetch: Fetch) -> list[Commit]:
 
 
 def moved_without_commit(history: History) -> tuple[GroupOffsetMovedWithoutCommit, ...]:
-    """Returns one violation per fetch of a group offset that no client had committed."""
     rows: list[GroupOffsetMovedWithoutCommit] = []
     for fetch in fetches(history):
         known = first_different(history, fetch)

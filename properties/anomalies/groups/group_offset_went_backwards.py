@@ -1,8 +1,8 @@
 """A fetch returned a lower group offset than was observed before, and no commit lowered it.
 
-So the group reads input again. An application may lower its offset itself. So the fetch is not
-reported if a commit of the lower offset may have taken effect after the higher offset was observed.
-A fetch that returns no offset counts as lower than every offset.
+So the group reads input again. The fetch is not reported if a commit of the lower offset may have
+taken effect after the higher offset was observed. A fetch that returns no offset counts as lower
+than every offset.
 
 Simplified: the coordinator may have expired the offset (offsets.retention.minutes, for a group
 without members), or a client may have deleted it. The history does not record this; for the group
@@ -34,8 +34,7 @@ from properties.anomalies.rendering import in_ms, render
 class GroupOffsetWentBackwards:
     """A fetch of a group offset that is lower than an offset that was observed before.
 
-    `known_offset` is the highest such offset, and `known_op` is the commit or fetch that observed
-    the offset `known_offset`.
+    `known_offset` is the highest such offset, and `known_op` observed it.
     """
 
     group: str
@@ -57,8 +56,8 @@ class GroupOffsetWentBackwards:
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
     """Yields the earlier commits and fetches of higher offsets that no later commit explains.
 
-    A later commit is an explanation if the commit has the offset that `fetch` returned, and may
-    have taken effect after the higher offset.
+    A commit explains the fetch if it has the fetched offset, and may have taken effect after the
+    higher offset.
     """
     back = [
         commit
@@ -72,10 +71,6 @@ def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
 
 
 def went_backwards(history: History) -> tuple[GroupOffsetWentBackwards, ...]:
-    """Returns one violation per fetch of a group offset below an offset that was observed earlier.
-
-    A fetch is left out if a commit may have lowered the offset.
-    """
     rows: list[GroupOffsetWentBackwards] = []
     for fetch in fetches(history):
         facts = list(_unexplained(history, fetch))

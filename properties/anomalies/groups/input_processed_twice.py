@@ -1,9 +1,8 @@
 """Two committed transactions of a pipeline consumed the same input record.
 
-Each transaction committed an offset above the record, so the later transaction should have read
-only records above it. But another commit may have moved the group's offset back to the record, or
-below it, between the two transactions. Then the pair is not reported. A commit that failed cannot
-move the offset.
+Each committed an offset above the record, so the later one should have read only records above it.
+The pair is not reported if another commit that did not fail may have moved the group's offset back
+in between.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InputProcessedTwice:
-    """An input record, and two successive committed transactions that both consumed the record."""
-
     group: str
     key: str
     offset: int
@@ -59,9 +56,6 @@ def _rewound(history: History, offset: int, first: Step, second: Step) -> bool:
 def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
     """Returns one violation per input record and two successive transactions that consumed this
     record.
-
-    There is no violation if another commit between the two transactions may have moved the group's
-    offset back.
     """
     return tuple(
         sorted(

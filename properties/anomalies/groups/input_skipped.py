@@ -100,12 +100,11 @@ def _first_commit_above(history: History, register: Register, offset: int) -> St
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Returns the input records that each group must have consumed, as a map from a record to
-    (step, observation).
+    """Maps each input record (group, key, offset) that a group must have consumed to (step,
+    observation).
 
-    A record is named by its group, topic partition and offset. The step is the group's first
-    transaction that committed a higher offset of this topic partition. The observation shows that
-    the log has the record.
+    The step is the group's first transaction that committed a higher offset of this key. The
+    observation shows that the log has the record.
     """
     kept = kept_from(history, declared)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)
@@ -127,7 +126,6 @@ def _inputs(
 def inputs_skipped(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[InputSkipped, ...]:
-    """Returns one violation per input record that a consumer group skipped."""
     rows: list[InputSkipped] = []
     for (register, offset), (step, seen) in _inputs(history, declared).items():
         polled_by = sorted({op for at, op in _polls(history, register) if at == offset})

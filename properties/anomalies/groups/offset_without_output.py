@@ -7,9 +7,8 @@ that the transaction committed if two conditions are true:
 - A different offset was observed before the fetch. Otherwise the fetched offset may have been
   committed before the history began.
 
-When the transaction has committed, its output is in the log. So a reader that reads beyond an
-output record must receive the record. If no reader received it, the group consumed input without
-its output.
+Then the output is in the log, and a reader that reads beyond an output record must receive the
+record. If no reader did, the group consumed input without its output.
 
 Source: ydb#52731, where a batch is dropped while offsets are committed.
 """
@@ -86,9 +85,6 @@ def _in_log_ns(fetch: Fetch, commit: Commit) -> int:
 def offsets_without_output(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[OffsetWithoutOutput, ...]:
-    """Returns one violation per missing output record of a transaction whose input offset was
-    committed.
-    """
     missing = missing_of(history, declared)
     return tuple(
         sorted(

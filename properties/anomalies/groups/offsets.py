@@ -1,14 +1,13 @@
 """The commits and fetches of a group's offset in a history, and which commit explains a fetch.
 
-The committed offset of a group and key (topic partition) is one register. A commit outside a
-transaction takes effect when the coordinator accepts it. A commit inside a transaction is pending
-until the transaction commits. The coordinator orders all commits by arrival: a commit that arrived
-later wins, even if the earlier one is pending and takes effect only afterwards.
+The committed offset of a group and key is one *register*. A commit outside a transaction takes
+effect when the coordinator accepts it. A commit inside a transaction is pending until the
+transaction commits. The coordinator orders all commits by arrival: a commit that arrived later
+wins, even if the earlier one is pending and takes effect only afterwards.
 
 A fetch at read_committed waits while a transaction with a pending offset is undecided (KIP-447,
-`require_stable`). A fetch at read_uncommitted may return an older offset, even if the transaction
-with the newer offset has already ended `ok`. NONE stands for no committed offset, and is below
-every offset.
+`require_stable`). A fetch at read_uncommitted may return an older offset, even after the
+transaction has ended `ok`. NONE stands for no committed offset, and is below every offset.
 
 Source: KIP-98, KIP-447; OffsetMetadataManager of Apache Kafka for the order of pending commits.
 """
@@ -30,7 +29,7 @@ Register = tuple[str, str]  # group, key
 
 @dataclass(frozen=True, slots=True, order=True)
 class Commit:
-    """An operation that set, or tried to set, a group's committed offset of a topic partition."""
+    """An operation that set, or tried to set, a group's committed offset."""
 
     register: Register
     offset: int
@@ -43,7 +42,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fetch:
-    """An operation that ended `ok` and returned a group's committed offset of a topic partition."""
+    """An operation that ended `ok` and returned a group's committed offset."""
 
     register: Register
     offset: int
@@ -76,7 +75,6 @@ def commits(history: History) -> tuple[Commit, ...]:
 
 @remembered
 def fetches(history: History) -> tuple[Fetch, ...]:
-    """Returns every fetch of a group's offset that ended ok."""
     return tuple(
         Fetch(
             (operation.group, micro.key),
@@ -102,8 +100,8 @@ def facts(history: History) -> tuple[Commit | Fetch, ...]:
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
     """Returns True if `fact` proves the group's offset at a time before `fetch` began.
 
-    Such a fact is an earlier fetch, or an earlier commit that ended `ok`, of the same group and
-    topic partition. A commit inside a transaction counts only if `fetch` is at read_committed.
+    It is an earlier fetch, or an earlier commit that ended `ok`, of the same register. A commit
+    inside a transaction counts only if `fetch` is at read_committed.
     """
     if fact.register != fetch.register or fact.completed_ns >= fetch.invoked_ns:
         return False
@@ -113,15 +111,14 @@ def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
 
 
 def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
-    """Returns True if the commit may have taken effect after `fact`, a commit or fetch.
+    """Returns True if the commit did not fail and may have taken effect after `fact`, on the same
+    register.
 
-    The result is false if the commit failed, or if `fact` is of another group or topic partition.
-    Otherwise, the result is true in two cases:
+    This is possible in two cases:
 
     - The commit completed after `fact` was invoked.
-    - The commit is inside a transaction, and `fact` is a fetch at read_uncommitted. The commit of a
-      transaction may take effect after the transaction ended `ok`, and a fetch at read_uncommitted
-      does not wait for this.
+    - The commit is inside a transaction, and `fact` is a fetch at read_uncommitted. Such a fetch
+      does not wait for a transaction that has ended `ok` but has not taken effect.
     """
     if commit.outcome == "fail" or commit.register != fact.register:
         return False

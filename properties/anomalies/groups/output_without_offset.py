@@ -1,13 +1,12 @@
 """A transaction's output was read, but a later fetch did not return the transaction's offset.
 
-A transaction may write output and also commit an offset of its group. Both become visible together.
-A fetch of the group's offset at read_committed waits while a transaction is undecided (KIP-447). So
-a fetch that began after a reader received the output must return the transaction's offset or a
-later one. If it returns a lower offset, the group consumes the input again and produces the output
-twice.
+Output and group offset of a transaction become visible together. A fetch at read_committed waits
+while a transaction is undecided (KIP-447). So a fetch that began after a reader received the output
+must return the transaction's offset or a later one. With a lower offset, the group consumes the
+input again and produces the output twice.
 
-The fetch is not reported if another commit may have set the lower offset after the transaction.
-This is possible if the other commit completed after the transaction began.
+The fetch is not reported if another commit may have set the lower offset after the transaction: it
+completed after the transaction began.
 """
 
 from __future__ import annotations
@@ -25,10 +24,7 @@ from properties.anomalies.transactions.visible import first_readers, sent_by
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OutputWithoutOffset:
-    """A fetch of a group's offset that returned a lower offset than a transaction had committed.
-
-    A record of this transaction had been read before the fetch began.
-    """
+    """A fetch of a lower group offset than that of a transaction whose output had been read."""
 
     group: str
     key: str
@@ -82,11 +78,6 @@ def _after(fetch: Fetch, commit: Commit) -> bool:
 
 
 def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
-    """Returns one violation per fetch of a lower offset than a transaction had committed.
-
-    A record of this transaction was read before the fetch began. A fetch is left out if another
-    commit may have set the lower offset after the transaction.
-    """
     rows: list[OutputWithoutOffset] = []
     everything, visible = commits(history), tuple(_shown(history))
     for fetch in fetches(history):

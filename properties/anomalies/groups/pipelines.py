@@ -1,9 +1,9 @@
 """Pipelines: transactions that consume input, send output and commit the offset they reached.
 
-A step of a pipeline is a transaction that commits a group's offset for an input partition (a key).
-The step's input is the records that it polled from this partition, at offsets below the committed
-offset. A step that ended `ok` consumed its input; a step that ended `fail` did not. A step that
-ended `info` may have consumed its input.
+A *step* of a pipeline is the part of a transaction that commits a group's offset for one input key;
+a transaction that consumed from two keys has two steps. The step's input is the records that it
+polled from this key, below the committed offset. A step that ended `ok` consumed its input, one
+that ended `fail` did not, and one that ended `info` may have.
 
 Source: KIP-98, KIP-447: sendOffsetsToTransaction; D2 of docs/sources.md (consume, process,
 produce).
@@ -20,10 +20,7 @@ from properties.anomalies.groups.offsets import Commit, Register, commits
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The part of one committed transaction that concerns one input key (topic partition).
-
-    A transaction that consumed from two keys has two steps.
-    """
+    """The part of one committed transaction that concerns one input key."""
 
     register: Register
     op: int
@@ -32,10 +29,7 @@ class Step:
 
 
 def steps(history: History) -> Iterator[Step]:
-    """Yields a step for each committed transaction and each input key whose offset it committed.
-
-    A step is the part of the transaction that concerns this key.
-    """
+    """Yields a step for each committed transaction and each input key whose offset it committed."""
     for register, op in sorted(
         {(c.register, c.op) for c in commits(history) if c.in_transaction and c.outcome == "ok"}
     ):
@@ -51,10 +45,7 @@ def steps(history: History) -> Iterator[Step]:
 
 
 def rewinds(history: History, register: Register, offset: int) -> list[Commit]:
-    """Returns the commits that may have set the group's offset to `offset` or lower.
-
-    A commit that failed has set nothing.
-    """
+    """Returns the commits that may have set the group's offset to `offset` or lower."""
     return [
         commit
         for commit in commits(history)

@@ -1,7 +1,7 @@
 """G1a: a poll that ended `ok` returned a value whose sends had all failed.
 
-A send that failed did not happen, and a reader at `read_committed` must not receive records of an
-aborted transaction. Polls at `read_uncommitted` may receive such records, so they are not checked.
+A reader at `read_committed` must not receive records of an aborted transaction. Polls at
+`read_uncommitted` may receive such records, so they are not checked.
 
 Source: Adya, Weak Consistency, G1a; jepsen.tests.kafka g1a-cases.
 Simplified: a value may be sent again after a failed send. If the second send did not fail, a poll
@@ -49,7 +49,6 @@ def _readers(history: History) -> dict[KeyValue, list[int]]:
 
 
 def aborted_reads(history: History) -> tuple[AbortedRead, ...]:
-    """Returns one violation per value that was read although all its sends failed."""
     sent = senders(history)
     return tuple(
         sorted(

@@ -1,7 +1,6 @@
 """A value is at two offsets of a log, although it was sent once.
 
-Reading the same offset again is no duplicate. The analysis assumes that every value is sent to a
-key at most once.
+Reading the same offset again is no duplicate.
 
 Source: jepsen.tests.kafka duplicate-cases.
 """
@@ -22,7 +21,7 @@ from properties.anomalies.rendering import render
 class Duplicate:
     """A value that is at several offsets of a log.
 
-    For each offset, `seen_by` has the first operation that observed the value at this offset.
+    `seen_by` has the first observer of each offset.
     """
 
     key: str
@@ -40,7 +39,6 @@ class Duplicate:
 
 
 def duplicates(history: History) -> tuple[Duplicate, ...]:
-    """Returns one violation per value that is at two or more offsets."""
     seen = trusted_observations(history)
     rows: list[Duplicate] = []
     for key, value in {(s.key, s.value) for s in seen}:

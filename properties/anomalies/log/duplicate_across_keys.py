@@ -52,9 +52,6 @@ def _only_key(history: History) -> dict[tuple[str, str], str]:
 
 
 def duplicates_across_keys(history: History) -> tuple[DuplicateAcrossKeys, ...]:
-    """Returns one violation per value found in a topic partition to which no operation sent the
-    value.
-    """
     only_key = _only_key(history)
     lowest: defaultdict[tuple[str, str], dict[str, Observation]] = defaultdict(dict)
     for seen in sorted(trusted_observations(history), key=lambda s: (s.offset, s.op)):

@@ -35,7 +35,6 @@ class InconsistentOffset:
 
 
 def inconsistent_offsets(history: History) -> tuple[InconsistentOffset, ...]:
-    """Returns one violation per offset that was observed with two or more values."""
     seen = observations(history)
     rows: list[InconsistentOffset] = []
     for key, offset in {(s.key, s.offset) for s in seen}:

@@ -1,16 +1,12 @@
 """A write that must have taken effect was never read, although a later record was read.
 
 Only polls that ended `ok` count. The *bound* of a key is the highest offset of a value that a poll
-returned. A value is lost if three things are true:
+returned. A value is lost if its send must have taken effect, its offset is not above the bound of
+its key, and no poll returned it.
 
-- Its send must have taken effect.
-- Its offset is not above the bound of its key.
-- No poll returned the value.
-
-A value may be observed at several offsets. For the bound, the lowest offset of each polled value
-counts. For a value that may be lost, the highest offset is compared with the bound. Both choices
-report fewer values. Values without an observed offset, and values that may legally be gone
-(`retention`), are not checked.
+If a value was observed at several offsets, its lowest offset counts for the bound, and its highest
+offset is compared with the bound. So fewer values are reported. Values without an observed offset,
+and values that may legally be gone (`retention`), are not checked.
 
 Source: jepsen.tests.kafka lost-write-cases.
 Simplified: a value without a known sender stops Jepsen's check; Urteil does not report such a
@@ -34,10 +30,7 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class LostWrite:
-    """A value that a reader must have received, but that no poll returned.
-
-    Only polls that ended `ok` count.
-    """
+    """A value that a reader must have received, but that no poll that ended `ok` returned."""
 
     key: str
     value: str
@@ -59,8 +52,7 @@ class LostWrite:
 def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
     """Maps each log to (highest offset read, value there, first operation that read the value).
 
-    If a value was observed at several offsets, only the lowest counts. Logs without a read are left
-    out.
+    If a value was observed at several offsets, only the lowest counts.
     """
     located, readers = locations(history), read_values(history)
     highest: dict[str, tuple[int, int, str]] = {}
@@ -87,9 +79,6 @@ def lost_writes(
 ) -> tuple[LostWrite, ...]:
     """Returns one violation per value that readers have passed, although no poll returned the
     value.
-
-    The write of the value took effect. The value is at or above the log start, and not above the
-    highest offset that was read.
     """
     highest, sent, read = highest_reads(history), committed_sends(history), read_values(history)
     rows: list[LostWrite] = []

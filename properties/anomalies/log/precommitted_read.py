@@ -1,7 +1,7 @@
 """An operation polled a record of its own transaction before the transaction was committed.
 
-A Kafka consumer at `read_committed` receives no record of a transaction before the commit, not even
-inside that transaction. Operations at `read_uncommitted` are not checked.
+A consumer at `read_committed` receives no record of a transaction before the commit, not even
+inside it. Operations at `read_uncommitted` are not checked.
 
 Source: jepsen.tests.kafka precommitted-read-cases.
 """
@@ -44,7 +44,6 @@ def _senders_that_poll(history: History) -> Iterator[int]:
 
 
 def precommitted_reads(history: History) -> tuple[PrecommittedRead, ...]:
-    """Returns one violation per operation and value that the operation both sent and polled."""
     rows: list[PrecommittedRead] = []
     for number in _senders_that_poll(history):
         did = history[number].did

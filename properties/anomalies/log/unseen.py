@@ -1,14 +1,14 @@
 """An acknowledged write that no poll ever returned, although the readers read every log to its end.
 
-This check also finds values that `lost-write` does not check. They are above the highest offset
-that was read, or have no observed offset. If the user declares that the readers did not read every
-log to its end, such a value is no violation.
+Unlike `lost-write`, this check has values above the highest offset that was read, and values
+without an observed offset. If the user declares that the readers did not read every log to its end,
+such a value is no violation.
 
 Source: jepsen.tests.kafka unseen.
 Simplified: Jepsen counts the unseen writes after every operation; in Urteil only the end of the
-history counts. Jepsen has a defect: for some keys, it counts polled values as unseen. This happens
-if no send to the key was acknowledged, and the history's last operation that ended ok is the first
-to poll the key. In Urteil, a value that was polled is never unseen.
+history counts. Jepsen has a defect: it counts the polled values of some keys as unseen, if no send
+to the key was acknowledged, and the history's last operation that ended ok is the first to poll the
+key. In Urteil, a value that was polled is never unseen.
 """
 
 from __future__ import annotations
@@ -30,10 +30,7 @@ SOMEWHERE: Final = 2**63 - 2  # stands for the offset of a value without an obse
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Unseen:
-    """An acknowledged value that no poll returned.
-
-    The send of the value ended `ok`. Only polls that ended `ok` count.
-    """
+    """A value whose send ended `ok`, but that no poll that ended `ok` returned."""
 
     key: str
     value: str
@@ -62,7 +59,6 @@ def _acknowledged(history: History, declared: Declarations) -> dict[tuple[str, s
 
 
 def unseen(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Unseen, ...]:
-    """Returns one violation per acknowledged value that was never read."""
     read = read_values(history)
     return tuple(
         sorted(

@@ -1,7 +1,6 @@
 """A poll returned a value that no operation tried to send to the key: a phantom.
 
-A key is a topic partition. The outcome of the send does not matter: a value whose send failed is an
-aborted read, not a phantom.
+A value whose send failed is an aborted read, not a phantom.
 
 Simplified: records of clients outside the history are phantoms too, so a history must be recorded
 on topics of its own.
@@ -39,7 +38,6 @@ class ValueNobodySent:
 
 
 def values_nobody_sent(history: History) -> tuple[ValueNobodySent, ...]:
-    """Returns one violation per polled value that no operation tried to send."""
     sent, polled = senders(history), polled_values(history)
     times = Counter((key, value) for key, value, _ in polled)
     return tuple(

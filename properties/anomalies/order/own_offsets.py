@@ -5,12 +5,9 @@
     c1 poll      -> ok k=b@1
     c1 poll      -> ok k=a@5
 
-The offset of a poll is the one at which the reader received the value, even if the log has the
-value at other offsets too. So the reader above went forward with each poll. The offset of a send
-that took effect is the acknowledged one. A send that failed has no offset.
-
-Some polls and sends have no recorded offset. If their value was observed at exactly one offset,
-they get this offset. Otherwise their offset is unknown.
+So the reader above went forward with each poll. The offset of a send that took effect is the
+acknowledged one; a send that failed has none. A poll or send without a recorded offset gets the
+offset of its value, if the value was observed at exactly one offset.
 
 Jepsen has one offset for each value, the highest one that it has in the history: see `ranking`.
 """
@@ -33,7 +30,7 @@ from properties.anomalies.remembered import remembered
 def own_offsets(history: History) -> Mapping[tuple[int, int], int]:
     """Maps each poll and send to its offset; unknown offsets are left out.
 
-    A key of the result is the number of the operation, and the position of the poll or send in it.
+    A key is (operation number, position of the poll or send in the operation).
     """
     only = {of: offsets[0] for of, offsets in locations(history).items() if len(offsets) == 1}
     read = committed_reads(history)

@@ -1,12 +1,10 @@
 """Jepsen's rule for values and offsets: one value for each offset of a log, one offset per value.
 
-This rule applies only with the option `--jepsen`. Without the option, the rule of `own_offsets`
-applies.
+It applies only with the option `--jepsen`; otherwise the rule of `own_offsets` applies.
 
-A history may show several values at one offset; the rule chooses one of them. If all are integers,
-the rule chooses the value that Jepsen uses (the first of a Clojure hash set), so that the verdicts
-agree. Otherwise the rule chooses the least value. If a value is chosen at several offsets, its
-offset is the largest of these offsets.
+If an offset has several values, the rule chooses one. If all are integers, it is the value that
+Jepsen uses (the first of a Clojure hash set), so that the verdicts agree; otherwise it is the least
+value. If a value is chosen at several offsets, its offset is the largest of these.
 
 Source: jepsen.tests.kafka version-orders; Clojure: clojure.lang.PersistentHashSet and Murmur3, for
 longs.
@@ -63,9 +61,7 @@ def _rotated_left(word: int, bits: int) -> int:
 def ranks(history: History) -> Mapping[KeyValue, int]:
     """Returns an offset for each (key, value), chosen as in Jepsen's checker.
 
-    If several values were observed at an offset, `ranked` chooses one of the values. A value may be
-    chosen at several offsets; the result has the highest of these. A value that is never chosen is
-    left out.
+    A value that is never chosen is left out.
     """
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for it in observations(history):

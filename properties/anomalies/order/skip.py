@@ -1,8 +1,7 @@
 """A process skipped records that are surely in the log.
 
-A process polled or sent two values one directly after the other (`steps`). These two values are a
-skip if the history shows a record between their offsets. Otherwise the gap may be transaction
-markers or compacted records.
+A step (`steps`) is a skip if the history shows a record between the offsets of its two values.
+Otherwise the gap may be transaction markers or compacted records.
 
 Some records do not count, because a poll may legally skip them:
 
@@ -43,8 +42,8 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip(Step):
-    """Two values that a process polled or sent consecutively, and the records that the process
-    skipped between them.
+    """Two values that a process polled or sent consecutively, and the records that it skipped in
+    between.
     """
 
     skipped: int
@@ -64,11 +63,7 @@ class Skip(Step):
 def skips(
     history: History, found: Steps, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Skip, ...]:
-    """Returns one violation per step that skipped a record.
-
-    A step is two values that a process polled (or sent) one directly after the other. The step
-    skipped a record if the history has evidence of a record between the offsets of the two values.
-    """
+    """Returns one violation per step of `found` that skipped a record."""
     kept, log = kept_from(history, declared), _by_key(history)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)
     rows: list[Skip] = []

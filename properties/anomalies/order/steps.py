@@ -1,11 +1,10 @@
 """Steps: two values of a log that one process polled, or sent, one directly after the other.
 
-The checks for skipped and reordered records look at steps. Inside an operation, every two
-consecutive records of a key that it polled (or sent) are a step. There is one exception: if a
-rebalance of the key happened during the operation, its polls of the key are no steps.
+Inside an operation, every two consecutive records of a key that it polled (or sent) are a step. But
+if a rebalance of the key happened during the operation, its polls of the key are no steps.
 
-A step may also lead from one operation of a process to another. It begins at the last record of a
-key in the first operation, and ends at the first record of this key in the second:
+A step may also lead from the last record of a key in one operation to the first record of this key
+in another operation of the process:
 
 - A step of polls begins in an operation that ended `ok`. It ends in the next operation that polls
   the key, whatever its outcome.
@@ -13,10 +12,9 @@ key in the first operation, and ends at the first record of this key in the seco
 - If the process calls `assign` or `subscribe` between the two operations, and the call does not
   name the key, there is no step. A rebalance between them does not remove the step.
 
-The length of a step is the distance between the offsets of its two values. These are the offsets at
-which the process received or appended the values (`own_offsets`). With the option --jepsen, all
-processes have the same offset for a value: the module `ranking` chooses it. A step with an unknown
-offset proves nothing.
+The length of a step is the distance between the offsets at which the process received or appended
+the values (`own_offsets`). With the option --jepsen, `ranking` chooses one offset for each value. A
+step with an unknown offset proves nothing.
 
 Source: jepsen.tests.kafka, the six passes that look for skips and nonmonotonic cases.
 Simplified: in Jepsen, a poll that ended `ok` and lists a key without records makes the consumer
@@ -64,10 +62,7 @@ class Step:
 
 
 class Steps(Protocol):
-    """A function that returns the pairs of consecutive values in a history, such as `polls_within`.
-
-    The values were polled or sent, by one operation or by two successive operations of a process.
-    """
+    """A function that returns steps of a history, such as `polls_within`."""
 
     def __call__(
         self, history: History, /, declared: Declarations = NOTHING_DECLARED
@@ -155,9 +150,8 @@ def sends_within(history: History, declared: Declarations = NOTHING_DECLARED) ->
 
 @remembered
 def polls_between(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
-    """Returns a step for each two successive operations in which one process polled the same log.
+    """Returns a step for each two successive operations in which one process polled a log.
 
-    The step leads from the last record of the first operation to the first record of the second.
     For example, polls of the offsets 3, 4 and then 7, 8 give the step from 4 to 7.
     """
     return tuple(_located(history, declared, _between(history, Poll)))
@@ -165,9 +159,5 @@ def polls_between(history: History, declared: Declarations = NOTHING_DECLARED) -
 
 @remembered
 def sends_between(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
-    """Returns a step for each two successive operations in which one process sent to the same log.
-
-    The step leads from the last record of the first operation to the first record of the second.
-    For example, sends at the offsets 3, 4 and then 7, 8 give the step from 4 to 7.
-    """
+    """Returns a step for each two successive operations in which one process sent to a log."""
     return tuple(_located(history, declared, _between(history, Send)))

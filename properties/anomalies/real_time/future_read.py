@@ -1,8 +1,7 @@
 """A record was polled by an operation that completed before any client began to send the record.
 
-This is always a violation. It is the simplest G1c-realtime cycle (`cycles`). A value that was never
-sent is another anomaly (`value-nobody-sent`). The outcome of the send does not matter: if it
-failed, the poll is an aborted read too.
+This is always a violation, and the simplest G1c-realtime cycle (`cycles`). The outcome of the send
+does not matter: if it failed, the poll is an aborted read too.
 """
 
 from __future__ import annotations
@@ -45,7 +44,6 @@ def _polled(history: History) -> Iterator[tuple[int, int, Poll]]:
 
 
 def future_reads(history: History) -> tuple[FutureRead, ...]:
-    """Returns one violation per value that was polled before any operation began to send it."""
     sent = {
         key_value: min((history[op].invoked_ns, op) for op in ops)
         for key_value, ops in senders(history).items()

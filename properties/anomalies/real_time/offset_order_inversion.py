@@ -1,12 +1,11 @@
 """A send got an offset below a log end that had been observed before the send began.
 
-The end of a log only moves forward, so a later send must get an offset at or above the observed
-end. The observation may come from another process. It is a send, a poll or a read of the end.
-Operations that overlap in time may get their offsets in any order.
+The end of a log only moves forward, so a later send must get an offset at or above the end that a
+send, a poll or a read of the end observed in any process. Operations that overlap in time may get
+their offsets in any order.
 
-The offset of a send is the offset in its acknowledgement. If the send was not acknowledged, its
-offset is the lowest offset at which a successful poll returned the value. Sends that failed have no
-offset.
+If the send was not acknowledged, its offset is the lowest one at which a successful poll returned
+the value. Sends that failed have no offset.
 """
 
 from __future__ import annotations
@@ -75,7 +74,6 @@ def _located(history: History) -> Iterator[_Located]:
 
 
 def inversions(history: History) -> tuple[OffsetOrderInversion, ...]:
-    """Returns one violation per send that got an offset below an earlier observed log end."""
     facts = list(reached(history))
     rows: list[OffsetOrderInversion] = []
     for send in _located(history):

@@ -1,19 +1,18 @@
 """The facts of a history that prove how far a log had reached at some time.
 
-"The log reaches e" means that every record appended from now on gets offset e or higher. A key
-stands for a topic partition. An operation that ended ok proves such a *fact*, from its completion
-on:
+"The log reaches e" means that every record appended from now on gets offset e or higher. An
+operation that ended ok proves such a *fact*, from its completion on:
 
     a send acknowledged at o    the log reaches o + 1
     a record polled at o        the log reaches o + 1
     an end h that was read      the log reaches h, at either isolation level
 
-Other operations prove no facts. An empty poll proves none either: a fetch may return before it has
-data, and a new leader's high watermark may lag (KIP-207).
+An empty poll proves none: a fetch may return before it has data, and a new leader's high watermark
+may lag (KIP-207).
 
-Readers at `read_committed` see only the last stable offset, which may be below the end of the log.
-For a key to which transactions send, only the polls and end offsets of these readers prove how far
-the last stable offset has reached. For any other key, every fact in the table proves this.
+Readers at `read_committed` see only the last stable offset. For a key to which transactions send,
+only their polls and end offsets prove how far the last stable offset has reached. For any other
+key, every fact in the table does.
 """
 
 from __future__ import annotations
@@ -40,9 +39,8 @@ class Reached:
     stable: bool  # the last stable offset reached `end` too
 
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
-        """Returns True if an operation invoked at `invoked_ns` must not get `offset`.
-
-        The reason: before that time, an operation observed that the log had passed this offset.
+        """Returns True if an operation invoked at `invoked_ns` must not get `offset`: the log had
+        passed it.
         """
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 
@@ -55,8 +53,6 @@ def reads_committed(operation: Operation) -> bool:
 def reached(history: History) -> Iterator[Reached]:
     """Yields a proof of how far a log reached, for each successful send, poll and end-offset
     request.
-
-    A record at offset 7, for example, proves that its log reached 8.
     """
     held_back = transactional_keys(history)
     for number, operation in enumerate(history):
@@ -99,10 +95,9 @@ def transactional_keys(history: History) -> frozenset[str]:
 def is_known(
     facts: Collection[Reached], key: str, invoked_ns: int, *, stable: bool = False
 ) -> bool:
-    """Returns True if an operation observed an end of the log `key` before the time `invoked_ns`.
+    """Returns True if one of `facts`, completed before `invoked_ns`, is about the log `key`.
 
-    `facts` are the observations. An observation counts only if its operation completed before this
-    time. With `stable`, only observations of the last stable offset count.
+    With `stable`, only facts about the last stable offset count.
     """
     return any(
         fact.key == key and fact.completed_ns < invoked_ns and (fact.stable or not stable)
@@ -111,8 +106,5 @@ def is_known(
 
 
 def furthest(facts: Collection[Reached]) -> Reached:
-    """Returns the fact with the highest log end.
-
-    If several facts have it, returns the one whose operation completed first.
-    """
+    """Returns the fact with the highest log end; of several, the one that completed first."""
     return min(facts, key=lambda fact: (-fact.end, fact.completed_ns, fact.op, fact.position))

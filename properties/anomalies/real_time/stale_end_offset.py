@@ -1,9 +1,8 @@
 """A read of a log's end returned a lower end than was observed before the read began.
 
-Sends, polls and earlier reads of the end show how far the log reached (see `reach`). At
-`read_uncommitted` the end is the high watermark, and all of these observations count. At
-`read_committed` the end is the last stable offset, which an open transaction legally holds back. So
-if transactions write to the log, only observations at `read_committed` count.
+At `read_uncommitted` the end is the high watermark, and all observations count (`reach`). At
+`read_committed` it is the last stable offset, which an open transaction legally holds back. So if
+transactions write to the log, only observations at `read_committed` count.
 
 A new leader's high watermark lags until its followers have reported. In this time, brokers since
 2.2 refuse to return the end (OFFSET_NOT_AVAILABLE, KIP-207). Older brokers returned the lagging
@@ -55,10 +54,8 @@ def _ends(history: History) -> Iterator[tuple[int, EndOffset]]:
 
 
 def stale_end_offsets(history: History) -> tuple[StaleEndOffset, ...]:
-    """Returns one violation per log end that an operation read and that is too low.
-
-    The log end is too low if another operation had observed a higher end, and had completed before
-    the read began.
+    """Returns one violation per log end that is too low: an earlier operation had observed a higher
+    one.
     """
     facts = list(reached(history))
     rows: list[StaleEndOffset] = []

@@ -1,15 +1,14 @@
 """A fetch returned a group offset that no order of commits and fetches in real time explains.
 
-The committed offset of a group and key (topic partition) is a register: a fetch returns the offset
-of the last commit that took effect before the fetch. Each commit and each fetch takes effect at one
-instant between its invocation and its completion. A commit that ended `info` may take effect later
-or never; a failed commit never takes effect. The initial offset is unknown, and a commit may lower
-the offset.
+The committed offset of a group and key is a register: a fetch returns the offset of the last commit
+that took effect before the fetch. Each takes effect at one instant between its invocation and its
+completion. A commit that ended `info` may take effect later or never; a failed commit never does.
+The initial offset is unknown, and a commit may lower the offset.
 
 `properties.linearizability` searches for such an order. It checks the fetches in order of
-completion, reports each fetch that fits no order, and continues without this fetch. If any
-transaction commits an offset of the group and key, fetches at `read_uncommitted` are not checked:
-they do not wait for transactions.
+completion, reports each fetch that fits no order, and continues without it. If any transaction
+commits an offset of the register, fetches at `read_uncommitted` are not checked: they do not wait
+for transactions.
 
 Source: Herlihy and Wing, linearizability; KIP-447.
 Simplified: a group's offsets expire after offsets.retention.minutes without members. The history
@@ -48,9 +47,7 @@ from properties.linearizability import (
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class StaleGroupOffset:
-    """A fetch whose offset no linearization of the commits and fetches explains, and the offsets
-    that were possible.
-    """
+    """A fetch whose offset no linearization explains, and the offsets that were possible."""
 
     group: str
     key: str
@@ -81,15 +78,14 @@ def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
 
 
 def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
-    """Maps each group and topic partition to the commits and fetches that must be linearizable.
+    """Maps each group and key to the commits and fetches that must be linearizable.
 
     These are left out:
 
-    - groups and topic partitions without a fetch;
+    - registers without a fetch;
     - commits that failed;
     - commits of unknown outcome whose offset no fetch returned;
-    - fetches at `read_uncommitted`, if a transaction commits an offset of the same group and topic
-      partition. Such fetches do not wait for transactions.
+    - fetches at `read_uncommitted`, if a transaction commits an offset of the same register.
     """
     found: dict[Register, list[Commit | Fetch]] = {}
     in_transactions = {one.register for one in commits(history) if one.in_transaction}
@@ -109,10 +105,8 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
 
 
 def rows_of(where: Register, some: Collection[Call[RegisterAction]]) -> Iterator[StaleGroupOffset]:
-    """Returns one violation per fetch that fits into no order of the group's commits and fetches.
-
-    All calls have the same group and key (topic partition). When a fetch is reported, the search
-    continues without this fetch.
+    """Returns one violation per fetch that fits into no order of the register's commits and
+    fetches.
     """
     misfits = list(stuck(some, UNKNOWN, register))
     fitting = set(some) - {found.call for found in misfits}
@@ -140,10 +134,6 @@ def _row(
 
 
 def stale_group_offsets(history: History) -> tuple[StaleGroupOffset, ...]:
-    """Returns one violation per offset fetch whose offset no order of commits and fetches explains.
-
-    The order must agree with real time.
-    """
     return tuple(sorted(_stale(history)))
 
 
@@ -157,10 +147,9 @@ def observed(history: History) -> int:
 
 
 def _later_fetches(some: Collection[Commit | Fetch]) -> int:
-    """Returns the number of fetches that are not the first operation on their register.
+    """Returns the number of fetches that are not the first operation to complete on their register.
 
-    A register is the committed offset of one group and key. The first operation is the one that
-    completed first. A fetch that comes first contradicts nothing, as the initial offset is unknown.
+    The first contradicts nothing, as the initial offset is unknown.
     """
     ended = [one for one in some if one.completed_ns < FOREVER_NS]
     first = min(ended, key=lambda one: (one.completed_ns, one.op, isinstance(one, Fetch)))

@@ -2,7 +2,7 @@
 
 When a newer producer registers the same transactional id, the broker aborts the open transaction of
 the older producer. The older producer gets a fencing error, and none of its records may become
-visible. Each anomaly of this kind is also reported as `G1a`, a read of an aborted record.
+visible. Each anomaly of this kind is also a `G1a`.
 
 A transaction counts as fenced if it ended `fail` with an error that names ProducerFenced or
 InvalidProducerEpoch. A transaction that ended `info` does not count, because it may have been
@@ -55,7 +55,6 @@ def fenced(operation: Operation) -> bool:
 
 
 def fenced_transaction_reads(history: History) -> tuple[FencedTransactionRead, ...]:
-    """Returns one violation per record that was read, although only fenced transactions sent it."""
     readers = first_readers(history)
     return tuple(
         sorted(

@@ -6,10 +6,10 @@ higher offset. The offset of a missing record is known exactly, or only an upper
     at       the offset was observed: the record was acknowledged, or an operation polled it
     up to    the offset was not observed; later operations give an upper bound
 
-The record was in the log when its transaction committed. So two things are above its offset: the
-acknowledged offset of every later send, and every high watermark that a client read later. The last
-stable offset gives no upper bound, since it waits for the marker. Records that the log may have
-dropped (`retention`) are not missing.
+The record was in the log when its transaction committed. So the acknowledged offset of every later
+send, and every high watermark that a client read later, are above its offset. The last stable
+offset gives no bound, since it waits for the marker. Records that the log may have dropped
+(`retention`) are not missing.
 
 Simplified: a reader counts even if it began to read above the missing record, as for `lost-write`.
 So if all readers began above a record, it is reported as missing, although it may not be lost.
@@ -46,10 +46,8 @@ class Missing:
 def missing_of(history: History, declared: Declarations) -> Callable[[int, int], Iterator[Missing]]:
     """Returns a function that yields the missing records of one transaction.
 
-    A record is missing if no reader received it, although a reader read as far as its offset. The
-    function takes the operation number of the transaction, and a time when its records were already
-    in the log. If the offset of a record is unknown, it has an upper bound: the record is below
-    each offset that a later send or a later request for the high watermark returned.
+    Its parameters are the operation number of the transaction, and a time when its records were
+    already in the log.
     """
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)
@@ -78,12 +76,10 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
 
 
 def passed_of(history: History, declared: Declarations) -> Callable[[int, int], int]:
-    """Returns a function that counts the records of one transaction that readers passed.
+    """Returns a function that counts the records of one transaction that readers received or that
+    are missing.
 
-    Readers passed a record if a reader received the record. They also passed each missing record: a
-    reader read beyond its offset, but no reader received it. The function takes the operation
-    number of the transaction, and a time when the transaction's records were already in the log.
-    The time limits the offset of a record whose offset is unknown (`missing_of`).
+    Its parameters are those of the function of `missing_of`.
     """
     readers, missing = first_readers(history), missing_of(history, declared)
 
@@ -105,12 +101,11 @@ def _location(history: History, send: Send) -> tuple[int, int] | None:
 
 
 def _bound(history: History, key: str, in_log_ns: int) -> tuple[int, int] | None:
-    """Returns the highest offset that a record can have, and the operation that proves this bound.
+    """Returns the highest offset that a record can have, and the operation that proves this, or
+    None.
 
-    The record of the topic partition `key` was in the log at the time `in_log_ns`; its offset is
-    unknown. If a send began after this time, its offset is above the record's offset. The same
-    holds for an end offset that an operation at read_uncommitted returned. Returns None if no
-    operation gives a bound.
+    The record of `key`, with an unknown offset, was in the log at `in_log_ns`. A send that began
+    afterwards, and an end offset read afterwards at read_uncommitted, are above it.
     """
     bounds = [
         (micro.offset - 1, number)

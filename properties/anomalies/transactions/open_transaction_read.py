@@ -1,9 +1,8 @@
 """A reader at read_committed received a record of a transaction that was still open.
 
-A client ends its transaction by a request to commit or to abort. No poll that completed before this
-request may return a record of the transaction, even if the transaction committed later. If the time
-of the request (`end_asked_ns`) is unknown, only polls that completed before the transaction began
-are reported.
+No poll that completed before the client requested the end of its transaction may return a record of
+it, even if the transaction committed later. If the time of the request (`end_asked_ns`) is unknown,
+only polls that completed before the transaction began are reported.
 
 If several operations sent the same value, the first one that did not fail counts as its sender.
 """
@@ -27,9 +26,7 @@ from properties.anomalies.transactions.visible import (
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OpenTransactionRead:
-    """A record that was read while its transaction was open, and the reader that completed
-    first.
-    """
+    """A record that was read while its transaction was open, and the first reader to complete."""
 
     key: str
     value: str
@@ -65,7 +62,6 @@ def _read(history: History) -> Iterator[OpenTransactionRead]:
 
 
 def open_transaction_reads(history: History) -> tuple[OpenTransactionRead, ...]:
-    """Returns one violation per record that was read before commit or abort was requested."""
     return tuple(sorted(row for row in _read(history) if row.read_ns < row.asked_ns))
 
 

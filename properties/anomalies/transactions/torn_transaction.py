@@ -1,7 +1,7 @@
 """A committed transaction is visible only in part: some records were read, others are missing.
 
 A transaction has committed if it ended `ok`, or if it ended `info` and one of its records was read.
-A record is missing if readers read beyond it without receiving it (`missing`).
+`missing` defines a missing record.
 
 A transaction of which no record was read is not torn: its missing records are a `lost-write`. In a
 torn transaction, a missing record with an observed offset is also a `lost-write`. If a record of a
@@ -80,7 +80,6 @@ def _in_log_ns(history: History, shown: _Shown) -> int:
 def torn_transactions(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[TornTransaction, ...]:
-    """Returns one violation per missing record of a transaction that is visible in part."""
     missing = missing_of(history, declared)
     return tuple(
         sorted(

@@ -1,10 +1,8 @@
 """The visible records of transactions: those that readers at read_committed received.
 
-A transaction is an operation `txn`. A reader is an operation that ended `ok` and polls at
-read_committed. A reader receives no record beyond the first open transaction (the last stable
-offset), and no aborted records. So if a reader received a record of a transaction, the transaction
-has committed. Then every reader that reads beyond a record of this transaction must receive this
-record.
+A transaction is an operation `txn`. A *reader* is an operation that ended `ok` and polls at
+read_committed. If a reader received a record of a transaction, the transaction has committed. Then
+every reader that reads beyond a record of it must receive this record.
 
 Source: KIP-98, the last stable offset.
 """
@@ -22,7 +20,7 @@ TRANSACTION: Final = "txn"
 
 
 def sent_by(operation: Operation) -> tuple[Send, ...]:
-    """Returns the records that the operation sent; a record that was sent twice appears once."""
+    """Returns the records that the operation sent, each once."""
     sends = {(it.key, it.value): it for it in operation.did if isinstance(it, Send)}
     return tuple(sends.values())
 
@@ -38,9 +36,7 @@ def received(history: History) -> Iterator[tuple[int, Poll]]:
 
 @remembered
 def first_readers(history: History) -> dict[KeyValue, int]:
-    """Maps each record to the number of the first operation of a reader that received the
-    record.
-    """
+    """Maps each record to the first operation of a reader that received it."""
     first: dict[KeyValue, int] = {}
     for number, poll in received(history):
         first.setdefault((poll.key, poll.value), number)

@@ -1,15 +1,15 @@
 """A producer wrote successfully after a newer producer had replaced it.
 
 The operation `init_producer` makes its process an instance of a transactional id, and fences every
-older instance of this id. A write is a transaction, or a send outside of transactions. A write of
-an older instance must fail if its end was requested after the newer instance was made:
+older instance. A write (a transaction, or a send outside of transactions) of an older instance must
+fail if its end was requested after the newer instance was made:
 
     older instance made | newer instance made | end requested        -->  a zombie's write
 
-The commit or abort of a transaction requests its end. For a send outside of transactions, the time
-of its invocation counts. A write succeeded if its operation ended `ok` with a send or an offset
-commit. A write also succeeded if a reader at read_committed received one of its records. A process
-is checked only if its last `init_producer` ended `ok`.
+The commit or abort of a transaction requests its end; for a send outside of transactions, its
+invocation counts. A write succeeded if its operation ended `ok` with a send or an offset commit, or
+if a reader at read_committed received one of its records. A process is checked only if its last
+`init_producer` ended `ok`.
 
 Source: KIP-98, zombie fencing; KIP-360.
 Simplified: a write whose records were seen only at read_uncommitted counts as failed.
@@ -36,7 +36,7 @@ INIT: Final = "init_producer"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ZombieWrite:
-    """A write whose commit or abort was requested after a newer producer had replaced the writer.
+    """A write whose end was requested after a newer producer had replaced the writer.
 
     The fields also have the init_producer operations of both producers.
     """
@@ -68,8 +68,7 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
     """Yields (operation, transactional id, `init_producer`) for each operation of an instance.
 
-    The `init_producer` is the newest one that the same process called before the operation. The
-    operation is left out if this `init_producer` did not end `ok`.
+    The `init_producer` is the newest earlier one of the same process, if it ended `ok`.
     """
     for number, operation in enumerate(history):
         name = operation.transactional_id
@@ -88,10 +87,8 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first newer `init_producer` that completed before the time `asked`, or None.
-
-    An `init_producer` is newer if it was invoked after the operation `made` completed. This
-    operation is the producer's own `init_producer`. The result and `made` are operation numbers.
+    """Returns the first `init_producer` to complete, before the time `asked`, of those invoked
+    after operation `made` completed; None if there is none.
     """
     # `made` is the fenced producer's `init_producer`, `asked` the time of the request.
     made_ns = history[made].completed_ns
@@ -107,11 +104,10 @@ def _replaced_by(history: History, name: str, made: int, asked: int) -> int | No
 
 
 def _writes_of_replaced(history: History) -> Iterator[tuple[int, str, int, int]]:
-    """Yields each write whose commit or abort was requested after a newer producer had replaced the
-    writer.
+    """Yields each write whose end was requested after a newer producer had replaced the writer.
 
     The items are (operation, transactional id, `init_producer` of the writer, `init_producer` of
-    the newer producer). Each operation is a number: its index in the history.
+    the newer producer), with operation numbers.
     """
     # A write counts even if it had no effect.
     for number, name, made in _instances(history):

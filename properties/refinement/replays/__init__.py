@@ -1,13 +1,12 @@
 """Counterexamples of buggy specs, replayed on the reference broker with the same bug.
 
-The exploration of a buggy model finds the shortest counterexample: a list of actions that breaks a
-claim. A replay carries these actions out on the *harness*, a part of the reference broker. The
-harness is a whole simulated cluster, or only a controller, a group coordinator, or two replicas.
+A replay carries out the actions of a shortest counterexample on the *harness*, the driven part of
+the reference broker: a whole simulated cluster, or only a controller, a group coordinator, or two
+replicas.
 
-Each counterexample is replayed twice: on a broker with the same bug, and on one without it. Then
-the spec's claim is evaluated on the broker's state. The claim must be false with the bug and true
-without it. This shows that a broker can have the model's bug, and that the model's fix also fixes
-the broker.
+Then the spec's claim is evaluated on the broker's state. The claim must be false on a broker with
+the same bug, and true on one without it. This shows that a broker can have the model's bug, and
+that the model's fix also fixes the broker.
 
 In this example (`elections`), replica 0 of the spec is broker 1, and replica 1 is broker 2:
 
@@ -27,6 +26,6 @@ In this example (`elections`), replica 0 of the spec is broker 1, and replica 1 
     with Bug.DEAD_LEADER_RETURNS     false: the controller elects the fenced broker, as in the model
     without the bug                  true
 
-The function `cells` reads the values of the spec's variables from the harness. The replay carries
-out no action that the broker performs by itself (`Replay.by_itself`).
+The function `cells` reads the values of the spec's variables from the harness. Actions that the
+broker performs by itself are not carried out (`Replay.by_itself`).
 """

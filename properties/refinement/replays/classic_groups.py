@@ -3,10 +3,10 @@
     spec and variant                bug of the broker              claim
     classic-group adds-instances    static-replaced-when-stable    one_member_of_an_instance
 
-The harness has one group of the reference broker, and two processes that join the group. During a
-rebalance, the group does not respond to JoinGroup requests. The harness identifies a member by the
-JoinGroup request that has no response yet. The claim depends only on the members, the joining
-processes and the group.instance.id of each process.
+The harness has one group of the reference broker, and two processes that join the group. It
+identifies a member by its JoinGroup request, to which the group does not respond during a
+rebalance. The claim depends only on the members, the joining processes and the group.instance.id of
+each process.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ INSTANCES: Final = ("static0",)
 
 @dataclass(slots=True, kw_only=True)
 class ClassicGroupHarness:
-    """A classic group on the reference broker, and the processes that join the group."""
-
     bugs: Bugs
     group: ClassicGroup = ClassicGroup(group="g")  # noqa: RUF009 - a frozen value
     instances: dict[int, int] = field(default_factory=dict[int, int])  # process -> static member
@@ -67,7 +65,6 @@ EFFECTS: Final[Mapping[str, Effect]] = {
 
 
 def cells(harness: ClassicGroupHarness) -> Mapping[Cell, Value]:
-    """Returns the group's members and the joining processes as values of spec variables."""
     read: dict[Cell, Value] = {
         ("group.generation", ()): harness.group.generation,
         ("is_rebalancing", ()): harness.group.state is GroupState.PREPARING,

@@ -9,13 +9,13 @@ The harness is one consumer group of the broker, and two consumers that send hea
 state of the spec is read from the group and the consumers.
 
 The liveness property `converges` is evaluated ten rounds after the last action. In a round, every
-member sends a heartbeat. If the coordinator refuses the heartbeat, the member rejoins. Otherwise
-the member receives the response, and revokes the partitions that are no longer assigned to it.
+member sends a heartbeat. It rejoins if the coordinator refuses the heartbeat, and otherwise revokes
+the partitions that are no longer assigned to it.
 
 The model has one partition, and chooses the member that gets it. On the broker, the uniform
 assignor chooses. So the harness has a topic of two partitions, to which the first member always
-subscribes. The second partition stands for the partition of the model. If the second member
-subscribes, it gets this partition; otherwise the first member gets it.
+subscribes. The second partition stands for that of the model: the second member gets it if it
+subscribes, otherwise the first one.
 
 Simplified: a member joins and gets its assignment by one heartbeat, while the model takes three
 steps; epochs increase more often than in the model. If the counterexample fences a member, the
@@ -75,8 +75,6 @@ def _consumers() -> tuple[Consumer, ...]:
 
 @dataclass(slots=True, kw_only=True)
 class ConsumerGroupHarness:
-    """A consumer group on the reference broker, and the consumers that are its members."""
-
     bugs: Bugs
     group: ConsumerGroup = ConsumerGroup(group="g")  # noqa: RUF009 - a frozen value
     consumers: tuple[Consumer, ...] = field(default_factory=_consumers)
@@ -104,7 +102,7 @@ class ConsumerGroupHarness:
     def receive(self, m: int) -> None:
         """Makes member `m` adopt the epoch and the partitions of its unread response.
 
-        Raises ValueError if there is no unread response.
+        Raises ValueError if there is none.
         """
         consumer = self.consumers[m]
         answer, consumer.answer = consumer.answer, None
@@ -173,10 +171,7 @@ def _settle(harness: ConsumerGroupHarness) -> None:
 
 
 def cells(harness: ConsumerGroupHarness) -> Mapping[Cell, Value]:
-    """Returns the group and its consumers as a state of the spec.
-
-    An epoch of the spec is one lower than that of the broker.
-    """
+    """Returns the group and its consumers as a state of the spec, whose epochs are lower by one."""
     group = harness.group
     owners = (m for m, id_ in enumerate(MEMBERS) if PARTITION in group.target.get(id_, ()))
     read: dict[Cell, Value] = {

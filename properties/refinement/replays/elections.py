@@ -3,9 +3,8 @@
     spec and variant            bug of the controller    claim
     election elects-the-dead    dead-leader-returns      leader_is_alive_and_in_isr
 
-The harness is the code that the replay drives. In this replay, it is one controller of
-`reference_impl`, which gets the heartbeats and registrations of two brokers. A controller is
-enough, because the claim depends only on the spec's variables of the controller.
+The harness is one controller of `reference_impl`, which gets the heartbeats and registrations of
+two brokers. A controller is enough, because the claim depends only on its variables.
 
 Simplified: the action `kill` does nothing. The heartbeats of the killed broker end only in the
 action `detect_crash`. In the action `register`, the broker registers with a new incarnation.
@@ -78,10 +77,8 @@ class ControllerHarness:
         self.request(NodeId(BROKERS[r]), request)
 
     def end_session(self, r: int) -> None:
-        """Lets the session of broker `r` expire, but not the session of the other broker.
-
-        The harness has two brokers. Before the session expires, the other broker sends a heartbeat,
-        unless it is fenced.
+        """Lets the session of broker `r` expire; the other broker, unless fenced, first sends a
+        heartbeat.
         """
         self.now_ms += KAFKA_SETTINGS.session_timeout_ms
         for other, broker in enumerate(BROKERS):
@@ -105,7 +102,6 @@ EFFECTS: Final[Mapping[str, Effect | tuple[()]]] = {
 
 
 def cells(harness: ControllerHarness) -> Mapping[Cell, Value]:
-    """Returns the controller's state as values of the spec's variables."""
     state = harness.state
     read: dict[Cell, Value] = {
         ("partition_registration.leader", ()): None

@@ -3,10 +3,9 @@
     spec and variant                      bug of the broker             claim
     group-offsets expires-in-rebalance    offsets-expire-while-alive    committed_offsets_last
 
-The replay runs only the coordinator's code for one group, not a whole broker. The bug in the table
-is switched on. This code handles the members, the log of offsets, and the cache built from this
-log. The replay leaves out the spec's variables of transactions. The claim compares the states
-before and after a step, so it is evaluated on the last action of the counterexample.
+The replay runs only the coordinator's code for one group: the members, the log of offsets, and the
+cache built from this log. It leaves out the spec's variables of transactions. The claim compares
+the states before and after a step, so it is evaluated on the last action of the counterexample.
 
 Simplified: the rebalance lasts as long as offsets are retained, and the member stays alive.
 """
@@ -101,7 +100,6 @@ EFFECTS: Final[Mapping[str, Effect]] = {
 
 
 def cells(harness: OffsetHarness) -> Mapping[Cell, Value]:
-    """Returns the coordinator's members and offsets as values of the spec's variables."""
     known = harness.offsets.committed.get(group_offsets.GroupPartition(GROUP, INPUT))
     is_rebalancing = harness.group.state is GroupState.PREPARING
     return {

@@ -65,10 +65,9 @@ class Reading(NamedTuple):
 class Replay(Generic[HarnessT]):
     """A counterexample of a spec's variant, and how to replay it on the reference broker.
 
-    The harness runs the part of the broker that carries out the actions. `effects` maps an action
-    of the spec to a function that carries out the action on the harness. If an action has a tuple
-    of functions, each occurrence of the action calls the next function. The broker performs the
-    actions in `by_itself` without help, so they need no function.
+    `effects` maps an action of the spec to a function that carries it out on the harness; of a
+    tuple of functions, each occurrence calls the next one. The broker performs the actions in
+    `by_itself` without help.
     """
 
     spec: str
@@ -84,9 +83,7 @@ class Replay(Generic[HarnessT]):
     def run(self, actions: Iterable[Action], *, defective: bool) -> HarnessT:
         """Carries out the actions on a new harness, and returns the harness.
 
-        The harness runs the part of the broker that carries out the actions. The broker performs
-        the actions in `by_itself` without help, so they are skipped. Raises KeyError for any other
-        action that is not in `effects`.
+        Raises KeyError for an action that is neither in `by_itself` nor in `effects`.
         """
         harness = self.start(self.defect if defective else SOUND)
         times: Counter[str] = Counter()
@@ -105,11 +102,7 @@ class Replay(Generic[HarnessT]):
         return harness
 
     def holds(self, harness: HarnessT) -> bool:
-        """True if the spec's claim is true of the current state of the harness.
-
-        The harness runs the part of the broker that carries out the actions. The function `read`
-        turns the state of this part into a state of the spec.
-        """
+        """True if the spec's claim is true of the current state of the harness."""
         spec, cells, sorts = self.read(harness)
         formulas = {c.name: c.formula for c in (*spec.claims, *spec.action_properties)}
         formulas |= {c.name: c.goal for c in spec.liveness_properties}
@@ -119,8 +112,7 @@ class Replay(Generic[HarnessT]):
         return interpreter.holds(formulas[self.claim], cells)
 
     def holds_after(self, actions: Iterable[Action], *, defective: bool) -> bool:
-        """True if the claim is true after a new harness has carried out `actions`.
-
-        If `defective` is true, the harness has the defect of this replay.
+        """True if the claim is true after a new harness, with the defect if `defective`, has
+        carried out `actions`.
         """
         return self.holds(self.run(actions, defective=defective))

@@ -7,9 +7,9 @@
 
 The last counterexample needs no bug, only a cluster that allows unclean elections.
 
-The harness is a cluster of three brokers with one producer. For each action of the counterexample,
-the harness changes the cluster, or waits until the cluster has made the change by itself. The
-harness gets the state of the spec from the logs of the brokers and from the controller's ISR.
+The harness is a cluster of three brokers with one producer. For each action, it changes the
+cluster, or waits until the cluster has made the change by itself. The state of the spec comes from
+the logs of the brokers and from the controller's ISR.
 
 Simplified: in the model, the leader may change at any time. In the cluster, it changes when the
 leader dies, or when all brokers in the ISR die.
@@ -41,8 +41,6 @@ LAGGARD: Final = 2  # index of the broker that is out of sync where a replay nee
 
 @dataclass(slots=True)
 class ReplicationHarness:
-    """A simulated cluster of three brokers with one producer."""
-
     cluster: Cluster
     producer: NodeId
     sent: int = 0
@@ -66,19 +64,15 @@ class ReplicationHarness:
         self.send()
 
     def commit(self) -> None:
-        """Waits until the leader's high watermark has reached its log end.
-
-        At that time no follower has received the new high watermark.
+        """Waits until the leader's high watermark has reached its log end; no follower has received
+        it yet.
         """
         leader = self.cluster.leader()
         self.cluster.run_until(lambda: _all_committed(self.log_in_memory(leader)), WAIT_MS)
         self.committed = self.log_in_memory(leader)
 
     def log_in_memory(self, broker: BrokerId) -> PartitionLog:
-        """Returns a broker's log with its current high watermark.
-
-        The high watermark on disk may be lower.
-        """
+        """Returns a broker's log with its current high watermark, which may be lower on disk."""
         for traced in reversed(self.cluster.trace.events):
             if traced.node == NodeId(broker) and isinstance(traced.after, Broker):
                 return traced.after.replicas[TOPIC_PARTITION].log
@@ -162,7 +156,7 @@ def read_replicas(harness: ReplicationHarness) -> Reading:
 def read_leaders_log(harness: ReplicationHarness) -> Reading:
     """Returns the leader's log and the acknowledged records as a state of `idempotence-abstract`.
 
-    If there is no leader, the state has the committed records in place of the leader's log.
+    Without a leader, the state has the committed records instead.
     """
     cluster, stamps = harness.cluster, Stamps()
     log = cluster.log(cluster.leader()) if cluster.leader() != NO_BROKER else harness.committed

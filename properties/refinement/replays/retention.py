@@ -8,8 +8,8 @@
 
 The harness is one topic partition on two brokers, a leader and a follower, and the fetches between
 them. When a broker with the bug deletes uncommitted records, its high watermark moves up with its
-log start, so the deleted records look committed. The high watermark of the spec stays. So for the
-comparison with the spec, the harness uses the broker's high watermark from before the deletion.
+log start; the spec's stays. So the harness uses the broker's high watermark from before the
+deletion.
 
 Simplified: the broker deletes in one step all records that it may delete; the model deletes one at
 a time. A broker does not compact the active segment, so the harness appends one more record before
@@ -143,7 +143,6 @@ class RetentionHarness:
                         self.fetch(other)
 
     def shrink(self, r: int) -> None:
-        """Removes replica `r` from the ISR, as after a long silence of the replica."""
         self.now_ms += KAFKA_SETTINGS.replica_lag_ms + 1
         isr = tuple(broker for broker in self.state.isr if broker != BROKERS[r])
         self._describe(replace(self.state, isr=isr), BROKERS.index(self.state.leader))
@@ -161,9 +160,8 @@ class RetentionHarness:
         self._clean(r)
 
     def compact(self, r: int, _offset: int) -> None:
-        """Appends a record to replica `r`, and then compacts the log of `r`.
-
-        Compaction leaves out the active segment, so the append closes this segment first.
+        """Appends a record to replica `r`, which closes the active segment, and then compacts the
+        log.
         """
         self.produce(r, 1)
         self._clean(r)

@@ -1,9 +1,8 @@
 """A cluster and the client of one transactional id: the harness for replays of transactions.
 
 The client sends one request at a time, each on its own connection. It writes the number of the
-transaction into the records, because requests do not carry this number. The state of each
-transaction is read from the coordinator's log, and the outcome of its records from the leader's
-log.
+transaction into the records, because requests do not carry it. The state of each transaction is
+read from the coordinator's log, and the outcome of its records from the leader's log.
 
 Simplified: there is only one topic partition. The sequence numbers of records do not increase, so a
 transaction has at most one record.
@@ -69,8 +68,6 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionHarness:
-    """A simulated cluster, and a client with one transactional id."""
-
     cluster: Cluster
     version: TransactionVersion
     producer_id: ProducerId = NO_PRODUCER_ID
@@ -120,9 +117,8 @@ class TransactionHarness:
         )
 
     def send_with_late_verification(self) -> None:
-        """Sends a record, and delays the verification of its transaction.
-
-        The record waits at the leader until the verification arrives.
+        """Sends a record, which waits at the leader until the delayed verification of its
+        transaction.
         """
         leader = NodeId(self.cluster.leader(WRITTEN))
         held = On(api="AddPartitionsToTxn", source=leader, does=Hold(VERIFIED_LATE_MS))
@@ -159,7 +155,7 @@ class TransactionHarness:
     def fence_that_fails(self) -> None:
         """Sends InitProducerId as a new producer would, while the coordinator's log cannot commit.
 
-        The log cannot commit because all other brokers are down. They restart after the request.
+        All other brokers are down, and restart after the request.
         """
         coordinator, request = self.cluster.leader(STATE_LOG), InitProducerId(transactional_id=ID)
         others = {*self.cluster.broker_ids} - {coordinator}

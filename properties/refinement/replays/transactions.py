@@ -1,7 +1,5 @@
 """Counterexamples of buggy transactions, replayed on a cluster with the same bug.
 
-Each row has a spec with its variant, the bug of the broker in the replay, and the violated claim:
-
     spec and variant                    bug of the broker       claim
     transactions-abstract lax-markers   late-marker-accepted    faithful
     transactions-abstract v1            late-produce-accepted   no_hanging_transaction
@@ -10,9 +8,8 @@ Each row has a spec with its variant, the bug of the broker in the replay, and t
     transactions forgets-failed-fence   failed-fence-counts     metadata_is_the_log
     transactions unclean-election       none                    no_hanging_transaction
 
-The counterexample in the last row needs no bug, only a cluster that allows unclean elections. If a
-message arrives late in a counterexample, the simulated network delays this message. The replay
-waits for the message at the action that receives it.
+The last counterexample needs no bug, only a cluster that allows unclean elections. The simulated
+network delays the messages that arrive late in a counterexample.
 
 Source: KIP-890, KIP-1228; KAFKA-9666, KAFKA-14884, KAFKA-17754.
 Simplified: `verification` is replayed with transaction version 2, not 1 as in the counterexample.
@@ -51,8 +48,8 @@ def _start(defect: Defect, version: TransactionVersion) -> TransactionHarness:
 def read_abstract(harness: TransactionHarness) -> Reading:
     """Returns the cluster as a state of the spec `transactions-abstract`.
 
-    The state has each transaction's decision from the transaction log. The outcome of a record is
-    that of the first marker after it in the partition; without such a marker, it is pending.
+    A transaction's decision comes from the transaction log, the outcome of a record from the first
+    marker after it; without a marker, the record is pending.
     """
     entries = harness.entries()
     closed = {

@@ -5,12 +5,12 @@
 
 The harness is a cluster of two brokers with min.insync.replicas=2. One broker leads. The other
 copies the acknowledged record, and is then isolated. Then the leader loses power, and its copy of
-the record is gone. The claim depends only on the leader, the brokers that are up, the logs and the
-committed records. So the replay reads only these values from the cluster.
+the record is gone. The replay reads only what the claim needs: the leader, the brokers that are up,
+the logs and the committed records.
 
 Simplified: in the counterexample, the controller first ends the session of the isolated broker, and
-then the session of the leader. To keep this order, the harness cuts the leader's power late: in the
-action `detect_crash`, in which the controller ends the leader's session.
+then that of the leader. To keep this order, the harness cuts the leader's power only in the action
+`detect_crash`, in which the controller ends the leader's session.
 """
 
 from __future__ import annotations
@@ -87,8 +87,7 @@ def _read(harness: ReplicationHarness) -> Reading:
 def cells(harness: ReplicationHarness) -> Mapping[Cell, Value]:
     """Returns the leader, the running brokers and the records as values of the spec's variables.
 
-    The values are read after the only unclean stop of the replay. So the variable that counts
-    unclean stops is 1.
+    The replay has one unclean stop, so the variable that counts unclean stops is 1.
     """
     cluster, messages = harness.cluster, Messages()
     committed = {message for _, _, message in messages.of(harness.committed)}

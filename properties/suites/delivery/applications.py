@@ -1,7 +1,6 @@
 """The consumer applications of Kafka's documents; each has a few lines of code and a database.
 
-An application is a generator. Its parameter `at` is the process that runs the application: an
-`Instance` of the module `instance`.
+An application is a generator; `at` is the process that runs it (`instance`).
 
 Source: docs/sources.md D0 (position and processing, the two-phase commit), D1 (the consumer's
 side), D2 (the pipeline, side effects, the idempotent consumer, a database next to Kafka); KIP-447.
@@ -55,8 +54,7 @@ def processing_first(at: Instance) -> Program:
 def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
     """Processes records, and goes back to a lower position when the suite requests it.
 
-    By default it seeks to the lower position. If `by_commit` is true, it only commits the lower
-    position, and reads on.
+    If `by_commit` is true, it does not seek: it only commits the lower position, and reads on.
     """
     while True:
         if at.rewind_to is not None and TOPIC_PARTITION in at.consumer.readers:
@@ -72,9 +70,8 @@ def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
 
 
 def idempotent_consumer(at: Instance) -> Program:
-    """Stores the effect of each message in the database, and skips messages with a stored effect.
-
-    One database transaction stores the effect and the note that the message is consumed.
+    """Stores the effect of each message, and the note that it is consumed, in one database
+    transaction; skips messages with a stored effect.
     """
     while True:
         for record in (yield from at.consumer.poll()):
@@ -112,7 +109,7 @@ def committing_in_poll(at: Instance, *, offset_reset: OffsetReset = "earliest") 
 def committing_in_background(at: Instance) -> Program:
     """Commits the positions of all received records every `AUTO_COMMIT_MS`, processed or not.
 
-    Clients that commit automatically in a background thread do the same.
+    So do clients that commit automatically in a background thread.
     """
     while True:
         for record in (yield from at.consumer.poll()):
@@ -124,8 +121,6 @@ def committing_in_background(at: Instance) -> Program:
 def handing_over(at: Instance) -> Program:
     """Polls again before earlier records are processed, like a program that processes in another
     thread.
-
-    So the committed position may be above a record that is not processed yet.
     """
     while True:
         at.waiting += (record.value for record in (yield from at.consumer.poll()))
@@ -141,7 +136,7 @@ def handing_over(at: Instance) -> Program:
 def position_with_output(at: Instance, *, checks_position: bool = True) -> Program:
     """Stores the output and the position in one transaction.
 
-    If `checks_position` is true, the transaction fails if another instance has moved the position.
+    If `checks_position`, the transaction fails if another instance has moved the position.
     """
     while True:
         yield from at.consumer.ensure_membership()
@@ -261,10 +256,9 @@ def with_side_effect(at: Instance, *, is_guarded: bool = False) -> Program:
 def kafka_then_database(at: Instance, *, repairs: bool = False) -> Program:
     """Commits the Kafka transaction, then the database transaction.
 
-    After a death between the two commits, the database lacks records below the committed position.
-    If `repairs` is true, the application starts again at the position in the database. It sends all
-    results from this position on to Kafka again, but stores no effect that the database already
-    has.
+    After a death in between, the database lacks records below the committed position. If `repairs`,
+    the application then starts at the position in the database, sends all results from there to
+    Kafka again, and stores only effects that the database lacks.
     """
     producer = at.producer()
     yield from producer.init_transactions()
@@ -294,8 +288,7 @@ def database_then_kafka(
 ) -> Program:
     """Commits the database transaction, then the Kafka transaction.
 
-    If the process dies between the two commits, the next process receives the message again. What
-    it does then depends on the parameters:
+    After a death in between, the next process receives the message again:
 
         by default                         stores a second effect, and sends the result
         with `is_idempotent`               stores no second effect, and sends the result
@@ -324,8 +317,8 @@ def send_offsets(
 ) -> Steps:
     """Adds the consumer's positions to the transaction.
 
-    If `sends_generation` is true, the request has the member's generation, so that a zombie is
-    fenced (KIP-447).
+    If `sends_generation`, the request has the member's generation, so that a zombie is fenced
+    (KIP-447).
     """
     if at.consumer.empty_polls:
         return

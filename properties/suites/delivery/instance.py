@@ -1,6 +1,6 @@
 """One process of a consumer application: its consumer, its producers and its databases.
 
-The process runs without interruption between two `yield`s. The suite may kill or pause it at each
+Between two `yield`s, the process runs without interruption. The suite may kill or pause it at each
 call of `step()`. A paused process does not notice that its group removes it; later it continues as
 a zombie.
 """
@@ -53,7 +53,6 @@ class Instance:
         self.consumer = self.subscribed()
 
     def subscribed(self, offset_reset: OffsetReset = "earliest") -> Subscription:
-        """Returns a new consumer that is a member of the group."""
         self.consumer = Subscription(
             app=self.app,
             brokers=self.brokers,
@@ -73,10 +72,7 @@ class Instance:
         )
 
     def step(self) -> Steps:
-        """Lets the suite kill or pause the application here, and then sends a heartbeat.
-
-        An application calls this between two actions, such as processing and committing.
-        """
+        """Lets the suite kill or pause the application here, and then sends a heartbeat."""
         self.steps += 1
         yield Pause(STEP_MS)
         while self.is_held:

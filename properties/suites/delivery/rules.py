@@ -1,12 +1,11 @@
 """The Hypothesis rules of the suite `delivery`: an application is killed or paused at any step.
 
-A producer sends to `orders-0`. An application from the module `applications` consumes in a group.
-The application writes to a database that survives the application's process, or to the output topic
-`invoices`, or to both. The rules send records, kill the application and start it again. The rules
-also *replace* the application: its first instance is paused, another instance gets the partitions,
-and then the first instance continues as a zombie. Brokers may crash, and requests and responses of
-clients may be lost; links between brokers are never cut. After all faults have ended, the database
-and the output topic are compared with the records sent.
+A producer sends to `orders-0`. An application (`applications`) consumes in a group, and writes to a
+database that survives its process, or to the output topic `invoices`, or to both. The rules also
+*replace* the application: its first instance is paused, another instance gets the partitions, and
+then the first one continues as a zombie. Brokers may crash, and requests and responses of clients
+may be lost; links between brokers are never cut. After all faults have ended, the database and the
+output topic are compared with the records sent.
 """
 
 from __future__ import annotations
@@ -40,10 +39,7 @@ CATCH_UP_MS: Final = 20_000
 
 
 class DeliveryMachine(ClusterMachine):
-    """A cluster, a producer, and the instances of one consumer application.
-
-    The rules act on the newest instance.
-    """
+    """A cluster, a producer, and the instances of one application; rules act on the newest one."""
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
@@ -130,8 +126,7 @@ class DeliveryMachine(ClusterMachine):
     def send_and_replace(self, count: int, steps: int) -> None:
         """Sends values, and pauses the application until another instance has taken over.
 
-        The pause begins after `steps` steps of the application. After the pause, the paused
-        instance continues as a zombie.
+        The pause begins after `steps` steps. Then the paused instance continues as a zombie.
         """
         self._send(count)
         self._work(steps)

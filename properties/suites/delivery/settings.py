@@ -1,7 +1,4 @@
-"""The configurations with which the suite `delivery` runs, by name.
-
-A setting has an application, the producer of its input and the reader of its output.
-"""
+"""The configurations with which the suite `delivery` runs, by name."""
 
 from __future__ import annotations
 
@@ -18,9 +15,7 @@ from reference_impl.simulation.producer import ProducerConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A configuration of a run: an application, the producer of its input, and the reader of its
-    output.
-    """
+    """A configuration: an application, the producer of its input, and the reader of its output."""
 
     condition: str
     runs: ProgramFactory

@@ -1,8 +1,8 @@
 """The Hypothesis rules of the suite `elections`: brokers crash and return in every order.
 
-The rules lead to the most difficult elections: all brokers crash, or one broker returns alone. The
-host of a broker may also lose power, so records that were not flushed are lost. The claims are
-checked on the history of the clients and on the state of each replica after each step.
+The rules lead to the most difficult elections: all brokers crash, or one returns alone. A broker's
+host may also lose power, and with it the records that were not flushed. The claims are checked on
+the history of the clients and on the state of each replica after each step.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from reference_impl.simulation.faults import Crash, PowerLoss
 
 
 class ElectionsMachine(ReplicationMachine):
-    """A cluster whose brokers crash and return in every order."""
-
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
     SETTINGS: ClassVar[Mapping[str, Setting]] = SETTINGS
@@ -70,8 +68,7 @@ class ElectionsMachine(ReplicationMachine):
         """Crashes the only live broker before it responds to a send, and then restarts another
         broker.
 
-        The producer got no response for its `count` values, so it sends the same values again, to
-        the restarted broker.
+        The producer sends the same `count` values again, to the restarted broker.
         """
         self.send_and_await(1)
         leader = self.cluster.leader()

@@ -1,6 +1,6 @@
 """The programs of group members in the suite `groups`: each raises its positions and commits them.
 
-Members read no records. A member that raises its position by one simulates a processed record.
+Members read no records. A position raised by one simulates a processed record.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Worker:
     def new_events(self) -> list[str]:
         """Returns sentences on the events of this member since the previous call.
 
-        There is a sentence for each partition that the member began to process. For each epoch and
-        partition, another sentence has the last position that the member committed.
+        There is one for each partition that it began to process, and for each epoch and partition
+        one with the last committed position.
         """
         began, committed = self._printed
         self._printed = len(self.began), len(self.committed)
@@ -82,10 +82,7 @@ class Worker:
             self.began.append(began)
 
     def works(self) -> Steps:
-        """Moves the member's position in each partition up by one, as if it had processed a record.
-
-        If the suite pauses the member, the work ends only after the pause.
-        """
+        """Moves the member's position in each partition up by one, and waits while it is paused."""
         yield Pause(WORK_MS)
         self.positions = {place: Offset(at + 1) for place, at in self.positions.items()}
         while self.is_held:
@@ -98,7 +95,7 @@ class Worker:
     ) -> Steps:
         """Commits the positions; adds them to `committed` if the coordinator accepts them.
 
-        The function `commit` sends the positions, and returns True if they are accepted.
+        `commit` sends the positions, and returns True if they are accepted.
         """
         positions, requested_ns = dict(self.positions), self.app.now_ns
         if positions and (yield from commit(positions)):
@@ -151,9 +148,8 @@ def consumer(worker: Worker) -> Program:
 
 
 def by_hand(worker: Worker) -> Program:
-    """Runs a consumer that never joins the group, but commits the group's offsets.
-
-    The consumer processes all partitions. No coordinator assigns them.
+    """Runs a consumer that never joins the group, processes all partitions, and commits the group's
+    offsets.
     """
     brokers = BrokerClient(app=worker.app)
     outsider = classic_member.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)

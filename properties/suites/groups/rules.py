@@ -1,9 +1,9 @@
 """The Hypothesis rules of the suite `groups`: members join, leave, die and pause; brokers crash.
 
-The group's topic has three partitions. A member reads no records. For each partition that it owns,
-the member does units of work, counts them, and commits the count as its position. A paused member
-stops between its work and its commit, and then continues as a zombie. A run ends after all faults
-have ended and every partition has an owner.
+The group's topic has three partitions. A member reads no records: for each partition that it owns,
+it counts units of work, and commits the count as its position. A paused member stops between its
+work and its commit, and then continues as a zombie. A run ends after all faults have ended and
+every partition has an owner.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ _PAUSES_MS: Final = (20, 150, 500)
 
 
 class GroupsMachine(ClusterMachine):
-    """A cluster and the members of one group."""
-
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
     SETTINGS = SETTINGS
@@ -84,8 +82,7 @@ class GroupsMachine(ClusterMachine):
     def come_and_go(self, number: int) -> None:
         """Starts a member, and stops it before an older member has handed partitions over.
 
-        The older member is paused when it must revoke partitions. It continues when the new member
-        has left.
+        The older member is paused while it must revoke partitions.
         """
         self._start()
         newcomer = [*self._workers.values()][-1]
@@ -111,8 +108,7 @@ class GroupsMachine(ClusterMachine):
     def stand_empty(self) -> None:
         """Makes all members leave the group, and waits 800 ms.
 
-        In the setting with a short offset retention, the offsets of the empty group expire in this
-        time.
+        With a short offset retention, the offsets of the empty group then expire.
         """
         for at in self.living():
             self._workers[at].is_leaving = True
@@ -153,9 +149,7 @@ class GroupsMachine(ClusterMachine):
         self.cluster.run_for(pause_ms)
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on the events of the cluster and its members since the previous
-        call.
-        """
+        """Returns sentences on the events since the previous call, including those of members."""
         events = [*super().new_events()]
         for worker in self._workers.values():
             events += worker.new_events()

@@ -1,9 +1,4 @@
-"""The expected verdicts of the suite `groups`: each row has a claim and a setting.
-
-A setting is the configuration of a run. For a row of `inside`, no run with the setting may break
-the claim. For a row of `outside`, some run with the setting must break the claim. If the row names
-bugs, the broker has these bugs.
-"""
+"""The expected verdicts of the suite `groups`; the class `Suite` explains them."""
 
 from __future__ import annotations
 

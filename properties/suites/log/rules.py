@@ -1,8 +1,8 @@
 """The Hypothesis rules of the suite `log`: writers and readers of a log while its leaders change.
 
 Each writer sends one record at a time, to one or two topic partitions; each reader begins at an
-offset and reads the records that follow. At the end of a run, all faults are removed. Then the
-writers finish their sends, and the readers read to the end of the log.
+offset and reads on. At the end of a run, all faults are removed, the writers finish their sends,
+and the readers read to the end of the log.
 """
 
 from __future__ import annotations
@@ -37,8 +37,6 @@ END_MS: Final = 20_000
 
 
 class LogMachine(LeaderFaultsMachine):
-    """A cluster under faults, with writers and readers."""
-
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
     SETTINGS = SETTINGS

@@ -1,4 +1,1 @@
-"""Base classes for the Hypothesis state machines of the suites.
-
-They check the claims of a suite, drive a cluster, and inject faults.
-"""
+"""Base classes for the Hypothesis state machines of the suites."""

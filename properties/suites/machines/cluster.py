@@ -1,7 +1,4 @@
-"""The Hypothesis state machine of a cluster with three brokers: rules crash and restart brokers.
-
-A suite that drives a cluster inherits these rules and adds rules for its clients.
-"""
+"""The Hypothesis state machine of a cluster with three brokers: rules crash and restart brokers."""
 
 from __future__ import annotations
 

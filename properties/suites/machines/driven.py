@@ -1,12 +1,10 @@
 """The cluster on which a machine runs: simulated, or in real time with the same methods.
 
-A machine has rules. A rule starts clients, lets time pass or injects a fault, for example. At the
-end of a run, the machine collects the observations of the clients. All times are virtual. On a
-cluster in real time, one virtual second lasts longer than one second.
+All times are virtual. On a cluster in real time, one virtual second lasts longer than one second.
 
 Clusters differ in their abilities (`Power`): not every cluster can cut the power of a host, for
-example. If a rule needs an ability that the cluster lacks, the rule is never called. If a claim can
-be broken only with such an ability, the claim stays undecided.
+example. A rule that needs an ability that the cluster lacks is never called. If a claim can be
+broken only with such an ability, it stays undecided.
 """
 
 from __future__ import annotations
@@ -96,10 +94,7 @@ class DrivenCluster(Protocol):
 
 @runtime_checkable
 class PausesBrokers(Protocol):
-    """A cluster in real time that can pause the process of a broker, and resume it.
-
-    The paused process does not notice the pause.
-    """
+    """A cluster in real time that can pause the process of a broker, and resume it."""
 
     def pause(self, broker: BrokerId) -> None: ...
     def resume(self, broker: BrokerId) -> None: ...
@@ -109,8 +104,7 @@ class PausesBrokers(Protocol):
 class Administers(Protocol):
     """A cluster on which an administrator moves replicas and changes topics, in real time.
 
-    The rules of a Hypothesis state machine call these methods. The methods never change internal
-    topics.
+    The methods never change internal topics.
     """
 
     def move_away(self, broker: BrokerId) -> None: ...
@@ -120,7 +114,7 @@ class Administers(Protocol):
 
 
 class OpensCluster(Protocol):
-    """A function that starts a cluster; for the simulation, it is the class `Cluster`."""
+    """A function that starts a cluster, such as the simulation's class `Cluster`."""
 
     def __call__(
         self,

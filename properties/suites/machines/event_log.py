@@ -5,9 +5,8 @@
     producer 1 gets v0, v1 acknowledged at offset 0, 1 of orders-0
     output-0 gets commit marker at offset 1
 
-The events come from the state of the cluster, its logs and trace, and the history of its clients.
-They are grouped by kind, not ordered by time. Clients are numbered in the order of their start. So
-process 2000 of a history belongs to client 2.
+The events are grouped by kind, not ordered by time. Clients are numbered in the order of their
+start: process 2000 of a history belongs to client 2.
 """
 
 from __future__ import annotations
@@ -44,10 +43,6 @@ _END_OF: Final[Mapping[Isolation | None, str]] = {
 
 
 class EventLog:
-    """Describes the events of a cluster as text; each call of `new_events` returns the new
-    events.
-    """
-
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._traced = 0
@@ -60,10 +55,7 @@ class EventLog:
         self._markers: set[tuple[TopicPartition, bytes]] = set()
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on the events since the previous call, each sentence once.
-
-        A sentence may describe several events of one kind.
-        """
+        """Returns sentences on the events since the previous call, each sentence once."""
         events = (*self._faults(), *self._links(), *self._elections(), *self._client_events())
         return tuple(dict.fromkeys(events))
 
@@ -199,10 +191,10 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields a tuple for each record and each group offset of the operation.
+    """Yields (sentence with placeholders, key, value, offset) for each record and group offset of
+    the operation.
 
-    The tuple is (sentence with placeholders, key, value, offset). An example of a sentence is
-    `reads {values} at offset {offsets} of {key}`.
+    Such a sentence is `reads {values} at offset {offsets} of {key}`.
     """
     is_transaction = operation.f == "txn"
     for did in operation.did:

@@ -1,15 +1,14 @@
 """The base of all suite machines: Hypothesis calls rules, and claims are checked when the run ends.
 
-A machine gets a setting, the seeded bugs of the broker, and a list of names to check. A name is one
-of these:
+A machine gets a setting, the seeded bugs of the broker, and a list of names to check:
 
     retry_resumes                            a claim: every run must satisfy it
     isr_shrinks: the leader commits alone    a goal of the claim: at least one run must reach it
     zombie-write                             an anomaly of the recorded history
 
 After the last rule all faults end and the cluster recovers. Then the machine checks the names in
-order. It raises `Shown` at the first finding: a broken claim, a found anomaly, or a reached goal. A
-reached goal is no error.
+order, and raises `Shown` at the first finding: a broken claim, a found anomaly, or a reached goal.
+A reached goal is no error.
 """
 
 from __future__ import annotations
@@ -61,10 +60,7 @@ class Tally:
 
 
 class Setting(Protocol):
-    """The configuration of a run, such as the producer's settings; each suite adds fields.
-
-    `condition` describes the configuration in words.
-    """
+    """The configuration of a run; each suite adds fields. `condition` describes it in words."""
 
     @property
     def condition(self) -> str: ...
@@ -133,8 +129,7 @@ class JudgedMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Ends the run, and checks the claims, goals and anomalies that the search looks for.
 
-        A goal is an observation which proves that something can happen. Raises `Shown` for the
-        first broken claim, reached goal or found anomaly.
+        Raises `Shown` for the first finding.
         """
         try:
             self.observed = self.end()
@@ -156,9 +151,8 @@ class JudgedMachine(RuleBasedStateMachine):
         return not (self.bugs and len(self._judge) == 1)
 
     def shows(self, name: str) -> str | None:
-        """Returns evidence of the broken claim, the reached goal or the anomaly called `name`.
-
-        Returns None if the run shows no such evidence.
+        """Returns evidence of the broken claim, the reached goal or the anomaly called `name`, or
+        None.
         """
         if name in self.ALWAYS:
             return next((breach.why for breach in self.ALWAYS[name](self.observed)), None)

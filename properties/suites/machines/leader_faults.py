@@ -26,8 +26,6 @@ _NOTICED_MS: Final = 800  # the time in which a dead broker leaves the ISR, or r
 
 
 class LeaderFaultsMachine(ClusterMachine):
-    """A cluster whose leaders crash, lose their links and are replaced."""
-
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
         **ClusterMachine.SIMPLER,
         "pause_ms": _PAUSES_MS,

@@ -1,8 +1,4 @@
-"""Extracts the states of one topic partition from the trace of a simulated cluster.
-
-The trace has each node's state after each of its steps. A `Moment` is the state of all replicas of
-the topic partition after a change.
-"""
+"""Extracts the states of one topic partition from the trace of a simulated cluster."""
 
 from __future__ import annotations
 

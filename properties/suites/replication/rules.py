@@ -1,9 +1,8 @@
 """The Hypothesis rules of the suite `replication`: one producer, one consumer, and three brokers.
 
-A run calls rules in a random order. The rules send records, lose responses, crash brokers, and cut
-or heal links. A *focused* rule crashes the leader directly after an acknowledgement. At the end of
-a run all faults end, and the cluster must recover in bounded virtual time. Then the log is read
-from its start.
+A run sends records, loses responses, crashes brokers, and cuts or heals links, in a random order. A
+*focused* rule crashes the leader directly after an acknowledgement. At the end of a run all faults
+end, and the cluster must recover in bounded virtual time. Then the log is read from its start.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ from reference_impl.simulation.producer import PROCESSES_PER_CLIENT
 
 
 class ReplicationMachine(LeaderFaultsMachine):
-    """A cluster under faults, with one producer and one consumer."""
-
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
     # a machine that elections inherit from, with settings of its own type
@@ -166,9 +163,8 @@ class ReplicationMachine(LeaderFaultsMachine):
         return self.publish()
 
     def stuck(self) -> str | None:
-        """Returns why the producer session ended, or None.
-
-        None means that the session has not ended, or that the setting lets it end.
+        """Returns why the producer session ended, although the setting does not let it end, or
+        None.
         """
         over = self.cluster.producer(self._producer).over
         if not self._setting.session_lasts or over is None:

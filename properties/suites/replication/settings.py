@@ -1,8 +1,4 @@
-"""The configurations with which the suite `replication` runs, by name.
-
-In some settings the condition of a claim is true, and no run may break the claim. In others it is
-false, and some run breaks the claim.
-"""
+"""The configurations with which the suite `replication` runs, by name."""
 
 from __future__ import annotations
 

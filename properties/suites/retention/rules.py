@@ -1,10 +1,9 @@
 """The Hypothesis rules of the suite `retention`: a reader is away while old records are deleted.
 
 The reader leaves when it has read to the end of the log. If it returns within the retention time,
-it finds every record that was sent meanwhile, even after a leader has crashed. If it returns later,
-it may miss records. But it may also find all: only whole segments are deleted, so an expired record
-may still be in the log. The claims are checked at the end of a run, because only then is it clear
-which records the reader missed.
+it finds every record that was sent meanwhile, even after a leader has crashed. Later, it may miss
+records, or find all: only whole segments are deleted. The claims are checked at the end of a run,
+because only then is it clear which records the reader missed.
 """
 
 from __future__ import annotations

@@ -10,10 +10,9 @@
     # 390 ms  producer 1 gets v0 acknowledged at offset 1 of orders-0
     # Broken: exactly_once_publish: v0 is at offsets 0, 1
 
-A call runs a rule, which is a method of the machine. The comment above a call is the first sentence
-of the rule's docstring. The comment after `teardown()` is the machine's `TEARDOWN`. The comments
-with times below a call are the events that it caused. To find these events, the program is run
-again.
+A call runs a rule of the machine. The comment above it is the first sentence of the rule's
+docstring; that after `teardown()` is the machine's `TEARDOWN`. The comments with times are the
+events of the call: the program is run again to find them.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ _NO_RULE: Final = "the shrunk run needs no other step; teardown() "
 def program(machine: type[JudgedMachine], found: Found, setting: str, bugs: Bugs) -> str:
     """Returns a commented program that repeats the run that a search found.
 
-    Like that run, the program ends with the exception `Shown`: it breaks a claim, or reaches a goal
-    of a claim "X can happen".
+    Like that run, it ends with the exception `Shown`.
     """
     names = ", ".join(f'"{name}"' for name in sorted(bug.value for bug in bugs))
     broker = f", bugs=bugs_named({names})" if bugs else ""
@@ -121,9 +119,7 @@ def _comment(text: str, indent: int = 2) -> list[str]:
 class Printed:
     """The parts of a printed counterexample; the module's docstring has an example.
 
-    `machine` is the Hypothesis state machine, and `setting` names one of its configurations, such
-    as "idempotent". `bugs` are the seeded bugs of the broker. `name` is the broken claim, the
-    reached goal or the anomaly found. `calls` are the calls of the machine's rules, in their order.
+    `name` is the broken claim, the reached goal or the anomaly found.
     """
 
     machine: type[JudgedMachine]
@@ -134,9 +130,7 @@ class Printed:
 
 
 def parse(text: str) -> Printed:
-    """Returns the parts of a counterexample that `program` printed as Python code; ignores
-    comments.
-    """
+    """Returns the parts of a counterexample that `program` printed; ignores comments."""
     module = ast.parse(text)
     imported = next(node for node in module.body if isinstance(node, ast.ImportFrom))
     made = next(node.value for node in module.body if isinstance(node, ast.Assign))

@@ -1,8 +1,7 @@
 """Searches for runs that decide the claims of a suite, and prints each run found as a program.
 
-A run decides a claim if it breaks the claim. For a claim "X can happen", runs decide the claim if X
-happens in them. "Holds" means only that the search found no counterexample in its runs; a search is
-not a proof.
+A run decides a claim if it breaks the claim, or for a claim "X can happen", if X happens. "Holds"
+means only that the search found no counterexample in its runs; a search is not a proof.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ RUNS_FOR_A_GOAL: Final = 10  # times the runs, if some run must exist: the searc
 class ClaimVerdict:
     """The verdict of a search on one claim, and the runs that are its evidence.
 
-    `programs` has these runs, each printed as a program. They break the claim or, for a claim "X
-    can happen", reach its goals. `events` has every event of a run that breaks the claim.
+    `programs` has these runs, each printed as a program: they break the claim, or reach its goals.
+    `events` has every event of a run that breaks the claim.
     """
 
     claim: str
@@ -70,9 +69,8 @@ class Search:
 
     @property
     def rules_of_each(self) -> int:
-        """The number of rule calls per run: `rules`, scaled by the suite's share.
-
-        A suite whose rules take long has a share below 1.
+        """The number of rule calls per run: `rules`, scaled by the suite's share (below 1 for slow
+        rules).
         """
         return max(1, round(self.rules * self.suite.share_of_rules))
 
@@ -80,10 +78,10 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Returns the first run that breaks a claim, reaches a goal or has an anomaly, or None.
+        """Returns the first run that breaks a claim, reaches a goal or has an anomaly of `judge`,
+        or None.
 
-        `judge` names the claims, goals and anomalies. The result may also be a run in which the
-        clients stop making progress.
+        The result may also be a run in which the clients stop making progress.
         """
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),
@@ -109,16 +107,12 @@ def run(
     shrinks: bool = True,
     progress: Callable[[Tally], None] | None = None,
 ) -> SuiteResult:
-    """Returns a verdict on each claim of the suite, on a broker with `bugs`.
-
-    Each claim has a condition, for example on the settings of clients. The runs for a claim satisfy
-    its condition.
+    """Returns a verdict on each claim of the suite, on a broker with `bugs`, in runs that satisfy
+    the claim's condition.
 
     The claims that must *always* hold are checked together, on the same runs. The search ends at
-    the first run that breaks one of them; claims that this run does not break are undecided.
-
-    The claims of the kind "X *can* happen" have their own searches. On a broker with seeded bugs,
-    they are left out.
+    the first run that breaks one of them; the others are then undecided. The claims of the kind "X
+    *can* happen" have their own searches; on a broker with seeded bugs, they are left out.
     """
     started = time.process_time()
     tally = Tally(progress=progress)
@@ -162,9 +156,8 @@ def decide(
 ) -> ClaimVerdict:
     """Returns the verdict of a search on one claim.
 
-    `side` names the claim, the setting (a configuration of the cluster) and the seeded bugs of the
-    broker. If the setting or a bug violates the condition under which the claim holds, the search
-    makes ten times as many runs. If no such run breaks the claim, the verdict is undecided.
+    If the setting or a bug of `side` violates the claim's condition, the search makes ten times as
+    many runs. If no such run breaks the claim, the verdict is undecided.
     """
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)
@@ -219,8 +212,7 @@ def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
 def _decide_goals(where: Search, side: Side) -> ClaimVerdict:
     """Returns the verdict on a claim that something can happen.
 
-    Such a claim has one or more goals. The claim holds if, for each goal, the search finds a run
-    that reaches the goal.
+    The claim holds if, for each goal, the search finds a run that reaches the goal.
     """
     is_inside = side.expected == "holds"
     if is_inside:

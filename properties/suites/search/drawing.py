@@ -1,10 +1,8 @@
 """Draws the calls of a run one by one, from a seed, while the machine runs.
 
-A machine is a state machine of Hypothesis. Its rules are the methods that a run calls. Hypothesis
-needs machines that behave the same in every run, but a machine on a cluster in real time does not.
-So this module draws each call itself, among the rules that are possible at the moment. It also
-draws the rules in `TRIAL_RULES`: faults that a cluster can have, but the simulation cannot.
-Hypothesis never calls these rules.
+Hypothesis needs machines that behave the same in every run, but a machine on a cluster in real time
+does not. So this module draws each call itself, among the rules that are possible at the moment.
+These include the rules in `TRIAL_RULES`: faults that a cluster can have, but the simulation cannot.
 """
 
 from __future__ import annotations
@@ -20,8 +18,8 @@ from properties.suites.search.programs import Call
 def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> Call | None:
     """Returns a random call of a rule that is possible now; None if no rule is possible.
 
-    A rule is possible if its preconditions are true, and if `powers` has every ability of the
-    cluster that the rule needs.
+    A rule is possible if its preconditions are true, and if `powers` has every ability that it
+    needs.
     """
     possible = [
         (rule.function.__name__, tuple(rule.arguments_strategies))
@@ -41,10 +39,7 @@ def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> C
 
 
 def undrawn(machine: type[JudgedMachine], powers: Collection[Power]) -> dict[str, Power]:
-    """Returns the rules that need an ability outside `powers`, each with this ability.
-
-    A cluster that has only the abilities `powers` never runs these rules.
-    """
+    """Returns the rules that need an ability outside `powers`, each with this ability."""
     return {rule: power for rule, power in machine.NEEDS.items() if power not in powers}
 
 

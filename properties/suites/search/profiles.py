@@ -1,7 +1,7 @@
 """Search budgets of the suites, from minutes to days.
 
-A search ends at the first run that breaks a claim or reaches a goal. Without such a run, the search
-makes `runs` runs with each of the `seeds` seeds.
+Unless a run breaks a claim or reaches a goal, the search makes `runs` runs with each of the `seeds`
+seeds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     state.send_and_await(count=1)
     state.crash_leader()
 
-All arguments are literals with names. So a call can be run again, compared and simplified.
+All arguments are literals with names, so that a call can be run again, compared and simplified.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Searches with Hypothesis for a run that breaks a claim or reaches a goal, and shrinks the run.
 
-A run is a list of calls of the rules of a Hypothesis state machine. Hypothesis generates runs from
-a seed until a run breaks a claim or reaches a goal.
-
-This module then shrinks the run in small steps. A step leaves out one or two calls, or makes an
-argument simpler. The smaller run must still break the same claim or reach the same goal. The
-shrinker of Hypothesis is not used. In a measurement, it needed ten times as many runs, and its
-results were longer.
+Hypothesis generates runs (lists of rule calls) from a seed. This module shrinks the run found: it
+leaves out one or two calls, or makes an argument simpler, while the run still breaks the same claim
+or reaches the same goal. In a measurement, the shrinker of Hypothesis needed ten times as many
+runs, and its results were longer.
 """
 
 from __future__ import annotations
@@ -32,8 +29,7 @@ _PAIRS_UP_TO: Final = 12  # calls; a longer program is shrunk one call at a time
 class Found:
     """The smallest run of a search that breaks a claim or reaches a goal.
 
-    `name` is the name of the claim or goal. `how` describes how the run breaks the claim or
-    reaches the goal.
+    `name` is the claim or goal; `how` describes the evidence.
     """
 
     name: str
@@ -52,9 +48,8 @@ def search(
 ) -> Found | None:
     """Returns the first run that breaks a claim or reaches a goal; None if no run does.
 
-    At most `runs` runs are tried, each with at most `rules` rules. Such a run raises `Shown`, which
-    this function catches. If `shrinks` is true, the run is made smaller; `simpler` has the simpler
-    values of arguments.
+    At most `runs` runs are tried, each with at most `rules` rules. `simpler` has the simpler values
+    of arguments, for `shrinks`.
     """
     test = get_state_machine_test(
         machine,  # type: ignore[arg-type]  # any factory works; the annotation wants a class
@@ -85,8 +80,7 @@ def shrink(
 ) -> Found:
     """Returns a smaller run that breaks the same claim as `found`, or reaches the same goal.
 
-    Only a claim "X can happen" has goals. The result is minimal: none of its `_neighbours`, which
-    are even smaller runs, does the same.
+    The result is minimal: none of its `_neighbours` does the same.
     """
     neighbours = _neighbours(found.calls, simpler)
     while (calls := next(neighbours, None)) is not None:

@@ -1,8 +1,8 @@
 """The clients of the suite `transactions`: instances of a transactional id, readers, and checks.
 
-An instance is one application with one transactional producer. The Hypothesis rules queue
-actions, and the instance runs them. It ends when its producer is fenced or has failed. Then the
-rules start another instance.
+An instance is one application with one transactional producer. The Hypothesis rules queue actions,
+and the instance runs them, until its producer is fenced or has failed. Then the rules start another
+instance.
 """
 
 from __future__ import annotations
@@ -90,9 +90,8 @@ class Instance:
 
 
 def reads_until_killed(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
-    """Returns a program that polls a topic partition from offset 0 until it is killed.
-
-    The program also lists the end offset after each poll.
+    """Returns a program that polls a topic partition from offset 0, and lists the end offset after
+    each poll.
     """
 
     def program(app: Application) -> Program:
@@ -121,8 +120,8 @@ def reads_to_end(
 
 
 def awaits_equal_ends(places: tuple[TopicPartition, ...], found: dict[str, Ends]) -> ProgramFactory:
-    """Returns a program that lists the end offsets at both isolation levels, until they are
-    equal in every partition.
+    """Returns a program that lists the end offsets at both isolation levels, until they are equal
+    in every partition.
     """
 
     def program(app: Application) -> Program:
@@ -156,8 +155,7 @@ def sends_without_transaction(place: TopicPartition, value: str) -> ProgramFacto
 
 
 def fetches_offset(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
-    """Returns a client program that fetches the offset that the group `GROUP` has committed for
-    `place`.
+    """Returns a program that fetches the offset that the group `GROUP` has committed for `place`.
 
     At read_committed, the fetch is repeated while an open transaction may change the offset.
     """

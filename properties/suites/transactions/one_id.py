@@ -1,7 +1,7 @@
 """The clients of the suite `transactions`: producers with one transactional id, and readers.
 
-An *instance* is one of these producers. It sends records to two topic partitions, and adds offsets
-of a group to its transactions. It commits a transaction, aborts it, or leaves it open. It may be
+An *instance* is one of these producers. It sends records to two topic partitions, and adds group
+offsets to its transactions. It commits a transaction, aborts it, or leaves it open. It may be
 killed, or replaced by the next instance. At the end of a run all faults end, and every transaction
 must end. Then one more transaction is committed, and all records are read.
 """
@@ -135,7 +135,7 @@ class OneIdMachine(LeaderFaultsMachine):
     def send_offset(self) -> None:
         """Adds the next group offset to the newest instance's open transaction.
 
-        If the instance has no open transaction, it begins one first.
+        Without an open transaction, it begins one first.
         """
         instance = self._newest()
         begins = self._begins(instance)
@@ -181,8 +181,7 @@ class OneIdMachine(LeaderFaultsMachine):
     def zombie_commits(self, count: int) -> None:
         """A zombie sends `count` records in a transaction, and commits it.
 
-        A zombie is a producer that a newer producer has replaced. If no zombie runs, the newest
-        producer is first replaced, and becomes the zombie.
+        A zombie is a replaced producer. If none runs, the newest producer is first replaced.
         """
         if self._zombie() is None:
             self._newest()
@@ -209,9 +208,8 @@ class OneIdMachine(LeaderFaultsMachine):
     # ------------------------------------------------------------ the end
 
     def end(self) -> Transacted:
-        """Recovers the cluster, commits one more transaction, and returns the observations.
-
-        At the end, readers read all partitions.
+        """Recovers the cluster, commits one more transaction, reads all partitions, and returns the
+        observations.
         """
         for client in self._clients:
             self.cluster.kill(client)

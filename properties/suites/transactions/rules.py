@@ -24,8 +24,6 @@ from reference_impl.simulation.faults import Hold, Lose, On, PowerLoss, ShutDown
 
 
 class TransactionsMachine(OneIdMachine):
-    """Producers with the same transactional id, in a cluster under faults."""
-
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {**OneIdMachine.SIMPLER, "commits": (1, 0)}
     CLAIM_NEEDS: ClassVar[Mapping[str, Power]] = {"coordinator_log_is_replicated": Power.KILL}
     SETTING_NEEDS: ClassVar[Mapping[str, Power]] = {
@@ -116,7 +114,7 @@ class TransactionsMachine(OneIdMachine):
     def lose_marker_answers(self, count: int) -> None:
         """Loses responses to WriteTxnMarkers.
 
-        The markers are written, but the coordinator does not learn this.
+        So the coordinator does not learn that the markers are written.
         """
         self.cluster.apply(On(api="WriteTxnMarker", count=count, does=Lose()))
 

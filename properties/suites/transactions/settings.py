@@ -1,8 +1,4 @@
-"""The settings with which the suite `transactions` runs: named configurations.
-
-A claim has a condition, such as that readers are at read_committed. In a setting that satisfies the
-condition, no run may break the claim. In another setting, some run breaks the claim.
-"""
+"""The configurations with which the suite `transactions` runs, by name."""
 
 from __future__ import annotations
 

@@ -29,9 +29,8 @@ def in_postgres(dsn: str | None) -> Generator[None]:
 
 
 def chosen_server() -> str | None:
-    """Returns the PostgreSQL server that `in_postgres` has set, or None.
-
-    A server in the environment variable `URTEIL_POSTGRES_DSN` does not count.
+    """Returns the PostgreSQL server that `in_postgres` has set, or None; `URTEIL_POSTGRES_DSN` does
+    not count.
     """
     return _SERVER.get()
 

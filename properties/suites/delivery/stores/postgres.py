@@ -26,8 +26,6 @@ TABLES: Final = (
 
 
 class PostgresStore:
-    """A connection to PostgreSQL; it works in the schema `schema`, or in a new one."""
-
     def __init__(self, dsn: str, schema: str | None = None) -> None:
         self.schema = schema or f"urteil_{uuid.uuid4().hex}"
         self._owns_schema = schema is None

@@ -1,7 +1,4 @@
-"""A store in SQLite, in memory or in a file.
-
-The module `store` describes how a SQLite store prepares transactions.
-"""
+"""A store in SQLite, in memory or in a file; `store` describes how it prepares transactions."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@
     positions    the next offset that the application reads, by topic partition
     consumed     the processed messages: an idempotent consumer looks them up
 
-A committed `transaction` is atomic and survives the death of the application. A transaction can
-also be prepared under a name. A prepared transaction survives too, but it stays invisible. Later
-the application commits it or rolls it back by its name.
+A committed `transaction` is atomic and survives the death of the application. So does a transaction
+that was prepared under a name, but it stays invisible until the application commits it or rolls it
+back by its name.
 
     PostgreSQL   has PREPARE TRANSACTION; the server needs max_prepared_transactions > 0.
     SQLite       has no PREPARE TRANSACTION. To prepare a transaction, this store rolls it back, and
@@ -49,8 +49,7 @@ class Store(Protocol):
     def prepare(self, name: str) -> None:
         """Makes the open transaction survive a crash, under this name, as PREPARE TRANSACTION does.
 
-        The connection has no open transaction afterwards. `commit_prepared` commits the prepared
-        transaction.
+        The connection has no open transaction afterwards.
         """
         ...
 
@@ -71,8 +70,7 @@ class Store(Protocol):
 def transaction(store: Store, prepare_as: str | None = None) -> Generator[None]:
     """Runs a `with` block in one database transaction; an exception rolls it back.
 
-    With `prepare_as`, the transaction is prepared under this name (the first phase of a two-phase
-    commit) instead of committed.
+    With `prepare_as`, the transaction is prepared under this name instead of committed.
     """
     store.execute("BEGIN")
     try:
