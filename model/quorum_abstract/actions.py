@@ -242,7 +242,7 @@ class AbstractQuorumActions(AbstractQuorumState):
 
         Kafka: KafkaRaftClient.appendAsFollower. Simplified: one record in each answer; the follower
         reads the leader's log when the answer arrives. At the default constants, every claim also
-        holds without any one of the guards.
+        holds if one of the guards is left out.
         """
         at = s.replica[r].end_offset
         led = s.led[s.replica[r].epoch]

@@ -42,8 +42,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """A producer begins a transaction.
 
         Kafka: TransactionManager.beginTransaction. Simplified: a producer may have begun several
-        transactions. At the default constants, every claim also holds without any one of the
-        guards.
+        transactions. At the default constants, every claim also holds if one of the guards is left
+        out.
         """
         when(~s.begun[x], ~s.plain[x])
         s.begun[x] = True

@@ -5,9 +5,11 @@ For example, a send ended at 8, and a poll of its record ended at 3: this depend
 the time range 3 to 8. A cycle returns to its start, so each of its operations is in the time range
 of a dependency that leads back. The plan looks for cycles only inside these time ranges:
 
-1. It collects the dependencies that lead back. 2. It collects all dependencies inside the union of
-the time ranges of stage 1. 3. It collects the process and the times of each operation in these
-dependencies. Then the driver searches for cycles. 4. It collects the records of the cycles found.
+1. It collects the dependencies that lead back.
+2. It collects all dependencies inside the union of the time ranges of stage 1.
+3. It collects the process and the times of each operation in these dependencies. Then the driver
+   searches for cycles.
+4. It collects the records of the cycles found.
 
 Source: `properties.anomalies.cycles`.
 """

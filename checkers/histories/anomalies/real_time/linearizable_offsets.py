@@ -7,11 +7,12 @@ If transactions send to a key, an end offset read at `read_committed` is the las
 Then only observations at `read_committed` can contradict the check of this end offset.
 
 1. Each batch compares its checks with its own observations, and returns a summary
-(`batch_summary`). 2. The driver compares the lowest offset of each key with the log ends of earlier
-batches (`log_ends`). A batch with an offset below an earlier log end is read again. 3. A send
-without an acknowledged offset gets the lowest offset at which its record was polled. This poll may
-be in another batch than the send. 4. For each contradicted check, the plan finds the highest
-observation that contradicts it.
+   (`batch_summary`).
+2. The driver compares the lowest offset of each key with the log ends of earlier batches
+   (`log_ends`). A batch with an offset below an earlier log end is read again.
+3. A send without an acknowledged offset gets the lowest offset at which its record was polled. This
+   poll may be in another batch than the send.
+4. For each contradicted check, the plan finds the highest observation that contradicts it.
 
 Source: Herlihy and Wing, `properties.anomalies.real_time`.
 """

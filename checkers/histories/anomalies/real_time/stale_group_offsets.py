@@ -8,9 +8,10 @@ A register is the committed offset of one group and key. Commit B hides commit A
 began after A ended, and B ended before the fetch began. A fetch cannot return the offset of a
 hidden commit.
 
-1. The first stage collects the fetches, which are few. 2. The second stage collects the commits
-that are visible to at least one fetch. 3. For each register, the driver searches for a
-linearization of its commits and fetches. A fetch that fits into no linearization is stale.
+1. The first stage collects the fetches, which are few.
+2. The second stage collects the commits that are visible to at least one fetch.
+3. For each register, the driver searches for a linearization of its commits and fetches. A fetch
+   that fits into no linearization is stale.
 
 Most registers need no search: each fetch could return only one offset, and returned it.
 
