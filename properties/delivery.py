@@ -163,7 +163,8 @@ def strongest(
 def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
     """Returns one skipped record and one repeated record as examples, if there are any.
 
-    They are from the applications that skipped and repeated most records.
+    The skipped record is from the application that skipped most records, the repeated one from that
+    with most repeated records.
     """
     some = sorted(deliveries, key=lambda it: it.application)
     skips = max(some, key=lambda it: it.skipped, default=None)

@@ -178,8 +178,8 @@ class Log:
     transactional: bool = False  # otherwise both end offsets are equal
 
     def reaching(self, end: int, *, stable: bool) -> Log:
-        """Returns this log with its end offset, or if `stable` its last stable offset, raised to at
-        least `end`.
+        """Returns this log with its end offset, and if `stable` also its last stable offset, raised
+        to at least `end`.
         """
         stable_end = max(self.stable_end, end if stable else 0)
         return replace(self, end=max(self.end, end), stable_end=stable_end)

@@ -20,8 +20,9 @@ from model.variants import bug
 class LeadsAfterRestart(Quorum):
     """A leader that restarts leads again in its epoch (KAFKA-17333).
 
-    It has lost unflushed records, and writes new ones at the same offsets in the same epoch. A
-    follower may have fetched the lost ones. So an offset and an epoch identify no record any more.
+    The leader has lost unflushed records, and writes new records at the same offsets in the same
+    epoch. A follower may have fetched the lost records. So an offset and an epoch identify no
+    record any more.
     """
 
     def role_after_restart(s, r: Replica) -> Role:

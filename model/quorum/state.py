@@ -2,8 +2,8 @@
 
 Source: KIP-595, KIP-853, KIP-996; QuorumState, KafkaRaftClient and LeaderState of Kafka 4.3.
 Simplified: a record has only its epoch and the voter set in force after it; there are no snapshots.
-A request and its answer are one step, except a vote: the candidate counts it when it becomes
-leader. At most one replica is cut off from the others, for ever.
+A request and its answer are one step. Only votes may arrive later: a candidate counts them when it
+becomes leader. At most one replica is cut off from the others, for ever.
 """
 
 from __future__ import annotations
@@ -99,7 +99,6 @@ class Log(Record):
 
 
 def same_record(a: Log, b: Log, offset: Offset) -> Bool:
-    """True if both logs have a record at the offset, with the same epoch."""
     return all_of(
         a.has_offset(offset),
         b.has_offset(offset),
@@ -183,7 +182,6 @@ class QuorumState(Spec):
         )
 
     def reaches(s, a: Replica, b: Replica) -> Bool:
-        """True if neither replica is cut off."""
         return all_of(a != b, s.cut_off != a, s.cut_off != b)
 
     def is_up_to_date(s, a: Replica, b: Replica) -> Bool:
@@ -198,7 +196,6 @@ class QuorumState(Spec):
         return s.log[r].entry[s.log[r].end_offset - 1].epoch
 
     def append_record(s, r: Replica, voters: Set[Replica]) -> None:
-        """A leader appends a record of its epoch with the voter set `voters`."""
         end, epoch = s.log[r].end_offset, s.member[r].epoch
         s.log[r].entry[end].voters = voters
         s.log[r].entry[end].epoch = epoch

@@ -59,5 +59,4 @@ class WithoutPreVote(Kafka43):
     """
 
     def has_enough_pre_votes(s, r: Replica) -> Bool:
-        """Always true: this version has no pre-votes."""
         return true

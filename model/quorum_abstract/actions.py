@@ -30,7 +30,6 @@ class AbstractQuorumActions(AbstractQuorumState):
     # ---- elections
 
     def enters(s, r: Replica, newer: Epoch) -> None:
-        """The replica enters a larger epoch, in which it is no leader yet and has no votes."""
         when(s.replica[r].epoch < newer)
         s.replica[r].epoch = newer
         s.replica[r].is_leader = false
@@ -111,8 +110,8 @@ class AbstractQuorumActions(AbstractQuorumState):
         """A candidate with the votes of a majority leads with its own log.
 
         Kafka: KafkaRaftClient.onBecomeLeader. Simplified: the leader appends its first record in a
-        separate step. Without the guard on the majority, the claim `one_leader_per_epoch` breaks in
-        2 steps.
+        separate step. Without the guard that a majority has voted, the claim `one_leader_per_epoch`
+        breaks in 2 steps.
         """
         own, log = s.replica[r].epoch, s.replica[r]
         when(~s.elected[own][r], majority(s.granted[r][v] for v in Replica))
@@ -268,7 +267,7 @@ class AbstractQuorumActions(AbstractQuorumState):
     def restart(s, r: Replica, end: Offset) -> None:
         """A replica restarts; it loses some or all of the records that it has not flushed.
 
-        It keeps its epoch and its vote, and does not lead. Kafka: QuorumState.initialize.
+        The replica keeps its epoch and its vote, and does not lead. Kafka: QuorumState.initialize.
         Simplified: stop and restart are one step. Without the guard that flushed records stay, the
         claim `leaders_have_committed_records` breaks in 14 steps.
         """

@@ -1,8 +1,8 @@
 """The state of the abstract quorum: for each epoch, the votes and the history of the leader.
 
 The history (*leadership*) is the leader's log, where this log ended when the epoch began, the high
-watermark, and how far each replica has acknowledged. Nothing is ever removed from it. So the state
-needs no messages: a late fetch response is a late read of the leadership.
+watermark, and how far each replica has acknowledged. Nothing is ever removed from a leadership. So
+the state needs no messages: a late fetch response is a late read of the leadership.
 
 Source: KIP-595; QuorumState, KafkaRaftClient and LeaderState of Kafka 4.3.
 Simplified: the voters never change; a record has an epoch and no content; records are fetched one

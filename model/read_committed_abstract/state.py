@@ -19,7 +19,7 @@ from model.language import Bool, Map, Ordered, Record, Scope, Set, Sort, Spec
 
 
 class Producer(Sort):
-    """A producer id."""
+    pass
 
 
 class Transaction(Sort):
@@ -100,7 +100,6 @@ class AbstractReadCommittedState(Spec):
         return s.committed[x] | s.aborted[x]
 
     def is_transactional(s, o: Offset) -> Bool:
-        """True if the log has a client's record of a transaction at the offset."""
         return s.has_data(o) & ~s.plain[s.record[o].transaction]
 
     def is_valid(s, x: Transaction) -> Bool:

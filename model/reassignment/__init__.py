@@ -1,7 +1,7 @@
 """Elections of a partition whose replicas change: the spec `election` with reassignments.
 
-A broker that is no replica any more deletes its log, so its log is empty when it becomes a replica
-again. The controller must not treat it as if it still had its old records.
+A broker that is no replica any more deletes its log. If the broker becomes a replica again, the
+controller must not treat it as if it still had the deleted records.
 
 Source: KIP-455, KIP-966; Kafka 4.3 (PartitionChangeBuilder, PartitionReassignmentReplicas,
 PartitionReassignmentRevert, ReplicationControlManager); Vanlightly's kip-966 specification for the

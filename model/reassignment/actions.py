@@ -156,8 +156,9 @@ class Reassignments(ReassignedPartition):
         reassignment if it may complete.
 
         Kafka: ReplicationControlManager.alterPartition, PartitionChangeBuilder.build. Simplified:
-        as in `election`. Kafka tests at every change whether the reassignment may complete. Here
-        and at requests of the operator is enough, because no other change adds a member to the ISR.
+        as in `election`. Kafka tests at every change whether the reassignment may complete. This
+        spec tests it only here and at requests of the operator, because no other change adds a
+        member to the ISR.
         """
         asked = s.broker[leader]
         when(
@@ -171,7 +172,6 @@ class Reassignments(ReassignedPartition):
     # ---- the operator
 
     def count_reassignment(s) -> None:
-        """Counts a request of the operator; `max_reassignments` limits their number."""
         when(s.reassignments < s.max_reassignments)
         s.reassignments = s.reassignments + 1
 

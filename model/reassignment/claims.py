@@ -32,13 +32,12 @@ class ReassignmentClaims(Reassignments):
     def is_tolerable(s) -> Bool:
         """True if so few brokers stopped uncleanly that a committed record still has a copy.
 
-        That is, fewer than min.insync.replicas, and fewer than there are replicas. If reassignments
-        may change the number of replicas, no broker may have stopped uncleanly.
+        The number of unclean stops is below min.insync.replicas and below the number of replicas.
+        If reassignments may change the number of replicas, no broker may have stopped uncleanly.
         """
         return s.unclean < min(s.min_isr, 1 if s.changes_factor else s.assigned)
 
     def is_on_enough(s, record: RecordId) -> Bool:
-        """True if the record is on at least min.insync.replicas brokers, or on all replicas."""
         return s.is_enough(Map(Replica, lambda r: s.has_record(r, record)))
 
     @action_property

@@ -53,7 +53,6 @@ class ReassignedPartition(Election):
         return count(x <= r for x in Replica) <= s.assigned
 
     def init(s) -> None:
-        """Initially the first brokers are the replicas, all in the ISR, and the first one leads."""
         preferred = Replica.least()
         known: Replica | Nothing = preferred
         s.partition_registration.leader = preferred

@@ -48,7 +48,6 @@ class AbstractPartitionActions(Registration):
         s.read_isr(newer)
 
     def read_isr(s, e: LeaderEpoch) -> None:
-        """The leader of the epoch adopts the controller's ISR."""
         for f in Replica:
             member = s.isr[e][f]
             s.led[e].isr[f] = member

@@ -116,8 +116,8 @@ class PartitionLemmas(AbstractPartition):
     def a_leadership_is_well_formed(s) -> Bool:
         """The log of an epoch's leader still has all records that the log had when the epoch began.
 
-        It also has each record that the leader committed, and only records that were written. The
-        log of an epoch that has not begun is empty.
+        The log also has each record that the leader committed, and only records that were written.
+        The log of an epoch that has not begun is empty.
         """
         return forall(
             all_of(
@@ -198,7 +198,7 @@ class PartitionLemmas(AbstractPartition):
         """A replica that the newest leader proposes has acknowledged each record that this leader
         committed.
 
-        It has also acknowledged each record that the leader had when its epoch began.
+        The replica has also acknowledged each record that the leader had when its epoch began.
         """
         return forall(
             implies(
@@ -249,7 +249,7 @@ class PartitionLemmas(AbstractPartition):
         """A replica in the ISR or ELR of an epoch keeps the records that it acknowledged in this
         epoch, until the replica enters a later epoch.
 
-        So does a replica that the newest leader proposes to add to the ISR.
+        The same is true of a replica that the newest leader proposes to add to the ISR.
         """
         return forall(
             implies(

@@ -258,7 +258,6 @@ class Registration(AbstractPartitionState):
     def remove(
         s, gone: Set[Replica], isr: Set[Replica], leader: Replica, newer: LeaderEpoch
     ) -> None:
-        """Ends the reassignment, removes the replicas in `gone`, and begins a leader epoch."""
         remaining: Set[Replica] = Map(Replica, lambda r: s.replicas[r] & ~gone[r])
         when(
             s.newest < newer,
@@ -279,8 +278,8 @@ class Registration(AbstractPartitionState):
         """A replica joins the ISR, or is in it already, and the reassignment completes.
 
         Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment and
-        PartitionChangeBuilder.build. Simplified: this may happen later than when all added replicas
-        have joined.
+        PartitionChangeBuilder.build. Simplified: the reassignment may complete some time after all
+        added replicas have joined.
         """
         now, removing, replicas = s.newest, s.removing, s.replicas
         joins = s.led[now].proposed[added] & replicas[added]

@@ -41,8 +41,6 @@ class LeaderEpoch(Ordered):
 
 
 class RecordId(Sort):
-    """A record of the partition."""
-
     prefix = "x"
 
 

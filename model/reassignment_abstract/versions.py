@@ -60,10 +60,11 @@ class ElrOfReplicas(PartitionProof):
 class Kafka43(ElrOfReplicas):
     """Kafka 4.3: a broker that is no replica any more stays in the ELR.
 
-    It deletes its log. When it is a replica again, it may be elected with an empty log. The actions
-    `complete_reassignment` and `cancel_reassignment` break the claim `members_are_replicas`. The
-    shortest run has 11 steps, and cancels a reassignment; a test replays a run of 12 steps without
-    a cancellation. Both runs on real brokers: docs/findings/stale-elr-member.md.
+    The broker deletes its log. When it is a replica again, it may be elected with an empty log. The
+    actions `complete_reassignment` and `cancel_reassignment` break the claim
+    `members_are_replicas`. The shortest run has 11 steps, and cancels a reassignment; a test
+    replays a run of 12 steps without a cancellation. Both runs on real brokers:
+    docs/findings/stale-elr-member.md.
     """
 
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:

@@ -64,9 +64,6 @@ class TruncateToHighWatermark(ReplicationClaims):
     # ---- the controller
 
     def decide(s, leader: Replica | Nothing, isr: Set[Replica]) -> None:
-        """The controller begins the next leader epoch, and sends the new leader and ISR to the
-        replicas.
-        """
         leader_epoch = s.registration.leader_epoch + 1
         when(leader_epoch <= s.max_leader_epoch)
         decision = LeaderAndIsr(leader_epoch=leader_epoch, leader=leader, isr=isr)
@@ -121,7 +118,6 @@ class TruncateToHighWatermark(ReplicationClaims):
         return s.replica[replica].leader_epoch < leader_epoch
 
     def adopt(s, replica: Replica, request: LeaderAndIsr, high_watermark: Offset) -> None:
-        """The replica adopts leader epoch, leader and ISR of a request, and the high watermark."""
         s.replica[replica] = ReplicaState(
             high_watermark=high_watermark,
             leader_epoch=request.leader_epoch,
@@ -151,8 +147,8 @@ class TruncateToHighWatermark(ReplicationClaims):
         """The leader raises its high watermark past an offset that every member of its ISR has.
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: the leader reads the followers' logs,
-        waits for no fetch, and compares no leader epoch. If it recomputed the high watermark from
-        scratch, the claim `a_leaders_high_watermark_grows` would break (bug
+        waits for no fetch, and compares no leader epoch. If the leader recomputed the high
+        watermark from scratch, the claim `a_leaders_high_watermark_grows` would break (bug
         `recomputes-high-watermark`, 9 steps).
         """
         hw = s.replica[leader].high_watermark
@@ -217,8 +213,9 @@ class TruncateToHighWatermark(ReplicationClaims):
         """A replica learns of a new leader and truncates its own log to `truncation_offset`.
 
         Kafka: Partition.makeFollower and ReplicaFetcherThread.truncate. Simplified: the replica
-        follows and truncates in one step, and requests may arrive in any order. If it truncates to
-        its own high watermark, the claim `weak_isr` breaks (version `truncate-to-hw`, 8 steps).
+        follows and truncates in one step, and requests may arrive in any order. If the replica
+        truncates to its own high watermark, the claim `weak_isr` breaks (version `truncate-to-hw`,
+        8 steps).
         """
         end = s.truncation_offset(follower, leader)
         when(
@@ -241,7 +238,6 @@ class TruncateToHighWatermark(ReplicationClaims):
         s.adopt(follower, s.request[leader_epoch], s.replica[follower].high_watermark)
 
     def replicate(s, follower: Replica, leader: Replica) -> None:
-        """The follower appends the leader's next record, and adopts the leader's high watermark."""
         end = s.log[follower].end_offset
         when(s.log[leader].has_offset(end))
         s.log[follower].append(s.log[leader].record[end])

@@ -46,8 +46,8 @@ class TruncatesOnEitherSide(TruncateToHighWatermark):
 class CountsOldEpochs(Kip320):
     """To commit a record, the leader also counts followers that are in an older leader epoch.
 
-    Another leader may lead in an epoch in between. When the follower learns of that leader, it may
-    truncate the committed record.
+    Another leader may lead in an epoch in between. When the follower learns of that leader, the
+    follower may truncate the committed record.
     """
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
@@ -186,7 +186,7 @@ class RecomputesHighWatermark(FetchDivergence):
 class NeverTruncates(FetchDivergence):
     """A follower whose log diverges never truncates, so it repeats the same fetch for ever.
 
-    While it is in the ISR, nothing more is committed.
+    While the follower is in the ISR, nothing more is committed.
     """
 
     @action(fair="weak")

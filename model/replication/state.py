@@ -142,7 +142,6 @@ class ReplicatedPartition(Spec):
         }
 
     def init(s) -> None:
-        """Initially no replica leads, every log is empty, and all replicas are in the ISR."""
         s.registration.isr = everything(Replica)
 
     def presumes_leadership(s, leader: Replica) -> Bool:

@@ -118,15 +118,12 @@ class Kip279(Kip101):
 class Kip320FirstTry(Kip279):
     """KIP-320 as first proposed: a fetch does not have the follower's leader epoch.
 
-    It has only the epoch of the follower's last record. So a leader may count a follower in an
-    older epoch, and another leader may then make this follower truncate the committed record. This
-    version never shipped.
+    The fetch has only the epoch of the follower's last record. So a leader may count a follower in
+    an older epoch, and another leader may then make this follower truncate the committed record.
+    This version never shipped.
     """
 
     def follows_with(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
-        """True if the follower fetches from the leader and has the leader's record at the
-        offset.
-        """
         agree = s.log[leader].agrees_with(s.log[follower], offset)
         return s.is_following(follower, leader) & agree
 
@@ -289,8 +286,8 @@ class Kip320(Kip279):
         """True if the replica already leads in this leader epoch, so that it answers
         OffsetForLeaderEpoch.
 
-        Otherwise it may still truncate its own log as a follower. Without this guard, the claim
-        `strong_isr` breaks (bug `truncates-early`, 13 steps).
+        Before, the replica may still truncate its own log as a follower. Without this guard, the
+        claim `strong_isr` breaks (bug `truncates-early`, 13 steps).
         """
         return s.presumes_leadership(leader) & (s.replica[leader].leader_epoch == leader_epoch)
 
@@ -310,8 +307,8 @@ class Kip320(Kip279):
 class FetchDivergence(Kip320):
     """Kafka 2.7 and later: a fetch response names the offset where the follower's log diverges.
 
-    A follower that meets a new leader keeps its log and fetches at once. It truncates when a fetch
-    response has a diverging epoch.
+    A follower that meets a new leader keeps its log and fetches at once. The follower truncates its
+    log when a fetch response has a diverging epoch.
     """
 
     def diverges(s, follower: Replica, leader: Replica) -> Bool:

@@ -154,8 +154,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A replica follows a newer leader, and keeps its log until a fetch finds a divergence.
 
         Kafka: Partition.makeFollower. Simplified: the replica may learn of the leader at any later
-        time. If it truncated to its high watermark instead, the claim `isr_has_what_is_committed`
-        would break (bug `truncates-at-hw`, 6 steps).
+        time. If the replica truncated to its high watermark instead, the claim
+        `isr_has_what_is_committed` would break (bug `truncates-at-hw`, 6 steps).
         """
         when(s.elected[newer], ~s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
         s.depart(r, newer)

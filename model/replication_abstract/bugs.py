@@ -78,7 +78,7 @@ class LosesItsTail(ReplicationProof):
 class LostTailInIsr(WithLosses):
     """A replica loses its log and stays in the ISR, although the ISR has other members.
 
-    So it may be elected as if it had every record. The action `lose_disk` breaks the claim
+    So the replica may be elected as if it had every record. The action `lose_disk` breaks the claim
     `isr_has_what_is_committed`.
     """
 
@@ -99,8 +99,9 @@ class OldBrokerEpoch(WithLosses):
     """The controller accepts an ISR proposal although a replica has lost its log after the
     proposal.
 
-    This replica made the proposal, or is to be added. Before KIP-903 the proposal had no broker
-    epoch. The action `expand_isr` breaks the claim `isr_has_what_is_committed`.
+    This replica is the leader that made the proposal, or the follower that the proposal adds.
+    Before KIP-903 the proposal had no broker epoch. The action `expand_isr` breaks the claim
+    `isr_has_what_is_committed`.
     """
 
     def forget_proposals(s, r: Replica) -> None:
@@ -118,8 +119,8 @@ class OldBrokerEpoch(WithLosses):
 class HighWatermarkBeyondLog(WithLosses):
     """A replica whose log became shorter keeps its high watermark, beyond the end of the log.
 
-    If it becomes leader, consumers read the records that it appends next before they are committed.
-    The action `become_leader_without` breaks the claim `high_watermarks_are_committed`.
+    If the replica becomes leader, consumers read the records that it appends next before they are
+    committed. The action `become_leader_without` breaks the claim `high_watermarks_are_committed`.
     """
 
     def mark_after(s, r: Replica, end: Offset) -> Offset:

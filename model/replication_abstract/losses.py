@@ -118,7 +118,6 @@ class LossyReplication(AbstractReplication):
         s.elect_alone(leader, newer)
 
     def is_last_leader(s, r: Replica) -> Bool:
-        """True if the replica was elected in the newest leader epoch that has a leader."""
         return exists(
             all_of(
                 s.elected[e],
@@ -146,7 +145,6 @@ class LossyReplication(AbstractReplication):
         s.elect_alone(leader, newer)
 
     def elect_alone(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """The controller begins the epoch `newer`; the leader is the only member of the ISR."""
         s.elected[newer] = true
         s.leader[newer] = leader
         for r in Replica:
@@ -195,7 +193,8 @@ class LossyReplication(AbstractReplication):
     def become_leader_without(s, r: Replica, newer: LeaderEpoch, kept: Offset) -> None:
         """A replica begins to lead with its own log; committed records that it lacks are lost.
 
-        It is the only member of its ISR, so from now on all records of its log count as committed.
+        The replica is the only member of its ISR, so all records of its log count as committed from
+        now on.
         Kafka: Partition.makeLeader, after an unclean election or a lost log. Simplified: as in
         `become_leader`. Without the guard `may_lack`, the claim `isr_has_what_is_committed` breaks
         in 3 steps.
@@ -227,7 +226,6 @@ class LossyReplication(AbstractReplication):
         s.flushed[r] = ite(end < s.flushed[r], end, s.flushed[r])
 
     def mark_after(s, r: Replica, end: Offset) -> Offset:
-        """Returns the replica's high watermark after a truncation to `end`: at most `end`."""
         mark = s.replica[r].high_watermark
         return ite(end < mark, end, mark)
 
@@ -262,9 +260,9 @@ class LossyReplication(AbstractReplication):
         """True if the follower has fetched enough from the leader of the epoch `own` to join the
         ISR.
 
-        It has fetched up to the leader's high watermark, and up to the offset at which the epoch
-        began. If both are 0, it may have fetched nothing; then it must be in this epoch, and its
-        log must agree with the leader's.
+        The follower has fetched up to the leader's high watermark, and up to the offset at which
+        the epoch began. If both offsets are 0, the follower may have fetched nothing. Then it must
+        be in this epoch, and its log must agree with the leader's log.
         """
         is_copy = all_of(
             s.replica[f].leader_epoch == own,

@@ -1,8 +1,8 @@
 """The state of abstract replication: for each leader epoch, the history of its leader.
 
 The history (*leadership*) is the leader's log, where this log ended when the epoch began, the high
-watermark, and how far each replica fetched. It only grows. So the state needs no messages: a late
-fetch response is a late read of the leadership.
+watermark, and how far each replica fetched. A leadership only grows. So the state needs no
+messages: a late fetch response is a late read of the leadership.
 
 Source: KIP-101, KIP-320, KIP-595 (fetch carries the last record's epoch), KIP-497 (AlterPartition).
 Simplified: records are appended and fetched one at a time; elections are clean; min.insync.replicas
@@ -23,7 +23,7 @@ class Replica(Sort):
 
 
 class Message(Sort):
-    """The content of a record."""
+    pass
 
 
 class LeaderEpoch(Ordered):
@@ -108,9 +108,6 @@ class AbstractReplicationState(Spec):
         }
 
     def init(s, someone: Replica, something: Message) -> None:
-        """Initially some replica leads the first epoch with an empty log, and the ISR has all
-        replicas.
-        """
         first = LeaderEpoch.least()
         s.elected[first] = true
         s.led[first].begun = true

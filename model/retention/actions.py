@@ -57,7 +57,8 @@ class RetentionActions(RetentionState):
         """The leader commits the next record, because all members of the ISR have it.
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: the leader sees the followers' logs.
-        Without the guard on the members, the claim `latest_values_are_kept` breaks in 2 steps.
+        Without the guard that all members have the record, the claim `latest_values_are_kept`
+        breaks in 2 steps.
         """
         hw = s.log[r].high_watermark
         when(
@@ -158,9 +159,9 @@ class RetentionActions(RetentionState):
     def is_deleted(s, r: Replica) -> Bool:
         """True if every replica, live or not, has deleted all records that DeleteRecords names.
 
-        So no later leader returns them. Kafka waits only for live replicas (bug
-        `waits-for-the-live`). If the leader suffices, the claim `deleted_stays_deleted` breaks (bug
-        `answers-alone`, 6 steps).
+        So no later leader returns these records. Kafka waits only for live replicas (bug
+        `waits-for-the-live`). If only the leader must have deleted them, the claim
+        `deleted_stays_deleted` breaks (bug `answers-alone`, 6 steps).
         """
         return forall(s.requested <= s.log[x].log_start for x in Replica)
 
@@ -212,8 +213,8 @@ class RetentionActions(RetentionState):
         differs from the leader's log.
 
         Kafka: LeaderEpochFileCache.endOffsetFor. If the leader has deleted the records of the
-        requested epoch, it answers with its log start. Simplified: request, answer and truncation
-        are one step. Every claim also holds without the guard of this action.
+        requested epoch, the leader answers with its log start. Simplified: request, answer and
+        truncation are one step. Every claim also holds without the guard of this action.
         """
         ours, theirs = s.log[r], s.log[s.leader]
         when(~s.leads(r), s.epoch[r] < s.leader_epoch)
@@ -232,8 +233,8 @@ class RetentionActions(RetentionState):
         """Returns the follower's log start after a fetch: its own or the leader's, whichever is
         larger.
 
-        If the leader's always counts, the claim `log_starts_grow` breaks (bug
-        `takes-leaders-start`, 6 steps).
+        If the follower always adopts the leader's log start, the claim `log_starts_grow` breaks
+        (bug `takes-leaders-start`, 6 steps).
         """
         return later_of(s.log[r].log_start, s.log[s.leader].log_start)
 
@@ -261,19 +262,19 @@ class RetentionActions(RetentionState):
     def high_watermark_after_truncation(s, r: Replica) -> Offset:
         """Returns the high watermark of a follower that dropped its log: the leader's log start.
 
-        If the old one stays, the claim `log_start_is_committed` breaks (bug
+        If the follower keeps its old high watermark, the claim `log_start_is_committed` breaks (bug
         `leaves-high-watermark-behind`, 5 steps; KAFKA-9491).
         """
         return s.log[s.leader].log_start
 
     @action
     def truncate_fully(s, r: Replica) -> None:
-        """A follower drops its whole log and starts at the leader's log start.
+        """A follower drops its whole log and starts at the leader's log start, because the leader
+        has deleted the next record.
 
-        The leader has deleted the record that the follower must fetch next. Kafka:
-        UnifiedLog.truncateFullyAndStartAt, after OFFSET_OUT_OF_RANGE. Simplified: request, answer
-        and truncation are one step. Without the guard on the deleted record, the claim
-        `latest_values_are_kept` breaks in 4 steps.
+        Kafka: UnifiedLog.truncateFullyAndStartAt, after OFFSET_OUT_OF_RANGE. Simplified: request,
+        answer and truncation are one step. Without the guard that the leader has deleted this
+        record, the claim `latest_values_are_kept` breaks in 4 steps.
         """
         start = s.log[s.leader].log_start
         when(s.is_following(r), s.log[r].end_offset < start)

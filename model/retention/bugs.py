@@ -19,8 +19,8 @@ from model.variants import bug
 class CleansPastHighWatermark(Retention):
     """Compaction runs up to the end of the log if no transaction is open (KAFKA-13194).
 
-    It removes a committed record because of a later record that is not committed. If the later
-    record is truncated, the key has no value.
+    Compaction removes a committed record, because its key has a later record that is not committed.
+    If the later record is truncated, the key has no value.
     """
 
     def cleanable_end(s, r: Replica) -> Offset:

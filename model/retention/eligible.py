@@ -1,8 +1,8 @@
 """Retention with eligible leader replicas (KIP-966): a replica outside the ISR may lead.
 
 While the ISR is smaller than min.insync.replicas, nothing is committed. So a replica whose removal
-makes the ISR too small has every committed record. It joins the ELR and may be elected, but it
-learns no new log start until it fetches again.
+makes the ISR too small has every committed record. This replica joins the ELR and may be elected,
+but it learns no new log start until it fetches again.
 
 The spec has the actions of `actions.py` and one further action:
 

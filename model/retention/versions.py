@@ -36,9 +36,9 @@ class Kafka43(Retention):
     """Kafka 4.3: a follower joins the ISR at the high watermark, whatever its log start is.
 
     A new follower asks the leader for the end offset of an old epoch. If the leader has deleted
-    that epoch, it answers with its own log start. So the follower keeps records below this log
-    start, even uncommitted ones, until it learns the log start. If it becomes leader earlier,
-    consumers read these records. No report of this failure is known outside this project.
+    that epoch, the leader answers with its own log start. So the follower keeps records below this
+    log start, even uncommitted ones, until it learns the log start. If the follower becomes leader
+    earlier, consumers read these records. No report of this failure is known outside this project.
     """
 
     def has_heard_log_start(s, r: Replica) -> Bool:

@@ -66,8 +66,8 @@ class KeepsExpiredLock(ShareGroup):
     """A lock that times out while an acknowledgement is written never ends if the write fails
     (KAFKA-19476).
 
-    The member has the record again, but no timer runs any more. If it has stopped, nobody gets the
-    record.
+    The member has the record again, but no timer runs any more. If the member has stopped, nobody
+    gets the record.
     """
 
     def state_after_failure(s, x: Offset) -> RecordState:
@@ -121,8 +121,8 @@ class ReadsWithoutFencing(ShareGroup):
     """The coordinator forgets the leader epoch of a new leader that has read the state
     (KAFKA-17796).
 
-    It accepts a write of the old leader after this read, and the old leader answers its member. The
-    new leader does not learn this, and delivers the record.
+    The coordinator accepts a write of the old leader after this read, and the old leader answers
+    its member. The new leader does not learn this, and delivers the record.
     """
 
     def epoch_after_read(s) -> LeaderEpoch:

@@ -56,8 +56,6 @@ from model.language import (
 
 
 class Member(Sort):
-    """A consumer of the share group."""
-
     prefix = "m"
 
 
@@ -70,7 +68,7 @@ class LeaderEpoch(Int):
 
 
 class DeliveryCount(Int):
-    """How often a record was delivered."""
+    pass
 
 
 class Slot(Int):

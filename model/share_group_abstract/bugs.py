@@ -63,8 +63,9 @@ class ReadsWithoutFencing(AbstractShareGroup):
     """The coordinator forgets the leader epoch of a new leader that has read the state
     (KAFKA-17796).
 
-    It accepts a write of the old leader after this read. The new leader delivers the record that
-    this write acknowledged. The action `initialize` breaks the lemma `leader_epochs_are_ordered`.
+    The coordinator accepts a write of the old leader after this read. The new leader delivers the
+    record that this write acknowledged. The action `initialize` breaks the lemma
+    `leader_epochs_are_ordered`.
     """
 
     def epoch_after_read(s) -> LeaderEpoch:

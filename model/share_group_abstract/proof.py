@@ -8,9 +8,9 @@ The next leader reads the stored state, and from then on the coordinator refuses
 earlier leaders. The coordinator forgets a final record only below its start offset, so this offset
 must never go back.
 
-A record is *final* once it is accepted, rejected or archived, *decided* if a member has accepted or
-rejected it or it reached the limit of deliveries, and *confirmed* if a member has received the
-answer that its accept or reject is stored.
+A record is *final* once it is accepted, rejected or archived. It is *decided* once a member has
+accepted or rejected it, or it has reached the limit of deliveries. It is *confirmed* once a member
+has received the answer that an accept or reject is stored.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """The coordinator knows the epoch of the present leader if and only if this leader has read
         the stored state.
 
-        Otherwise it knows an older epoch. No write in flight has a newer epoch than the coordinator
-        knows, because a leader sends nothing before it has read.
+        Otherwise the coordinator knows an older epoch. No write in flight has a newer epoch than
+        the coordinator knows, because a leader sends nothing before it has read.
         """
         return all_of(
             s.stored_epoch <= s.leader_epoch,
@@ -109,8 +109,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """The delivery count in a write of the present leader is at most the leader's count of the
         record.
 
-        It is smaller if a timeout caused the write, and a member has acquired the record again
-        since.
+        The count in the write is smaller if a timeout caused the write, and a member has acquired
+        the record again since.
         """
         return forall(
             implies(
@@ -156,8 +156,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def stored_counts_are_reached(s) -> Bool:
         """The stored delivery count of a record is at most the leader's count.
 
-        It is also at most the count of an acknowledgement in flight with the coordinator's leader
-        epoch.
+        The stored count is also at most the count of an acknowledgement in flight with the
+        coordinator's leader epoch.
         """
         return forall(
             implies(s.is_counted(x), s.stored[x].count <= s.record[x].count) for x in Offset
@@ -179,9 +179,9 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def confirmed_is_stored(s) -> Bool:
         """At the coordinator, a confirmed record is final or below the start offset.
 
-        Unless it is below the start offset, no write that the coordinator would accept has a larger
-        delivery count. The lemma is false in Kafka 4.3, where a late write moves the stored start
-        offset back.
+        Unless the record is below the start offset, no write that the coordinator would accept has
+        a larger delivery count than the stored one. The lemma is false in Kafka 4.3, where a late
+        write moves the stored start offset back.
         """
         return forall(
             implies(
@@ -212,7 +212,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """If the leader has read the stored state, each confirmed record is final or below the
         leader's start offset.
 
-        Also, no member has acquired it, and no acknowledgement of it is being written.
+        Also, no member has acquired the record, and no acknowledgement of it is being written.
         """
         return forall(
             implies(
@@ -276,7 +276,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def stored_start_follows_the_leader(s) -> Bool:
         """The stored start offset is at most the start offset of a leader that has read it.
 
-        So is the start offset of each write of the present leader.
+        The start offset of each write of the present leader is at most the leader's start offset,
+        too.
         """
         return all_of(
             implies(s.is_active, s.stored_start <= s.start),

@@ -39,8 +39,6 @@ from model.language import (
 
 
 class Member(Sort):
-    """A consumer of the share group."""
-
     prefix = "m"
 
 
@@ -53,7 +51,7 @@ class LeaderEpoch(Ordered):
 
 
 class DeliveryCount(Ordered):
-    """How often a record was delivered."""
+    pass
 
 
 class Slot(Sort):

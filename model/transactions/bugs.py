@@ -91,7 +91,7 @@ class OngoingById(LaxMarkers):
 class RefusesRepeatedMarkers(Transactions):
     """A partition refuses a marker that it already has, and the coordinator gives up.
 
-    A new coordinator sends every marker again. It does not retry after the partition's
+    A new coordinator sends every marker again. The coordinator does not retry after the partition's
     INVALID_PRODUCER_EPOCH, so the transaction never completes (KAFKA-19999).
     """
 
@@ -314,8 +314,8 @@ class ForgetsFailedFence(Version1):
 class ReturnsAfterExpiry(Transactions):
     """An instance whose transactional id expired asks for a producer id again, and receives one.
 
-    It does not know that a newer instance has replaced it. It should close after
-    INVALID_PRODUCER_ID_MAPPING (KAFKA-18019).
+    The old instance does not know that a newer instance has replaced it. The old instance should
+    close after INVALID_PRODUCER_ID_MAPPING (KAFKA-18019).
     """
 
     @action

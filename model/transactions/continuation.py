@@ -1,14 +1,14 @@
 """Transactions whose client continues after an error, and whose coordinator's response is lost.
 
 The client sends InitProducerId with its producer id and epoch (KIP-360). The coordinator raises the
-epoch, and its log keeps the previous producer id and epoch. So it answers a repeated request with
-the same epoch again.
+epoch, and its log keeps the previous producer id and epoch. So the coordinator answers a repeated
+request with the same epoch again.
 
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit and
 TransactionMetadata.prepareIncrementProducerEpoch of Apache Kafka 4.3.
-Simplified: a client continues once, and only after it knows how all its transactions ended. It then
-begins no transaction until it has the response to InitProducerId. A response to a new instance is
-not lost. If no coordinator fails, no response is lost.
+Simplified: a client continues once, and only after it knows how all its transactions ended. The
+client then begins no transaction until it has the response to InitProducerId. A response to a new
+instance is not lost. If no coordinator fails, no response is lost.
 """
 
 from __future__ import annotations

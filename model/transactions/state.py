@@ -60,7 +60,7 @@ class Instance(Int):
 
 
 class ProducerId(Int):
-    """The producer id in requests and records."""
+    pass
 
 
 class ProducerEpoch(Int):
@@ -162,8 +162,6 @@ class Log(Record):
 
 
 class State(Spec):
-    """The variables of transactions, and the constants that bound the exploration."""
-
     instances: Annotated[int, range(1, 5)] = 1
     transactions: Annotated[int, range(1, 5)] = 2
     partitions: Annotated[int, range(1, 4)] = 1
@@ -224,7 +222,6 @@ class State(Spec):
     def init(s) -> None: ...
 
     def is_next(s, k: Transaction) -> Bool:
-        """True if the transaction is the next one to begin."""
         earlier = forall(implies(j < k, s.owner[j] != nothing) for j in Transaction)
         return (s.owner[k] == nothing) & earlier
 

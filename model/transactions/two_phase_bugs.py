@@ -74,8 +74,8 @@ class RaisesEpochOnce(TwoPhaseCommit):
     """The coordinator does not raise the epoch when a new instance ends the prepared transaction of
     an older one.
 
-    It raised the epoch only at InitProducerId. A retried abort of the old instance then looks
-    successful, so the coordinator answers with the epoch of the new instance.
+    The coordinator raised the epoch only at InitProducerId. A retried abort of the old instance
+    then looks successful, so the coordinator answers with the epoch of the new instance.
     """
 
     def epoch_of_decision(s) -> ProducerEpoch:

@@ -98,7 +98,6 @@ class TwoPhaseCommit(Transactions):
         return false
 
     def keep(s, i: Instance) -> None:
-        """Appends the ongoing transaction with the next epoch, which the new instance receives."""
         m = s.metadata
         stamp = s.next_stamp(s.is_exhausted(m.producer_epoch))
         s.write(

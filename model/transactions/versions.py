@@ -190,7 +190,8 @@ class Version1(Transactions):
         """True if `k` has the producer id and epoch in the coordinator's metadata, and a
         transaction is open.
 
-        That may be another transaction than `k`: the client's request names none.
+        The open transaction may be another one than `k`, because the client's request names no
+        transaction.
         """
         return s.is_current(k) & (s.metadata.state == ONGOING)
 

@@ -139,7 +139,7 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         marker.
 
         Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees which partitions have the marker. Without the guard on the markers, the claim
+        sees which partitions have the marker. Without the guard that all have it, the claim
         `no_hanging_transaction` breaks in 5 steps.
         """
         when(s.decided(x), s.may_complete(x))

@@ -42,9 +42,10 @@ class SkipsMarker(Transactions):
     """The coordinator completes a transaction although a partition has no marker of it
     (KAFKA-20734).
 
-    Kafka 4.3.0 treats a partition without a leader as deleted. The transaction stays pending there,
-    and the marker of the producer's next transaction ends both. The claim `no_hanging_transaction`
-    breaks in 5 steps (at `append`), the claim `faithful` in 9 (at `write_marker`).
+    Kafka 4.3.0 treats a partition without a leader as deleted. The transaction stays pending in
+    this partition, and the marker of the producer's next transaction ends both transactions. The
+    claim `no_hanging_transaction` breaks in 5 steps (at `append`), the claim `faithful` in 9 (at
+    `write_marker`).
     """
 
     def may_complete(s, x: Transaction) -> Bool:

@@ -143,7 +143,7 @@ def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
 def _advances(watched: Watched) -> Iterator[tuple[int, int, int]]:
     """Yields (leader, ISR size, new high watermark) for each advance of a leader's high watermark.
 
-    The leader, its epoch and its ISR must be the same before and after it.
+    The leader, its epoch and its ISR must be the same before and after the advance.
     """
     for before, after in pairwise(watched.moments):
         for name, leader in after.leaders:

@@ -91,7 +91,7 @@ ALWAYS: Final[Always] = {
 def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
     """Goal: a reader receives two records of one writer in another order than the writer sent them.
 
-    They are in different topic partitions, and the second was sent after the first was
+    The two records are in different topic partitions, and the second was sent after the first was
     acknowledged.
     """
     sends = [(operation, sent) for operation, sent in run.sends() if operation.outcome == "ok"]

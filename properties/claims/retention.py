@@ -1,9 +1,9 @@
 """Executable definition of the claim that a reader may be away for some time and misses no record.
 
-An absence begins when the reader has read to the end of the log and stops polling. When it returns,
-it requests the end offset; the absence ends when it has read up to this offset. If an absence is
-shorter than the retention time, the reader must receive every record that was sent during it.
-Values are unique.
+An absence begins when the reader has read to the end of the log and stops polling. A reader that
+returns requests the end offset; the absence ends when the reader has read up to this offset. If an
+absence is shorter than the retention time, the reader must receive every record that was sent
+during it. Values are unique.
 
 Source: D3 of docs/sources.md.
 """

@@ -58,7 +58,6 @@ def _aborts(log: ReplicaLog) -> Iterator[Ended]:
 
 
 def index_faults(logs: Logs) -> tuple[IndexFault, ...]:
-    """Returns one violation per difference between the abort markers and the transaction index."""
     return tuple(sorted(row for log in logs.replicas for row in _faults(log)))
 
 

@@ -1,7 +1,7 @@
 """Every byte of a segment is part of a batch, and every batch is unchanged since its write.
 
 The checksum covers what a producer sends, but not the base offset and the leader epoch, which a
-broker writes. Other checks cover them.
+broker writes. Other checks cover these two fields.
 
 Source: Kafka documentation, "Record Batch"; LogSegment.recover, which truncates a log at the first
 byte that is no valid batch.
@@ -34,7 +34,6 @@ class BadBatch(Location):
 
 
 def torn_tails(logs: Logs) -> tuple[NoBatch, ...]:
-    """Returns one violation per replica whose newest segment ends in an incomplete batch."""
     return _no_batch(logs, torn_tail=True)
 
 

@@ -6,8 +6,9 @@ last offset, or is removed completely.
 
 Source: Kafka documentation, "Log", "Log Compaction"; UnifiedLog.append; LogCleanerManager, which
 keeps `cleaner-offset-checkpoint`.
-Simplified: a follower that copied a compacted leader has gaps too. They are faults, unless some
-replica gives evidence of the compaction: a checkpoint of the cleaner, or batches that lack records.
+Simplified: a follower that copied a compacted leader has gaps too. These gaps are faults, unless
+some replica gives evidence of the compaction: a checkpoint of the cleaner, or batches that lack
+records.
 """
 
 from __future__ import annotations

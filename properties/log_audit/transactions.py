@@ -5,9 +5,9 @@ epoch).
 
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
 Simplified: a transaction whose beginning or end was deleted is not checked. The markers on several
-partitions belong to one transaction if they have the same producer id and epoch. They are compared
-only if their epoch is newer than that of the records before them, as since KIP-890. Without
-KIP-890, the markers of a producer's different transactions may have the same epoch.
+partitions belong to one transaction if they have the same producer id and epoch. Markers are
+compared only if their epoch is newer than that of the records before them, as since KIP-890.
+Without KIP-890, the markers of a producer's different transactions may have the same epoch.
 """
 
 from __future__ import annotations

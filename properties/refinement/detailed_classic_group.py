@@ -29,8 +29,6 @@ ABSTRACT: Final = t.Local(AbstractMember.info, "m")
 
 
 class Refinement(StateMapping[ClassicGroup]):
-    """A version of `classic-group`, and the abstract spec that must allow the version's steps."""
-
     @cached_property
     def abstract(self) -> AbstractClassicGroup:
         return AbstractClassicGroup(

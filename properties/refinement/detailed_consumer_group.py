@@ -31,8 +31,6 @@ IN: Final = t.Local(TopicPartition.info, "p")
 
 
 class Refinement(StateMapping[ConsumerGroup]):
-    """A version of `consumer-group`, and the abstract spec that must allow the version's steps."""
-
     @cached_property
     def abstract(self) -> AbstractConsumerGroup:
         return AbstractConsumerGroup(

@@ -21,8 +21,6 @@ from properties.refinement.state_mapping import Step
 
 
 class ContinuationRefinement(Refinement):
-    """The refinement from `transactions` to the abstract spec, both in the version `kip-360`."""
-
     @cached_property
     def abstract(self) -> AbstractContinuation:
         return AbstractContinuation(**self.bounds())

@@ -59,8 +59,6 @@ Cells = dict[tuple[str, tuple[int, ...]], Value]
 
 
 class Refinement(StateMapping[Transactions]):
-    """A version of `transactions`, and the abstract spec that must allow the version's steps."""
-
     @cached_property
     def abstract(self) -> AbstractCoordinator:
         return AbstractCoordinator(**self.bounds())

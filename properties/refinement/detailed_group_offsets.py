@@ -59,8 +59,6 @@ class Replayed:
 
 
 class Refinement(HistoryMapping[GroupOffsets]):
-    """A version of `group-offsets`, and the abstract pipeline that must allow its steps."""
-
     @cached_property
     def abstract(self) -> Pipeline:
         return Pipeline(

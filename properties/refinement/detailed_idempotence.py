@@ -30,8 +30,6 @@ PRODUCER: Final = 0
 
 @dataclass
 class Refinement(HistoryMapping[IdempotentProducer]):
-    """A version of `idempotence`, and the abstract spec that should allow the version's steps."""
-
     version: type[WithRestarts] = WithRestarts
 
     @cached_property

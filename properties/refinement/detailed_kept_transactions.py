@@ -103,8 +103,6 @@ class KeptStates(Refinement):
 
 
 class KeptTransactionsRefinement(HistoryMapping[Transactions]):
-    """The version `kip-939` of `transactions`, and the abstract spec that must allow its steps."""
-
     @cached_property
     def states(self) -> KeptStates:
         return KeptStates(self.detailed)

@@ -30,8 +30,6 @@ WITHOUT_EFFECT: Final = frozenset({"time_out", "grant_pre_vote", "cut_off_replic
 
 
 class Refinement(HistoryMapping[Quorum]):
-    """A version of `quorum`, and the abstract quorum that must allow the version's steps."""
-
     @cached_property
     def abstract(self) -> QuorumProof:
         """The abstract spec: one epoch more and one offset fewer than the detailed spec, but at

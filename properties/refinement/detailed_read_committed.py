@@ -32,8 +32,6 @@ IN: Final = t.Local(TopicPartition.info, "p")
 
 
 class Refinement(HistoryMapping[Transactions]):
-    """A version of `transactions`, and the abstract spec that must allow the version's steps."""
-
     @cached_property
     def abstract(self) -> ReadCommitted:
         return ReadCommitted(

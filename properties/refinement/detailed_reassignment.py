@@ -26,8 +26,6 @@ from properties.refinement.history_mapping import Difference, HistoryMapping, Tr
 
 
 class Refinement(HistoryMapping[ElrOfReplicas]):
-    """A version of `reassignment`, and the abstract spec that must allow the version's steps."""
-
     @cached_property
     def abstract(self) -> AbstractPartition:
         detailed = self.detailed

@@ -55,8 +55,6 @@ OF_WRITE: Final = (
 
 @dataclass
 class Refinement(HistoryMapping[ShareGroup]):
-    """A version of `share-group`, and the abstract spec that must allow the version's steps."""
-
     version: type[AbstractShareGroup] = AbstractShareGroup
 
     @cached_property

@@ -4,8 +4,8 @@ The abstract spec has no log, no failover and no client. Every explored transiti
 spec must be one or two abstract actions, or no change.
 
 When the epochs of a producer id run out, the producer gets a new id; in the abstract spec its
-epochs just continue. Two abstract steps are one step of the detailed spec: it begins a transaction
-and adds its first partition, or it begins and aborts a transaction without a partition.
+epochs just continue. A detailed step is two abstract steps if it begins a transaction and adds the
+first partition, or if it begins and aborts a transaction without a partition.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: transactional ids do not expire and no log is truncated, as in the abstract spec.

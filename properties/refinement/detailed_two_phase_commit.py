@@ -25,8 +25,6 @@ STAMPS: Final = {ONGOING: "stamp", PREPARE: "marker_stamp"}  # of the open trans
 
 
 class TwoPhaseRefinement(Refinement):
-    """The version `kip-939` of `transactions`, and the abstract spec that must allow its steps."""
-
     def _current(self, state: State) -> tuple[Value, Value]:
         """Returns the producer id and epoch of the transaction that is open or gets its markers, or
         else those in the coordinator's metadata.

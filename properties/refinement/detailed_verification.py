@@ -81,10 +81,6 @@ class VerifiedStates(Refinement):
 
 
 class VerificationRefinement(HistoryMapping[Transactions]):
-    """The version `verification` of `transactions`, and the abstract spec that must allow the
-    version's steps.
-    """
-
     @cached_property
     def states(self) -> VerifiedStates:
         return VerifiedStates(self.detailed)

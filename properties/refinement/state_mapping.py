@@ -37,7 +37,8 @@ class Agreement:
     """A predicate of the detailed spec and a predicate of the abstract spec that must have the same
     value.
 
-    They are compared for each entry of `of`: a value for each parameter of the two predicates.
+    The predicates are compared for each entry of `of`, which has a value for each of their
+    parameters.
     """
 
     detailed: t.Node

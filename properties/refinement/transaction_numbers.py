@@ -54,8 +54,8 @@ class TransactionNumbers:
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
         """Returns the numbers of the transactions to which a batch, marker or request belongs.
 
-        They have its producer id and epoch. `carries` selects the epoch to compare: that of the
-        transaction's records, or that of its markers.
+        These transactions have the same producer id and epoch. `carries` selects the epoch to
+        compare: that of the transaction's records, or that of its markers.
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

@@ -139,8 +139,8 @@ class Elections(QuorumState):
         """The candidate with the votes of a majority leads, and appends the first record.
 
         Kafka: KafkaRaftClient.onBecomeLeader, which appends a LeaderChangeMessage. Simplified: the
-        record has no content. Without the guard on the majority, the claim `one_leader_per_epoch`
-        breaks in 8 steps.
+        record has no content. Without the guard that a majority has voted, the claim
+        `one_leader_per_epoch` breaks in 8 steps.
         """
         when(
             s.member[r].role == CANDIDATE,

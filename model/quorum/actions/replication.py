@@ -84,9 +84,9 @@ class QuorumActions(Elections):
         """A follower appends the leader's next record, or with the constant `fetches_all` all of
         them, and flushes its log.
 
-        Kafka: KafkaRaftClient.appendAsFollower. Simplified: each answer has one record, or all. At
-        the default constants, no claim needs a guard other than `end < theirs.end_offset`, if only
-        one guard is left out.
+        Kafka: KafkaRaftClient.appendAsFollower. Simplified: each answer has one record, or all. If
+        any single guard except `end < theirs.end_offset` is left out, every claim still holds at
+        the default constants.
         """
         ours, theirs = s.log[f], s.log[leader]
         end = ours.end_offset
@@ -183,8 +183,8 @@ class QuorumActions(Elections):
 
         Kafka: RemoveVoterHandler, AddVoterHandler. The new set is in force at once. Simplified: at
         most `max_voter_changes` changes, lost ones included. Without the rule `may_change_voters`,
-        the claim `leaders_have_committed_records` breaks. These runs are too long for the default
-        constants; a test replays two of them.
+        the claim `leaders_have_committed_records` breaks. Runs that break the claim are too long
+        for the default constants; a test replays two of them.
         """
         log = s.log[r]
         when(

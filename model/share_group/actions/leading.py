@@ -23,8 +23,9 @@ class ShareGroupActions(Writes):
     def follow_log_start(s) -> None:
         """A fetch is out of range, so the leader moves the start offset to the log start.
 
-        A record below it that a member has stays acquired until the lock times out. Kafka:
-        ShareFetchUtils.processFetchResponse, SharePartition.updateCacheAndOffsets.
+        If a member has a record below the new start offset, the record stays acquired until the
+        lock times out. Kafka: ShareFetchUtils.processFetchResponse,
+        SharePartition.updateCacheAndOffsets.
         """
         when(s.is_active, s.start < s.log_start, s.next_fetch_offset() < s.log_start)
         start = s.start_after_deletion()
@@ -88,8 +89,9 @@ class ShareGroupActions(Writes):
         return is_final_state(s.stored[x].state)
 
     def epoch_after_read(s) -> LeaderEpoch:
-        """Returns the leader epoch that the coordinator stores when a leader has read the state:
-        the leader's.
+        """Returns the leader epoch that the coordinator stores when a leader has read the state.
+
+        It is the epoch of this leader.
 
         Without this rule, the claim `acknowledgements_last` breaks (bug `reads-without-fencing`, 6
         steps; KAFKA-17796).

@@ -30,8 +30,8 @@ class Writes(Deliveries):
         If the leader still waits for the answer, the record is no longer in transition, and the
         member learns the result. Kafka: ShareCoordinatorShard.writeState,
         SharePartition.rollbackOrProcessStateUpdates. Simplified: storing and answering are one
-        step. Writes arrive in any order; in Kafka, only if the leader had to send the earlier write
-        again (PersisterStateManager.WriteStateHandler).
+        step. Writes arrive in any order; in Kafka, a later write overtakes only one that the leader
+        had to send again (PersisterStateManager.WriteStateHandler).
         """
         when(s.write[w].sent)
         write = s.write[w]
@@ -83,8 +83,7 @@ class Writes(Deliveries):
         return s.stored_epoch <= s.write[w].leader_epoch
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the start offset that the coordinator stores for a write: the larger of the
-        write's and the stored one.
+        """Returns the larger of two start offsets: that of the write, and the stored one.
 
         Kafka up to 4.3 stores that of the write. So the claim `acknowledgements_last` breaks
         (version `kafka-4.3`, 12 steps).
@@ -155,8 +154,8 @@ class Writes(Deliveries):
         """Returns the state of a record whose acknowledgement failed.
 
         If the lock has timed out meanwhile, the record is available, or archived at the delivery
-        limit. Otherwise the member has it again. The bug `keeps-expired-lock` ignores the timeout,
-        and the bug `available-after-the-limit` the limit (KAFKA-19476). Kafka:
+        limit. Otherwise the member has the record again. The bug `keeps-expired-lock` ignores the
+        timeout, and the bug `available-after-the-limit` the limit (KAFKA-19476). Kafka:
         InFlightState.completeStateTransition.
         """
         return ite(s.record[x].expired, s.state_after_delivery(x), ACQUIRED)
@@ -164,15 +163,12 @@ class Writes(Deliveries):
     def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
         """True if the leader looks for a new start offset when it learns the result of a write.
 
-        Kafka does not after a failed acknowledgement. So the claim `start_offset_reaches_the_end`
-        breaks (bug `start-offset-waits`, 7 steps).
+        Kafka's leader does not look for it after a failed acknowledgement. So the claim
+        `start_offset_reaches_the_end` breaks (bug `start-offset-waits`, 7 steps).
         """
         return true
 
     def is_passed(s, x: Offset) -> Bool:
-        """True if the leader may move its start offset past the record: it is acknowledged or
-        archived.
-        """
         return s.is_final(x)
 
     def start_after(s, x: Offset, is_final: Bool) -> Offset:

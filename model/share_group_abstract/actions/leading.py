@@ -54,9 +54,10 @@ class AbstractShareGroupActions(Writes):
     def follow_log_start(s) -> None:
         """A fetch is out of range, so the leader moves its start offset to the log start.
 
-        A record below it that a member has stays acquired until the lock times out. Kafka:
-        SharePartition.updateCacheAndOffsets. Simplified: at any time. Without the guard that the
-        start offset grows, the claim `acknowledgements_last` breaks in 6 steps.
+        If a member has a record below the new start offset, the record stays acquired until the
+        lock times out. Kafka: SharePartition.updateCacheAndOffsets. Simplified: at any time.
+        Without the guard that the start offset grows, the claim `acknowledgements_last` breaks in 6
+        steps.
         """
         when(s.is_active, s.start < s.log_start)
         s.move_to(s.log_start)
@@ -107,8 +108,9 @@ class AbstractShareGroupActions(Writes):
         s.stored_epoch = s.epoch_after_read()
 
     def epoch_after_read(s) -> LeaderEpoch:
-        """Returns the leader epoch that the coordinator knows after a leader has read the state:
-        the leader's.
+        """Returns the leader epoch that the coordinator knows after a leader has read the state.
+
+        It is the epoch of this leader.
 
         Without this rule, the claim `acknowledgements_last` breaks (bug `reads-without-fencing`, 6
         steps; KAFKA-17796).

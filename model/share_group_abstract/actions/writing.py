@@ -59,8 +59,7 @@ class Writes(Deliveries):
         return s.stored_epoch <= s.write[w].leader_epoch
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the start offset that the coordinator stores for a write: the larger of the
-        write's and the stored one.
+        """Returns the larger of two start offsets: that of the write, and the stored one.
 
         Kafka up to 4.3 stores that of the write. So the claim `acknowledgements_last` breaks
         (version `kafka-4.3`, 13 steps).

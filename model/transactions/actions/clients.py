@@ -49,7 +49,7 @@ class Clients(Markers):
         request is sent.
 
         Kafka: TransactionManager.beginTransaction. Simplified: the transaction has the client's
-        present producer id and epoch. Without the guard on the previous transaction, the claim
+        present producer id and epoch. Without the guard that the client knows this end, the claim
         `answers_are_true` breaks in 10 steps.
         """
         when(
@@ -69,7 +69,6 @@ class Clients(Markers):
         )
 
     def has_newest_epoch(s, i: Instance) -> Bool:
-        """True if the instance has the producer id and epoch of the coordinator's metadata."""
         m, own = s.metadata, s.producer[i]
         return (own.producer_id == m.producer_id) & (own.producer_epoch == m.producer_epoch)
 
@@ -170,8 +169,8 @@ class Clients(Markers):
         """True if the coordinator answers the client's EndTxn (commit or abort) with success.
 
         The coordinator's newest decision must have this outcome, and the transaction's producer id
-        and epoch. It answers before the markers are written if the client requested this outcome,
-        and otherwise (a fence) after all markers are written.
+        and epoch. If the client requested this outcome, the coordinator answers before the markers
+        are written. After a fence, it answers when all markers are written.
         """
         m = s.metadata
         decides = (m.state == PREPARE) & (s.requested[k] == outcome)
@@ -214,8 +213,9 @@ class Clients(Markers):
         )
 
     def is_turned_away(s) -> Bool:
-        """True if the coordinator is busy. It checks this before it checks the producer id and
-        epoch.
+        """True if the coordinator is busy.
+
+        The coordinator checks this before it checks the producer id and epoch.
         """
         return s.is_busy()
 

@@ -168,7 +168,6 @@ class Coordinator(Partitions):
         )
 
     def may_init(s, i: Instance) -> Bool:
-        """True if neither the instance nor any newer instance has received a producer id."""
         return forall(implies(i <= j, s.producer[j].producer_id == nothing) for j in Instance)
 
     @action
@@ -286,8 +285,9 @@ class Coordinator(Partitions):
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
         """True if the coordinator confirms to the leader of `p` that `p` is in the transaction.
 
-        It does so even while an append is not committed. Without this rule, the claim
-        `added_partitions_are_confirmed` breaks (bug `confirms-when-idle`, 6 steps; KAFKA-14904).
+        The coordinator confirms this even while an append is not committed. Without this rule, the
+        claim `added_partitions_are_confirmed` breaks (bug `confirms-when-idle`, 6 steps;
+        KAFKA-14904).
         """
         return s.has_added(k, p)
 

@@ -75,7 +75,7 @@ class Markers(Coordinator):
         """The coordinator completes a transaction after every partition has committed its marker.
 
         Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees the partitions' logs. Without the guard on the markers, the claim
+        sees the partitions' logs. Without the guard that all markers are committed, the claim
         `no_hanging_transaction` breaks in 12 steps.
         """
         m = s.metadata

@@ -57,7 +57,6 @@ class Partitions(State):
         return exists(s.is_record(p, o) & (s.log[p].record[o].transaction == k) for o in Offset)
 
     def is_closed_below(s, p: TopicPartition, o: Offset, end: Offset) -> Bool:
-        """True if a marker below `end` closes the transaction of the record at offset `o`."""
         producer_id = s.log[p].record[o].producer_id
         return exists(
             all_of(o < m, m < end, s.is_marker(p, m), s.is_of(p, m, producer_id)) for m in Offset
@@ -205,9 +204,6 @@ class Partitions(State):
         s.producer[i].error = s.refusal(p, k)
 
     def first_open(s, p: TopicPartition, producer_id: ProducerId) -> Offset:
-        """Returns the offset of the producer's first record in an open transaction, or the end
-        offset.
-        """
         return first(
             Offset,
             lambda o: s.is_of(p, o, producer_id) & s.is_open(p, o),
@@ -225,7 +221,6 @@ class Partitions(State):
         )
 
     def put_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
-        """Appends the transaction's marker, if the partition accepts it."""
         stamp, outcome = s.marker_stamp[k], s.decided[k]
         when(
             s.marker_sent[k][epoch],
@@ -249,9 +244,6 @@ class Partitions(State):
     def has_marker(
         s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch, end: Offset
     ) -> Bool:
-        """True if the log has a marker of the transaction, sent with this coordinator epoch, below
-        `end`.
-        """
         return exists(
             all_of(
                 o < end,

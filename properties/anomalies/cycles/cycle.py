@@ -142,7 +142,7 @@ def graph_of(found: tuple[Dependency, ...], kinds: tuple[str, ...]) -> Graph:
 def between(found: tuple[Dependency, ...], kinds: tuple[str, ...]) -> Between:
     """Maps each pair (first, second) of operations to its dependencies of these kinds.
 
-    They are in the order ww, wr, rw, process, realtime.
+    The dependencies of a pair are in the order ww, wr, rw, process, realtime.
     """
     pairs: dict[tuple[int, int], list[Dependency]] = {}
     for one in sorted(found, key=lambda d: (KINDS.index(d.kind), d)):

@@ -10,7 +10,7 @@ In these definitions, "first" and "second" are two operations:
 
 Dependencies through records hold for every outcome, because a consumer receives only committed
 records. Dependencies through time begin only at an operation that ended ok: another one may take
-effect later. They are left out for an operation without any ww or wr dependency.
+effect later. An operation without any ww or wr dependency has no dependencies through time.
 
 The next value is the value at the next offset where a poll or an acknowledgement proves a value. If
 this offset has several values, all of them are next values. If a value has several offsets, it is a
@@ -59,7 +59,8 @@ class Dependency:
 def sender_of(history: History) -> dict[KeyValue, int]:
     """Maps each log and value to the last operation that sent the value and did not fail.
 
-    If all failed, to the last of these. Operations are ordered by number.
+    If all operations that sent the value failed, the result has the last of them. Operations are
+    ordered by number.
     """
     return {
         key_value: max(ops, key=lambda op: (history[op].outcome != "fail", op))

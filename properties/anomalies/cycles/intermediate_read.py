@@ -68,7 +68,6 @@ _STEPS: Final = (polls_within, polls_between)
 def intermediate_reads(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[IntermediateRead, ...]:
-    """Returns one violation for each time that a process skipped the rest of a transaction."""
     kept, located, sender = kept_from(history, declared), locations(history), sender_of(history)
     steps = chain.from_iterable(skips(history, found, declared) for found in _STEPS)
     rows: list[IntermediateRead] = []
@@ -124,7 +123,7 @@ def _parts(history: History, declared: Declarations) -> set[tuple[str, int]]:
     """Returns (key, offset) of each observed record below the transaction's last record of the same
     key.
 
-    Left out if retention may have deleted that last record.
+    A record is left out if retention may have deleted that last record.
     """
     kept, located, seen = kept_from(history, declared), locations(history), observations(history)
     parts: set[tuple[str, int]] = set()

@@ -54,9 +54,6 @@ def _rewound(history: History, offset: int, first: Step, second: Step) -> bool:
 
 
 def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
-    """Returns one violation per input record and two successive transactions that consumed this
-    record.
-    """
     return tuple(
         sorted(
             InputProcessedTwice(

@@ -100,8 +100,8 @@ def facts(history: History) -> tuple[Commit | Fetch, ...]:
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
     """Returns True if `fact` proves the group's offset at a time before `fetch` began.
 
-    It is an earlier fetch, or an earlier commit that ended `ok`, of the same register. A commit
-    inside a transaction counts only if `fetch` is at read_committed.
+    Such a fact is an earlier fetch, or an earlier commit that ended `ok`, of the same register. A
+    commit inside a transaction counts only if `fetch` is at read_committed.
     """
     if fact.register != fetch.register or fact.completed_ns >= fetch.invoked_ns:
         return False

@@ -77,9 +77,6 @@ def _required(history: History, declared: Declarations) -> dict[tuple[str, str],
 def lost_writes(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[LostWrite, ...]:
-    """Returns one violation per value that readers have passed, although no poll returned the
-    value.
-    """
     highest, sent, read = highest_reads(history), committed_sends(history), read_values(history)
     rows: list[LostWrite] = []
     for (key, value), offset in _required(history, declared).items():

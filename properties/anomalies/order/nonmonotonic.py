@@ -22,7 +22,6 @@ from properties.anomalies.rendering import render
 def backward_steps(
     history: History, found: Steps, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Step, ...]:
-    """Returns the steps of `found` that do not lead to a higher offset."""
     return tuple(sorted(step for step in found(history, declared) if step.size >= 0))
 
 

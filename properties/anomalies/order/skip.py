@@ -63,7 +63,6 @@ class Skip(Step):
 def skips(
     history: History, found: Steps, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Skip, ...]:
-    """Returns one violation per step of `found` that skipped a record."""
     kept, log = kept_from(history, declared), _by_key(history)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)
     rows: list[Skip] = []

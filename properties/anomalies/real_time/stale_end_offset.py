@@ -54,9 +54,6 @@ def _ends(history: History) -> Iterator[tuple[int, EndOffset]]:
 
 
 def stale_end_offsets(history: History) -> tuple[StaleEndOffset, ...]:
-    """Returns one violation per log end that is too low: an earlier operation had observed a higher
-    one.
-    """
     facts = list(reached(history))
     rows: list[StaleEndOffset] = []
     for op, end in _ends(history):

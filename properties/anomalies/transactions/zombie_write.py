@@ -68,7 +68,8 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
     """Yields (operation, transactional id, `init_producer`) for each operation of an instance.
 
-    The `init_producer` is the newest earlier one of the same process, if it ended `ok`.
+    The `init_producer` is the newest one that the same process called before the operation. If it
+    did not end `ok`, the operation is left out.
     """
     for number, operation in enumerate(history):
         name = operation.transactional_id
@@ -119,7 +120,6 @@ def _writes_of_replaced(history: History) -> Iterator[tuple[int, str, int, int]]
 
 
 def zombie_writes(history: History) -> tuple[ZombieWrite, ...]:
-    """Returns one violation per operation that took effect although its producer was replaced."""
     readers, wrote = first_readers(history), writers(history)
     rows: list[ZombieWrite] = []
     for number, name, made, newer in _writes_of_replaced(history):

@@ -3,9 +3,9 @@
     spec and variant                bug of the broker              claim
     classic-group adds-instances    static-replaced-when-stable    one_member_of_an_instance
 
-The harness has one group of the reference broker, and two processes that join the group. It
-identifies a member by its JoinGroup request, to which the group does not respond during a
-rebalance. The claim depends only on the members, the joining processes and the group.instance.id of
+The harness has one group of the reference broker, and two processes that join the group. During a
+rebalance, the group does not respond to JoinGroup requests; the harness identifies a member by this
+request. The claim depends only on the members, the joining processes and the group.instance.id of
 each process.
 """
 

@@ -9,8 +9,8 @@ The harness is one consumer group of the broker, and two consumers that send hea
 state of the spec is read from the group and the consumers.
 
 The liveness property `converges` is evaluated ten rounds after the last action. In a round, every
-member sends a heartbeat. It rejoins if the coordinator refuses the heartbeat, and otherwise revokes
-the partitions that are no longer assigned to it.
+member sends a heartbeat. The member rejoins if the coordinator refuses the heartbeat, and otherwise
+revokes the partitions that are no longer assigned to it.
 
 The model has one partition, and chooses the member that gets it. On the broker, the uniform
 assignor chooses. So the harness has a topic of two partitions, to which the first member always

@@ -109,7 +109,7 @@ def committing_in_poll(at: Instance, *, offset_reset: OffsetReset = "earliest") 
 def committing_in_background(at: Instance) -> Program:
     """Commits the positions of all received records every `AUTO_COMMIT_MS`, processed or not.
 
-    So do clients that commit automatically in a background thread.
+    Clients that commit automatically in a background thread do the same.
     """
     while True:
         for record in (yield from at.consumer.poll()):

@@ -159,7 +159,6 @@ class DeliveryMachine(ClusterMachine):
         self.cluster.drop_responses(self._current, count)
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on the events since the previous call, including new database rows."""
         stored = store.effects(self._database) if self._stored is None else self._stored
         new, self._printed = stored[self._printed :], len(stored)
         rows = (f"the database has one more row: {value}" for value in new)
@@ -168,9 +167,6 @@ class DeliveryMachine(ClusterMachine):
     # ------------------------------------------------------------ the end
 
     def end(self) -> Delivered:
-        """Ends all faults, lets the application read to the end, and returns what was sent and
-        delivered.
-        """
         try:
             self.cluster.recover()
             self._catch_up()

@@ -106,7 +106,6 @@ class ElectionsMachine(ReplicationMachine):
         return self._setting.loses_power
 
     def end(self) -> Watched:
-        """Recovers the cluster, and returns the final log and the replica states from the trace."""
         published = self.publish()
         cluster = self.cluster
         assert isinstance(cluster, Cluster | ShowsReplicas), "no look inside"

@@ -1,9 +1,9 @@
 """The Hypothesis rules of the suite `groups`: members join, leave, die and pause; brokers crash.
 
-The group's topic has three partitions. A member reads no records: for each partition that it owns,
-it counts units of work, and commits the count as its position. A paused member stops between its
-work and its commit, and then continues as a zombie. A run ends after all faults have ended and
-every partition has an owner.
+The group's topic has three partitions. A member reads no records. It counts units of work for each
+of its partitions, and commits the count as its position. A paused member stops between its work and
+its commit, and then continues as a zombie. A run ends after all faults have ended and every
+partition has an owner.
 """
 
 from __future__ import annotations
@@ -149,7 +149,6 @@ class GroupsMachine(ClusterMachine):
         self.cluster.run_for(pause_ms)
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on the events since the previous call, including those of members."""
         events = [*super().new_events()]
         for worker in self._workers.values():
             events += worker.new_events()
@@ -158,7 +157,6 @@ class GroupsMachine(ClusterMachine):
     # ------------------------------------------------------------ the end
 
     def end(self) -> Grouped:
-        """Ends all faults, waits until each partition has an owner; returns the observations."""
         self.cluster.recover()
         self._release()
         if not any(not self._workers[at].is_leaving for at in self.living()):

@@ -168,7 +168,6 @@ class LogMachine(LeaderFaultsMachine):
     # ------------------------------------------------------------ the end
 
     def end(self) -> ReadAndWritten:
-        """Recovers the cluster, ends the writers and the readers, and returns the observations."""
         self.cluster.recover()
         self._writing = False
         self._await_end_of(self._writers)

@@ -55,7 +55,6 @@ class EventLog:
         self._markers: set[tuple[TopicPartition, bytes]] = set()
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on the events since the previous call, each sentence once."""
         events = (*self._faults(), *self._links(), *self._elections(), *self._client_events())
         return tuple(dict.fromkeys(events))
 

@@ -23,9 +23,7 @@ from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 class ShowsReplicas(Protocol):
     """A cluster in real time that records the states of all replicas of `orders-0`."""
 
-    def moments(self) -> Iterable[Moment]:
-        """Returns the states of the topic partition at its creation and after each change."""
-        ...
+    def moments(self) -> Iterable[Moment]: ...
 
 
 def moments(cluster: Cluster) -> Iterator[Moment]:

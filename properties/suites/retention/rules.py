@@ -127,7 +127,6 @@ class RetentionMachine(LeaderFaultsMachine):
         return conduct
 
     def end(self) -> KeptForReaders:
-        """Recovers the cluster, waits for the end of its clients, and returns the observations."""
         self.cluster.recover()
         self._ending = True
         if not self.cluster.run_until(

@@ -208,9 +208,6 @@ class OneIdMachine(LeaderFaultsMachine):
     # ------------------------------------------------------------ the end
 
     def end(self) -> Transacted:
-        """Recovers the cluster, commits one more transaction, reads all partitions, and returns the
-        observations.
-        """
         for client in self._clients:
             self.cluster.kill(client)
         self.cluster.recover()

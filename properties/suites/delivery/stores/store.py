@@ -4,9 +4,9 @@
     positions    the next offset that the application reads, by topic partition
     consumed     the processed messages: an idempotent consumer looks them up
 
-A committed `transaction` is atomic and survives the death of the application. So does a transaction
-that was prepared under a name, but it stays invisible until the application commits it or rolls it
-back by its name.
+A committed `transaction` is atomic and survives the death of the application. A transaction that
+was prepared under a name survives too, but stays invisible until the application commits it or
+rolls it back by this name.
 
     PostgreSQL   has PREPARE TRANSACTION; the server needs max_prepared_transactions > 0.
     SQLite       has no PREPARE TRANSACTION. To prepare a transaction, this store rolls it back, and
