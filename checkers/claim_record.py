@@ -1,9 +1,7 @@
 """The record of the claims: the verdicts of each engine, in a JSON file.
 
-A claim has a condition, for example on the settings of clients. Each claim is checked where its
-condition is true and where it is false. `python -m tools.claims` writes one verdict per line to
-`claim_record.json`. If a program (a list of calls) showed the verdict, the line has the program
-too. A test runs the program again.
+`python -m tools.claims` writes one verdict per line to `claim_record.json`. Each claim is checked
+where its condition holds, for example on the settings of clients, and where it does not.
 """
 
 from __future__ import annotations
@@ -24,12 +22,12 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 class Decided:
     """One engine's verdict on a claim.
 
-    - `side` is `inside` if the condition under which the claim holds is true, else `outside`.
+    - `side` is `inside` if the claim's condition is true, else `outside`.
     - `name` is the suite, anomaly or property of a spec that decided the claim.
     - `where` is the suite's configuration of the cluster, or the variant of the spec. For an
       anomaly, it is the simulated workload or the seeded bug.
     - `counterexample` is a program to paste, or a command to type. If the claim is that a state can
-      be reached, the program or command reaches this state.
+      be reached, it reaches this state.
     """
 
     claim: str

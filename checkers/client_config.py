@@ -1,7 +1,6 @@
 """The configuration of the clients: a user's .properties file overrides the workload's settings.
 
-The user's file has the settings that a cluster requires (TLS, SASL), with librdkafka's keys. A
-comment begins with `#` or `!`. The first `=` or `:` separates key and value.
+The file has the settings that a cluster requires (TLS, SASL), with librdkafka's keys.
 
 Source: java.util.Properties, for the notation; librdkafka's CONFIGURATION.md, for the keys.
 Simplified: no escapes and no continued lines.
@@ -67,16 +66,13 @@ class BadClientConfig(InputFault):
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """The properties of a user's configuration file, with the line number of each."""
-
     properties: Mapping[str, str] = field(default_factory=dict[str, str])
     path: Path | None = None
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def merged(self, bootstrap_servers: str, kind: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns a client's settings: those of the workload, overridden by the user's properties.
-
-        The user's properties do not override the address of the cluster.
+        """Returns a client's settings; the user's properties override all but the cluster's
+        address.
         """
         return {
             **EVERY_CLIENT,

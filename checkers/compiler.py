@@ -1,8 +1,7 @@
 """Compiles C and loads it, with the system's compiler or with zig from the ziglang wheel.
 
-A cache in the user's home keeps the shared libraries, so each source is compiled once. The key is a
-hash of the source, the flags and the compiler. The environment variable `URTEIL_CC` selects another
-compiler; `zig` selects the one in the wheel.
+A cache in the user's home keeps the shared libraries. The environment variable `URTEIL_CC` selects
+another compiler; `zig` selects the one in the wheel.
 """
 
 from __future__ import annotations
@@ -50,10 +49,7 @@ def _names(named: str | None) -> tuple[str, ...]:
 
 
 def library(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> ctypes.CDLL:
-    """Compiles the file `main`, which may include the other files, and loads the result.
-
-    Raises CannotCompile if there is no compiler, or if compilation fails.
-    """
+    """Compiles the file `main`, which may include the other files; raises CannotCompile."""
     return loaded(library_file(files, main, flags))
 
 
@@ -66,10 +62,7 @@ def loaded(kept: Path) -> ctypes.CDLL:
 
 
 def library_file(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> Path:
-    """Compiles the file `main`, unless the cache has the result; returns the shared library.
-
-    Raises CannotCompile if there is no compiler, or if compilation fails.
-    """
+    """Returns the shared library of `main`, from the cache or compiled; raises CannotCompile."""
     call = [*command(), *FLAGS, *flags]
     text = "\0".join([sys.platform, *call, *(f"{k}\0{v}" for k, v in sorted(files.items()))])
     kept = cache("compiled") / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.so"

@@ -1,7 +1,6 @@
 """The record of counterexamples: for each bug and old version of a spec, a shortest trace.
 
-`counterexample_record.json` has one entry per variant that must violate its claim. `python -m
-tools.counterexamples` writes the file, and a test replays every trace, step by step.
+`python -m tools.counterexamples` writes the file; a test replays every trace.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counterexample:
-    """A shortest trace that violates a claim, at the constants of the variant.
+    """A shortest trace that violates the claim `breaks`, at the constants of the variant.
 
-    `breaks` is the name of the claim. `steps` are the actions after the initial state, such as
-    `leader_write(b0)`. If the claim is a liveness property, the steps after step `loop` repeat
-    forever. If no step follows, the last state repeats forever. If the claim is a safety property,
-    `loop` is None.
+    `steps` are the actions after the initial state, such as `leader_write(b0)`. For a liveness
+    claim, the steps after step `loop` repeat forever; without such steps, the last state does. For
+    a safety claim, `loop` is None.
     """
 
     spec: str
@@ -36,7 +34,6 @@ class Counterexample:
         return self.spec, self.variant
 
     def __str__(self) -> str:
-        """Returns the trace as text: one action a line, then the claim that it violates."""
         width = len(str(len(self.steps)))
         lines = [f"{number:>{width}}  {call}" for number, call in enumerate(self.steps, 1)]
         return "\n".join([*lines, *self._repeated(), f"violates {self.breaks}"])
@@ -52,7 +49,7 @@ class Counterexample:
 
 
 def kept() -> Mapping[tuple[str, str], Counterexample]:
-    """Returns the recorded counterexamples; the key of each is its spec and variant."""
+    """Returns the recorded counterexamples by spec and variant."""
     rows = [Counterexample(**row) for row in json.loads(KEPT.read_text())]
     return {found.row: replace(found, steps=tuple(found.steps)) for found in rows}
 

@@ -1,4 +1,4 @@
-"""Finds out whether an error comes from a full disk. Such an error is no bug of Urteil."""
+"""Finds out whether an error comes from a full disk, and so is no bug of Urteil."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ class DiskFull(InputFault):
 def disk_full(error: BaseException, folders: Iterable[Path]) -> DiskFull | None:
     """Returns a DiskFull if the error, or one of its causes, is a full disk; else None.
 
-    The message names the file of the error. If the error has no file, the message names those of
-    `folders` whose disk has no space.
+    The message names the file of the error, or those of `folders` whose disk has no space.
     """
     found: BaseException | None = error
     while found is not None:

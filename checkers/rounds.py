@@ -1,9 +1,9 @@
 """The interface between a search and a cluster: levels of partitioned data, and tasks on them.
 
-The newest level is divided into partitions. In a round, one task for each partition runs `send`,
-which sends bytes to partitions. Then one task for each partition runs `collect`, which reads the
-bytes sent to its partition, and returns this partition of the next level. All levels stay on the
-workers. Tasks return reports to the driver.
+In a round, one task for each partition of the newest level runs `send`, which sends bytes to
+partitions. Then one task for each partition runs `collect`, which reads the bytes sent to its
+partition, and returns this partition of the next level. The levels stay on the workers; only
+reports come back to the driver.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Collect = Callable[[Iterable[bytes], Iterable[bytes]], Iterator[Sent]]
 
 
 class Rounds(Protocol):
-    """Partitioned data, which workers compute level by level; each level depends on earlier levels.
+    """Partitioned data, which workers compute level by level.
 
     Lost data is computed again, so the functions must be deterministic. The data sent to a
     partition arrives in the order of the partitions that sent it.
@@ -32,33 +32,24 @@ class Rounds(Protocol):
     def partitions(self) -> int: ...
 
     def on_workers(self, file: Path) -> Callable[[], str]:
-        """Sends a file to all workers, and returns a function for the file's path.
-
-        A worker calls this function to get the path of its copy.
-        """
+        """Sends a file to all workers; the returned function returns the path on a worker."""
         ...
 
     def begin(self, sent: Sequence[Sent], collect: Collect) -> list[bytes]:
-        """Runs `collect` on the data `sent`; the data that `collect` returns becomes the first
-        level.
-
-        Returns the reports that `collect` sends to the driver.
-        """
+        """Makes the first level from the data `sent`; returns the reports of `collect`."""
         ...
 
     def advance(self, title: str, send: Send, collect: Collect) -> list[bytes]:
-        """Makes the next level: runs `send` on each partition of the newest level, then `collect`
-        on the data sent to each partition.
+        """Makes the next level; returns the reports of both functions.
 
-        The data that `collect` returns becomes the next level. Returns the reports that both
-        functions send to the driver. `title` names the round, for example in Spark's UI.
+        `title` names the round, for example in Spark's UI.
         """
         ...
 
     def visit(self, title: str, level: int, send: Send) -> list[bytes]:
-        """Runs `send` on each partition of one level; returns the reports that `send` sends to the
-        driver.
+        """Runs `send` on each partition of one level; returns its reports, and ignores data that it
+        sends.
 
-        Level 0 is the first level. Data that `send` sends to partitions is ignored.
+        Level 0 is the first level.
         """
         ...

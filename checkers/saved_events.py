@@ -72,7 +72,7 @@ def from_json(line: str) -> Event:
     event.
 
     Unknown fields are ignored, because a later release may have added them. The events of `urteil
-    list` raise UnreadableEvents too, because they are not saved events.
+    list` are not saved.
     """
     try:
         cells = json.loads(line)

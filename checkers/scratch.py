@@ -1,7 +1,6 @@
 """Temporary folders; the next start of Urteil removes the folders of processes that were killed.
 
-A process holds a lock on each of its folders. The operating system releases the lock when the
-process ends, however it ends. So a folder without a lock was left by a killed process.
+A process holds a lock on each of its folders. So a killed process leaves a folder without a lock.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _VARIABLE: Final = "TMPDIR"
 def scratch(parent: Path) -> Generator[Path]:
     """Yields a new, locked folder below `parent`, and removes the folder at the end.
 
-    Removes the folders of killed processes first. Raises OSError if `parent` cannot be used.
+    Raises OSError if `parent` cannot be used.
     """
     remove_abandoned(parent)
     folder, lock = _new(parent)
@@ -38,9 +37,8 @@ def scratch(parent: Path) -> Generator[Path]:
 def temporary_files() -> Generator[None]:
     """Puts the temporary files of this process and of its child processes into one folder.
 
-    At the start of the `with` block, the folders of killed processes are removed. At its end, the
-    folder of this process is removed. If the system's folder for temporary files is not writable,
-    this function changes nothing. Then the first use of a temporary file fails.
+    The `with` block begins by removing the folders of killed processes. If the system's folder for
+    temporary files is not writable, nothing changes; the first use of a temporary file fails.
     """
     with ExitStack() as closing:
         try:
@@ -72,8 +70,8 @@ def remove_abandoned(parent: Path) -> None:
 def locked(path: Path) -> int | None:
     """Locks a file or folder of this user, and returns its open file descriptor.
 
-    Returns None if a process holds the lock, or if the path does not exist any more. Raises OSError
-    on a file system without locks.
+    Returns None if a process holds the lock, or if the path does not exist. Raises OSError on a
+    file system without locks.
     """
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)

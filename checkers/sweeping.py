@@ -1,9 +1,7 @@
 """Sweeps: simulates the cluster from many seeds and analyzes every history.
 
-The result of a seed is small. It has the anomalies that occurred, the number of observations that
-could have shown each anomaly, and the cost in CPU time. If the simulation made no progress, the
-result says why. Seeds are independent, so they run in parallel: in processes (this module) or as
-Spark tasks (`checkers.spark.sweeping`).
+Seeds are independent, so they run in parallel: in processes (this module) or as Spark tasks
+(`checkers.spark.sweeping`).
 """
 
 from __future__ import annotations
@@ -34,8 +32,6 @@ SEEDS_AT_ONCE: Final = 4  # seeds that a process gets at a time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """The settings of a sweep, which simulates many seeds, all with these settings."""
-
     sweep: str
     bugs: Bugs = NO_BUGS
     liveness: bool = False
@@ -47,7 +43,6 @@ class Swept:
         return Declarations(sub_via=frozenset({"subscribe" if subscribes else "assign"}))
 
     def scenario(self, seed: int) -> Scenario:
-        """Returns the simulation of a seed: its workload, its faults and its cluster."""
         drawn = sweep_named(self.sweep).scenario(seed)
         return replace(drawn, bugs=self.bugs, liveness=self.liveness)
 
@@ -56,8 +51,9 @@ class Swept:
 class Judged:
     """The result of one seed: its simulation and the analysis of its history.
 
-    `occurs` has the number of violations of each anomaly that occurs and is not permitted.
-    `observations` counts, for each anomaly, the observations that could have shown it.
+    `stuck` says why the simulation made no progress. `occurs` counts the violations of each anomaly
+    that is not permitted. `observations` counts, for each anomaly, the observations that could have
+    shown it.
     """
 
     seed: int
@@ -93,10 +89,7 @@ def _breaks_a_promise(decision: Decision) -> bool:
 def judged_in_processes(
     swept: Swept, seeds: range, *, processes: int | None = None
 ) -> Iterator[Judged]:
-    """Yields the result of each seed as soon as it is complete, in any order.
-
-    By default there is one process for each core of this machine.
-    """
+    """Yields the result of each seed as soon as it is complete, in any order."""
     count = min(processes or os.cpu_count() or 1, len(seeds))
     if count <= 1:
         yield from (judge(swept, seed) for seed in seeds)

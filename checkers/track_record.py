@@ -1,9 +1,7 @@
 """The track record: the steps and states needed to catch each bug and each old version.
 
-Each bug and each old version is a variant of a spec, and must violate a claim. `track_record.json`
-has one line for each of these variants. `python -m tools.track_record` writes the file, and a test
-repeats the runs of every line. Counts are of distinct states, so they are the same on every
-machine.
+`track_record.json` has one line for each of these variants of specs. `python -m tools.track_record`
+writes the file, and a test repeats the runs of every line.
 """
 
 from __future__ import annotations
@@ -23,9 +21,8 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 class Caught:
     """The results of two searches: in a buggy variant, and in the variant that fixes the bug.
 
-    `steps` is the length of a shortest counterexample. `states` counts the distinct states that the
-    first search found until it stopped at the violation. A search for a liveness violation finds
-    all states.
+    `steps` is the length of a shortest counterexample. `states` counts distinct states, up to the
+    violation of a safety claim; a search for a liveness violation finds all states.
     """
 
     spec: str
@@ -48,7 +45,7 @@ class Caught:
 
 
 def kept() -> Mapping[tuple[str, str], Caught]:
-    """Returns the results in `track_record.json`; the key of a result is its spec and variant."""
+    """Returns the results in `track_record.json` by spec and variant."""
     rows = [Caught(**row) for row in json.loads(KEPT.read_text())]
     return {caught.row: caught for caught in rows}
 

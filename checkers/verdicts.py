@@ -1,11 +1,10 @@
 """The four verdicts on a claim, and the exit codes of runs.
 
 A violation is data, never a Python exception. The worst verdict of a run sets the exit code:
-violated (1) is worse than undecided (3), and undecided is worse than holds (0).
+violated (1) before undecided (3) before holds (0).
 
 A claim is *not exercised* if nothing was observed that could have shown its violation. Such a
-verdict changes no exit code, unless the run requires that every claim is exercised. If no claim of
-a run is exercised, nothing was checked, and the exit code is 3.
+verdict changes no exit code, unless every claim is required to be exercised, or none was.
 """
 
 from __future__ import annotations
@@ -41,10 +40,9 @@ AS_EXPECTED: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """The signs and the exit code of a verdict; the worst verdict decides the run's exit code.
+    """A verdict's sign on a terminal, its name in HTML and its exit code.
 
-    `exit_code` is None for `not exercised`, which is ignored if there is any other verdict. `mark`
-    is the sign of the verdict on a terminal, and `state` its name in HTML.
+    `exit_code` is None for `not exercised`, which is ignored if there is any other verdict.
     """
 
     mark: str
@@ -70,8 +68,7 @@ LISTED_AS: Final = (
 
 
 def verdict_on(found: int, observations: int) -> Verdict:
-    """Returns the verdict on an anomaly or a check from two numbers: its violations and its
-    observations.
+    """Returns the verdict on an anomaly or a check with `found` violations.
 
     An observation is something that could have shown a violation, such as a polled value. If there
     is none, the verdict is `not exercised`.
@@ -82,20 +79,15 @@ def verdict_on(found: int, observations: int) -> Verdict:
 
 
 def is_expected(verdict: Verdict, expected: Verdict | None) -> bool:
-    """Returns True if the verdict is the expected one.
-
-    If `holds` is expected, `not exercised` is accepted too: the run had no observation that could
-    have shown a violation.
-    """
+    """Returns True also for `not exercised` if `holds` is expected."""
     return verdict == expected or (expected == "holds" and verdict == "not exercised")
 
 
 def exit_code(verdicts: Iterable[Verdict], *, require_exercised: bool = False) -> int:
     """Returns the exit code of the worst verdict of a run.
 
-    The verdict `not exercised` means that no observation could have shown a violation. By default
-    such a verdict is ignored; with `require_exercised` it counts as `undecided`. If all verdicts
-    are `not exercised`, or if the run has no verdict, the exit code is UNDECIDED.
+    By default `not exercised` is ignored; with `require_exercised` it counts as `undecided`. If all
+    verdicts are `not exercised`, or if there is no verdict, the exit code is UNDECIDED.
     """
     found = set(verdicts)
     if require_exercised and "not exercised" in found:
