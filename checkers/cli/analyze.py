@@ -171,10 +171,7 @@ def analyze_command(
 
 
 def explain_plan(run: Run, anomalies: tuple[str, ...], declared: Declarations) -> None:
-    """Emits the query plan of an analysis that searches for the anomalies `anomalies`.
-
-    The plan has passes over the history, and each pass has stages.
-    """
+    """Emits the query plan of an analysis: its passes over the history, each with its stages."""
     from checkers.histories.explanation import planned
     from properties.anomalies.catalogue import named
 
@@ -234,10 +231,7 @@ def decide(
     expected: Mapping[str, Verdict] | None = None,
     title: str | None = None,
 ) -> Analysis:
-    """Analyzes the history, emits a verdict on each anomaly, and returns the analysis.
-
-    The violations are written to the run folder.
-    """
+    """Analyzes the history, emits a verdict on each anomaly, and returns the analysis."""
     with importing():
         from checkers.histories.io.assumptions import recorded_system
         from checkers.report.anomaly_events import decided, keep_rows, undecided

@@ -173,10 +173,9 @@ def broker_command(
 
 
 def read_records_in_c(use: Callable[[Path], object], note: Callable[[str], None]) -> None:
-    """Compiles the C code that reads the records of a batch, and calls `use` with the library.
+    """Calls `use` with the library of the C code that reads the records of a batch.
 
-    The cache keeps the library, so a machine compiles the code once. Without a C compiler, Python
-    reads the records; a note then says why.
+    Without a C compiler, Python reads the records; a note says why.
     """
     from checkers.compiler import CannotCompile, library_file
     from reference_impl.log import compiled_scan

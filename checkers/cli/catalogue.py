@@ -1,7 +1,6 @@
 """The catalogue: `urteil list` prints its rows, and `urteil explain` looks up a name in them.
 
-A row is about one item: a spec, a bug, an anomaly or another item with a name. To save time, a
-package is imported only when its items are listed.
+A row is about one item: a spec, a bug, an anomaly or another item with a name.
 """
 
 from __future__ import annotations
@@ -38,10 +37,9 @@ def _spec(name: str) -> Listed:
 
 
 def specs_of(release: str) -> Iterator[Listed]:
-    """Yields a row of `urteil list` for each spec, with its version for a release of Kafka.
+    """Yields a row for each spec, with the summary of its version for a release of Kafka.
 
-    The row's `statement` is the summary of this version. If the spec has no version with the rules
-    of the release, `statement` has the reason.
+    If the spec has no version with the rules of the release, `statement` has the reason.
     """
     from model.shipped import NotShipped, shipped, why_without_version
     from model.specs import SPECS
@@ -68,7 +66,6 @@ def versions() -> Iterator[Listed]:
 
 
 def bugs() -> Iterator[Listed]:
-    """Yields a row of `urteil list` for each bug of the model, then of the reference broker."""
     from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
     yield from _variants("bug")
@@ -124,7 +121,7 @@ def _command(row: Variant) -> str:
 
 
 def left_out() -> Iterator[Listed]:
-    """Yields a row of `urteil list` for each bug of Kafka that no spec models, with the reason."""
+    """Yields a row for each bug of Kafka that no spec models, with the reason."""
     from model.bugs_left_out import BUGS_LEFT_OUT
 
     for row in BUGS_LEFT_OUT:
@@ -134,7 +131,6 @@ def left_out() -> Iterator[Listed]:
 
 
 def properties() -> Iterator[Listed]:
-    """Yields a row of `urteil list` for each property of every spec, then for each anomaly."""
     from model.specs import SPECS, find
 
     for spec in SPECS:
@@ -158,7 +154,6 @@ def _property(name: str, text: str, spec: str, role: str) -> Listed:
 
 
 def anomalies() -> Iterator[Listed]:
-    """Yields a row of `urteil list` for each anomaly of histories, then of log directories."""
     from properties.anomalies.catalogue import EVERY
     from properties.anomalies.consequences import causes_of
     from properties.log_audit.catalogue import CHECKS
@@ -183,10 +178,7 @@ def _anomaly(of: str, row: Anomaly | Check, may_follow_from: Sequence[str] = ())
 
 
 def claims() -> Iterator[Listed]:
-    """Yields a row of `urteil list` for each claim.
-
-    A row has the recorded runs of the claim, and their shortest counterexample.
-    """
+    """Yields a row for each claim, with its recorded runs and their shortest counterexample."""
     from checkers.claim_record import kept
     from properties.claims.catalogue import CLAIMS
 
@@ -219,10 +211,8 @@ def claims() -> Iterator[Listed]:
 
 
 def shortest_counterexample(runs: Iterable[Decided]) -> str | None:
-    """Returns the shortest recorded counterexample of a claim, or None if there is none.
-
-    A counterexample is a program of several lines, or a command of one line. If there are programs,
-    the shortest program is returned; otherwise the shortest command.
+    """Returns the shortest recorded counterexample of a claim: a program, else a command, else
+    None.
     """
     texts = [run.counterexample for run in runs if run.counterexample]
     return min(texts, key=lambda text: ("\n" not in text, len(text)), default=None)
@@ -271,8 +261,7 @@ CONTENTS: Final = {
 def of_release(row: Listed, release: str) -> dict[str, str]:
     """Returns the table cell of an item for a release, such as `{"Kafka 4.3": "has it"}` for a bug.
 
-    For a spec, the cell names the version of the spec that has the rules of the release, and the
-    bugs that the release has. If the item names no releases, the result is empty.
+    If the item names no releases, the result is empty.
     """
     from model.releases import newest_patch
 
@@ -302,7 +291,7 @@ def _rules(spec: str, release: str) -> Iterator[str]:
 
 
 def kinds() -> Iterator[Listed]:
-    """Yields a row of `urteil list` for each kind of items that it accepts, such as `bugs`."""
+    """Yields a row for each kind of items that `urteil list` accepts, such as `bugs`."""
     for kind, contents in CONTENTS.items():
         yield Listed(kind="kind", item=kind, statement=contents)
 
@@ -314,9 +303,9 @@ def rows(kind: str) -> Iterator[Listed]:
 
 
 def named(name: str) -> list[Listed]:
-    """Returns all specs, bugs, properties, anomalies, claims and other items with this name.
+    """Returns all items of the catalogue with this name.
 
-    An issue number, such as `KAFKA-1234`, and the path of a .py file with a spec are also accepted.
+    An issue number, such as `KAFKA-1234`, and the path of a .py file with a spec are accepted too.
     Raises UnknownName if nothing is found, and SpecError for a file that cannot be read.
     """
     if name.endswith(".py"):

@@ -117,7 +117,6 @@ def of_release(
     budget: str | None,
     search: SearchOptions,
 ) -> None:
-    """Checks SPEC with the rules of a release of Kafka; without SPEC, checks all specs."""
     from model.releases import newest_patch
 
     selection.no_variant(variant, kafka)
@@ -138,8 +137,7 @@ def of_release(
 def emit_coverage(run: Run, spec: Spec, found: Exploration) -> None:
     """Emits the number of deadlocks, if there are any.
 
-    With --coverage, also emits how often each action was taken, and how often each guard disabled
-    the action.
+    With --coverage, also emits how often each action was taken, and each guard disabled its action.
     """
     if found.deadlocks:
         run.emit(Measured(metric="deadlocks", value=found.deadlocks, unit="states"))

@@ -36,7 +36,7 @@ EVERY = ""  # instead of a spec: all specs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseOptions:
-    """The options that apply to each exploration of `check --kafka`.
+    """The options of `check --kafka`.
 
     With `recorded_only`, a version that is known to break a claim is checked for this claim only.
     """
@@ -51,10 +51,9 @@ class ReleaseOptions:
 def check_release(run: Run, spec: str, release: str, options: ReleaseOptions) -> None:
     """Checks the claims of a spec with the rules of a release; emits a verdict for each claim.
 
-    If a claim is violated, the version of the spec that fixes it is checked too. If `spec` is
-    `EVERY`, all specs are checked. If one of them has no version for the release, the reason is
-    emitted instead of verdicts. A single spec without such a version raises NotShipped. The user
-    selects claims by patterns; if a pattern matches no claim of a single spec, raises UnknownName.
+    For a violated claim, the version of the spec with the fix is checked too. `EVERY` means all
+    specs: a spec without a version for the release gets the reason instead of verdicts. A single
+    spec without such a version raises NotShipped, and a pattern without a match raises UnknownName.
     """
     if spec != EVERY:
         chosen = shipped(spec, release)
@@ -74,8 +73,6 @@ def check_release(run: Run, spec: str, release: str, options: ReleaseOptions) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Explored:
-    """The verdicts of one exploration, by claim."""
-
     variant: Variant
     constants: Mapping[str, int | bool]
     found: Mapping[str, Discovery]
@@ -110,9 +107,8 @@ def _check(run: Run, found: Shipped, options: ReleaseOptions) -> None:
 
 
 def _decisive(rows: Sequence[ReleaseDecided]) -> list[ReleaseDecided]:
-    """Returns, for one claim, the first violation in each variant (version or bug) of the spec.
-
-    If no variant violates the claim, the result is only the first verdict in `rows`.
+    """Returns, for one claim, the first violation in each variant; without violations, the first
+    verdict.
     """
     violated = {row.variant: row for row in reversed(rows) if row.verdict == "violated"}
     return list(reversed(violated.values())) or [rows[0]]
@@ -149,10 +145,9 @@ def _explore(
 def _fixes(
     run: Run, explored: _Explored, options: ReleaseOptions
 ) -> dict[str, tuple[str, Verdict]]:
-    """Returns, for each violated claim, the name of the version with the fix, and the verdict on
-    the claim in this version.
+    """Returns, for each violated claim, the version with the fix and its verdict on the claim.
 
-    A claim is left out if the explored version itself is the version with the fix.
+    A claim is left out if the explored version itself has the fix.
     """
     of_fix: dict[str, list[str]] = {}
     for claim in explored.violated:

@@ -1,7 +1,7 @@
 """Makes a command from a function: adds the common options, the output and the exit code.
 
 An error becomes an exit code and a text on stderr: unusable input, Ctrl-C, a full disk, or a bug of
-Urteil. When a run of the command ends, the run is added to the store of runs (`runs.sqlite`).
+Urteil.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ def inside_github() -> bool:
 def until_closed(report: Reporter) -> Reporter:
     """Returns a reporter for stdout, which stops when the reader closes the pipe, as `| head` does.
 
-    After that the run goes on without printing. It still writes all of its files, and its exit code
-    does not change.
+    After that the run still writes all of its files, and its exit code does not change.
     """
 
     def reported(event: Event) -> None:
@@ -72,9 +71,9 @@ def in_one_line(fault: InputFault) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineOutputs:
-    """The outputs that the user requested for other programs: JUnit XML, SARIF, GitHub.
+    """The outputs for other programs: JUnit XML, SARIF, GitHub.
 
-    `baseline` is the file of known violations. The outputs mark such violations as known.
+    They mark violations as known that are in the file `baseline`.
     """
 
     junit: Path | None
@@ -99,7 +98,9 @@ class MachineOutputs:
 
 
 def replay_command() -> str:
-    """Returns the command line of this run, without the options for JUnit, SARIF and GitHub."""
+    """Returns the command line that repeats this run, without the options for JUnit, SARIF and
+    GitHub.
+    """
     words, again = iter(command_line()), list[str]()
     for word in words:
         name, equals, _ = word.partition("=")
@@ -121,11 +122,10 @@ def command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Returns a decorator that makes a command from a function whose first parameter is a `Run`.
 
-    The command gets the options that all commands share, the reporters and an exit code. With
-    `decides=False` the command gives no verdicts, and its exit code is 0 if it succeeds. With
+    With `decides=False` the command gives no verdicts, and its exit code is 0 if it succeeds. With
     `folder=True` the run gets a folder, which is removed if a usage error leaves it without
-    results. With `reads_runs=True` the command reads the folders of earlier runs. `dry_with` names
-    an option, such as `explain`. A run with this option needs no verdicts, and gets no folder.
+    results. `dry_with` names an option, such as `explain`, with which the run needs neither
+    verdicts nor a folder.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -306,8 +306,8 @@ def _finished(run: Run, code: int) -> int:
 def keep_in_store(run: Run) -> None:
     """Adds the run to the store of runs, if the run has a folder.
 
-    If the store is unusable, the run prints a note. The command `urteil runs` later adds the run
-    from its folder.
+    If the store is unusable, the run prints a note; `urteil runs` later adds the run from its
+    folder.
     """
     if run.folder is None or run.folder not in run.reporters:
         return

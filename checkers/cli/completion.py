@@ -1,7 +1,7 @@
 """Shell completion: offers the names that an option or an argument accepts.
 
-Each function imports only one table of names, and no engine, suite or client library: the names
-must appear while the user types.
+No function imports an engine, a suite or a client library: the names must appear while the user
+types.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reads default values of options from pyproject.toml in the working directory: `[tool.urteil]`.
 
 A key is the long name of an option, with hyphens or underscores: `seed = 7`, `set =
-["replicas=2"]`. A key in `[tool.urteil]` applies to every command that has this option. A key in
-`[tool.urteil.check]` applies to `check`. An option on the command line overrides these values.
+["replicas=2"]`. It applies to every command that has this option; in `[tool.urteil.check]`, to
+`check` only. An option on the command line overrides these values.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ TABLE = "tool.urteil"
 
 
 def read(file: Path = FILE) -> Mapping[str, Any]:
-    """Returns the table `[tool.urteil]` of the file pyproject.toml, or an empty table.
-
-    Raises InputFault if the file cannot be read.
-    """
+    """Returns the table `[tool.urteil]` of pyproject.toml, or an empty table; raises InputFault."""
     try:
         text = file.read_text()
         import tomllib  # late: most folders have no such file
@@ -48,7 +45,7 @@ def _table(path: str, outer: object, name: str, file: Path) -> Mapping[str, Any]
 def defaults(
     name: str, commands: Mapping[str, str], load: Callable[[str], click.Command]
 ) -> dict[str, Any]:
-    """Returns the defaults that pyproject.toml defines for the options of the command.
+    """Returns the command's defaults from pyproject.toml.
 
     Raises UnknownName for an unknown key, InputFault for a value that the option refuses.
     """

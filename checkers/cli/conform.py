@@ -1,6 +1,6 @@
-"""`urteil conform`: sends the same requests to two systems, and reports how their answers differ.
+"""`urteil conform`: sends the same requests to a system and to the reference broker, and compares.
 
-One of the systems is the reference broker. Each known difference is reported with its reason.
+Each known difference is reported with its reason.
 """
 
 from __future__ import annotations

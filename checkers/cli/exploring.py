@@ -34,7 +34,7 @@ def check(
     command: str | None = None,
     walks: Mapping[str, float] | None = None,
 ) -> Exploration:
-    """Explores the spec, emits verdicts and returns the exploration.
+    """Explores the spec and emits verdicts.
 
     Raises Interrupted after Ctrl-C, and InputFault if the spec uses a value outside its type.
     """
@@ -83,9 +83,8 @@ def explored(
     budget: str | None,
     search: SearchOptions | None = None,
 ) -> Exploration:
-    """Explores the spec within the budget, and returns the result; displays the progress.
-
-    If the budget does not limit the states, at most 10 million states are explored.
+    """Explores the spec within the budget, by default at most 10 million states; displays the
+    progress.
     """
     from checkers.explicit.exploration import Budget, Task
     from checkers.explicit.liveness import with_liveness
@@ -133,10 +132,7 @@ def walked(
     budget: str | None,
     weights: Mapping[str, float],
 ) -> Exploration:
-    """Takes random walks within the budget, and returns the verdicts and counts.
-
-    A finite walk cannot decide a liveness property, so liveness properties stay undecided.
-    """
+    """Takes random walks within the budget; liveness properties stay undecided."""
     from checkers.explicit.exploration import Budget, Discovery, Task
     from checkers.explicit.simulation import simulate
 

@@ -32,11 +32,10 @@ def followed(
     *,
     ui: bool = False,
 ) -> Generator[None]:
-    """First analyzes the recording while it grows, and prints each verdict that changes; then runs
-    the block.
+    """Prints each verdict that changes while the recording grows; then runs the `with` block.
 
-    The block of the `with` statement runs when the recording has ended, or after Ctrl-C. The Spark
-    session is then still open. Raises InputFault if the history cannot be followed.
+    The recording has then ended, or the user has pressed Ctrl-C; the Spark session is still open.
+    Raises InputFault if the history cannot be followed.
     """
     from checkers.histories.io import recorded
     from checkers.spark.following import growths
@@ -73,9 +72,7 @@ def followed_topic(
     *,
     ui: bool = False,
 ) -> Generator[None]:
-    """First analyzes a growing topic until Ctrl-C, and prints each verdict that changes; then
-    runs the block of the `with` statement.
-    """
+    """Prints each verdict that changes as the topic grows; runs the `with` block after Ctrl-C."""
     grown = topic_growths(run, copy)
     if engine != "spark":
         _print_changes(run, str(topic), grown, analyze_now)
@@ -88,7 +85,6 @@ def followed_topic(
 
 @contextmanager
 def _spark(run: Run, master: str | None, *, ui: bool) -> Generator[Any]:
-    """Yields the Spark session for all analyses of a growing history."""
     from checkers.spark.session import session, ui_address
 
     _refuse_connect(master)

@@ -1,8 +1,7 @@
 """The options that choose the version of a history, and describe its clients and topics.
 
-The folder of a recording already states three facts: the isolation level of the readers, how
-consumers got their partitions, and whether all logs were read to the end. The options for these
-facts override the folder.
+They override what the folder of a recording states: the isolation level of the readers, how
+consumers got their partitions, and whether all logs were read to the end.
 """
 
 from __future__ import annotations
@@ -59,17 +58,13 @@ _OPTIONS: Final = (
 
 
 def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options about clients and topics, such as the isolation level, to a command.
-
-    The command gets each option as a keyword argument, and passes them to `assumptions_of`.
-    """
+    """Adds the options about clients and topics, such as the isolation level, to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def table_version_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the option --table-version, the version of a Delta or Iceberg table, to a command."""
     return click.option(
         "--table-version",
         type=click.IntRange(min=0),
@@ -81,8 +76,7 @@ def table_version_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def at_version(history: Location | Topic, version: int | None) -> Location | Topic:
     """Returns the files of a Delta or Iceberg table at a version; other histories are unchanged.
 
-    Raises InputFault if `version` is set, but the history is not such a table. Raises
-    UnreadableHistory if the table cannot be read at the version.
+    Raises InputFault for a version of another history, and UnreadableHistory for an unreadable one.
     """
     from checkers.histories.io import delta, iceberg
     from checkers.histories.io.locations import FileSet

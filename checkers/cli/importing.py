@@ -1,9 +1,7 @@
 """Imports of a command: without garbage collections, and without threads for linear algebra.
 
-A command imports some 500 modules, whose objects stay in use. So each garbage collection examines
-all these objects, and frees none. NumPy's import starts a thread for each core, for matrix
-products, but no command multiplies matrices. Without the collections and the threads, a short
-command saves a tenth of its time.
+This saves a tenth of a short command. Collections examine the objects of some 500 modules, and free
+none. NumPy's import starts a thread for each core, for matrix products, which no command needs.
 """
 
 from __future__ import annotations
@@ -23,9 +21,9 @@ BLAS_THREADS: Final = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THRE
 def importing() -> Generator[None]:
     """Pauses the garbage collector for the imports in the `with` block.
 
-    If the block imports a module, all present objects are excluded from later collections, so call
-    this only before the work of a command begins. If it imports NumPy, no threads are started for
-    linear algebra, unless the environment sets their number.
+    All present objects are excluded from later collections, so call this only before the work of a
+    command begins. NumPy starts no threads for linear algebra, unless the environment sets their
+    number.
     """
     if not gc.isenabled():  # inside another such block
         yield

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def keep_trace(run: Run, about: str, trace: ExplainedTrace, prefix: str = "") -> str | None:
-    """Writes the trace to the run folder, and returns the command that opens it.
+    """Writes the trace to the run folder; returns the command that opens it, or None without a
+    folder.
 
-    `about` names the subject of the trace: a property, a partition or a transactional id. Returns
-    None if the run has no folder.
+    `about` names the subject of the trace: a property, a partition or a transactional id.
     """
     from checkers.report.explained_trace import SUFFIX, written
 

@@ -1,7 +1,4 @@
-"""`urteil list KIND`: lists the items of one kind, such as specs; without KIND, lists the kinds.
-
-With --kafka, it lists only the items that a release of Kafka has.
-"""
+"""`urteil list KIND`: lists the items of one kind, such as specs; without KIND, lists the kinds."""
 
 from __future__ import annotations
 
@@ -48,7 +45,6 @@ def list_command(run: Run, kind: str | None, kafka: str | None) -> None:
 
 
 def of_release(run: Run, kind: str | None, release: str) -> None:
-    """Lists what a release of Kafka has of one kind, such as its bugs."""
     if kind not in catalogue.WITH_RELEASES:
         of_release = ", ".join(catalogue.WITH_RELEASES)
         raise InputFault(f"--kafka {release}: name a kind that has releases: {of_release}")

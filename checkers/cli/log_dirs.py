@@ -33,8 +33,6 @@ DEMO: Final = Path(demo.__file__).with_name("three-anomalies.edn")
 
 
 def auditing(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options --log-dirs and --demo to the function of `urteil analyze`."""
-
     @click.argument("paths", metavar="[HISTORY]", nargs=-1, type=PLACE)
     @click.option(
         "--log-dirs",
@@ -106,10 +104,7 @@ def decide(
     engine: str = "spark",
     master: str | None = None,
 ) -> Audit:
-    """Audits the log folders, emits a verdict on each check, and returns the audit.
-
-    The violations are written to the run folder.
-    """
+    """Audits the log folders, emits a verdict on each check, and returns the audit."""
     from checkers.report.anomaly_events import decided, keep_rows, undecided
     from checkers.report.log_audit import explained, rows_shown
     from properties.log_audit.catalogue import named

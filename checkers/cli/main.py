@@ -1,4 +1,4 @@
-"""The command line `urteil COMMAND`. It imports only the module of the command that runs."""
+"""The command line `urteil COMMAND`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ EPILOG: Final = "\b\nExit codes:\n" + "\n".join(
 
 
 def load(name: str) -> click.Command:
-    """Imports and returns the command `name`; adds the list of exit codes to its help text."""
     with importing():
         module = importlib.import_module(f"checkers.cli.{name}")
     found: click.Command = getattr(module, f"{name}_command")
@@ -59,7 +58,7 @@ def load(name: str) -> click.Command:
 
 
 class LazyGroup(click.Group):
-    """A group of commands that lists them by name, and imports a command only when it runs."""
+    """Lists commands by name, and imports a command only when it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -74,7 +73,6 @@ class LazyGroup(click.Group):
         return load(cmd_name)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Offers the names of commands without importing the commands."""
         commands = [
             CompletionItem(name, help=does)
             for name, does in COMMANDS.items()
@@ -116,7 +114,7 @@ def urteil() -> None:
 def _explained(fault: click.ClickException, context: click.Context | None) -> str:
     """Returns the text of a usage error.
 
-    Commands on specs have no option `--bug`. If it is used, the text recommends `--variant`.
+    Commands on specs have no option `--bug`: the text recommends `--variant`.
     """
     if context is not None and isinstance(fault, click.NoSuchOption):
         options = {option for one in context.command.params for option in one.opts}

@@ -1,5 +1,3 @@
-"""The type of a command argument that names a history: a path, an address, a topic, or a glob."""
-
 from __future__ import annotations
 
 from typing import Any, Final
@@ -10,9 +8,8 @@ from checkers.cli.importing import importing
 
 
 class _PlaceType(click.Path):
-    """A command argument: a path, the address of a store or of a Kafka topic, or a glob.
-
-    An address with credentials is refused; the error message does not contain the address.
+    """Accepts a history: a path, an address, a topic, or a glob. An address with credentials is
+    refused; the error message does not contain the address.
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

@@ -1,13 +1,11 @@
 """`urteil prove`: proves a spec by induction, without bounds, and shows failed conditions.
 
 The induction has one condition for each action and claim: if all claims are true before the action,
-this claim is true after it. The conditions use all claims together. If one condition fails, its
-claim is dropped, and the other claims are proved again without it. A property that needs a dropped
-claim is not proved.
+this claim is true after it. If one condition fails, its claim is dropped, and the other claims are
+proved again without it. A property that needs a dropped claim is not proved.
 
-If the proof fails, the spec is explored with the limit of `urteil check`: ten million states. A
-variant with a bug is explored at the constants of its recorded run. If a run from an initial state
-breaks a property, the property is violated. All other properties that are not proved are undecided.
+If the proof fails, the spec is explored up to ten million states. A property that breaks there is
+violated; all others that are not proved are undecided.
 """
 
 from __future__ import annotations
@@ -45,11 +43,9 @@ PROVED = "proved"  # the folder of the cache
 class ProofOptions:
     """The options of a proof.
 
-    A proof has a condition for each action and claim: the action preserves the claim. `limit` and
-    `limit_ms` limit the solver's work on one condition. The conditions are written as SMT-LIB to
-    the folder `smtlib`, unless it is None. If `cvc5` is True, the solver cvc5 decides the
-    conditions too. `cache` is the folder of proved conditions; without it, every condition is
-    decided.
+    `limit` and `limit_ms` limit the solver's work on one condition. `smtlib` is a folder for the
+    conditions as SMT-LIB. With `cvc5`, this solver decides the conditions too. `cache` is the
+    folder of proved conditions.
     """
 
     limit: int = 100  # millions of units of Z3's work
@@ -147,11 +143,11 @@ def prove_command(
 
 
 def _refuse_integers(variant: Variant, spec: Spec) -> None:
-    """Raises InputFault for a built-in spec that uses integers, because a proof cannot use them.
+    """Raises InputFault for a built-in spec that uses integers; the error names a command that
+    works.
 
-    The error names the command to run instead, such as a proof of the abstract spec. A user's file
-    with integers is accepted: the proof leaves out everything that uses integers, and the verdicts
-    name the first such type.
+    In a user's file, the proof leaves out everything that uses integers, and the verdicts name the
+    first such type.
     """
     from model.specs import SPECS
 
@@ -179,8 +175,8 @@ def prove(
 ) -> Proof:
     """Tries to prove the spec, emits the verdicts, and returns the proof.
 
-    If the proof fails, a run that breaks a property is searched at the constants `at`; without
-    them, at those of `spec`. Raises Interrupted after the verdicts if the user pressed Ctrl-C.
+    If the proof fails, a run that breaks a property is searched at the constants `at`, by default
+    those of `spec`. Raises Interrupted after the verdicts if the user pressed Ctrl-C.
     """
     from checkers import symbolic
 
@@ -248,8 +244,8 @@ def for_other_solvers(
 ) -> Agreement | None:
     """Writes the conditions of a proof as SMT-LIB files, and compares the solver cvc5 with Z3.
 
-    `options` may switch off the files, the comparison or both. Returns the comparison; None if it
-    is switched off. Raises EnginesDisagree if cvc5 and Z3 decide a condition differently.
+    `options` may switch off the files and the comparison; without it, returns None. Raises
+    EnginesDisagree if cvc5 and Z3 decide a condition differently.
     """
     from checkers.symbolic.smtlib import scripts
 
@@ -278,9 +274,8 @@ def verdict_on(
 ) -> tuple[Verdict, str | None, int | None]:
     """Returns the verdict on a property, its reason, and the length of its counterexample.
 
-    `runs` is the exploration of the spec, which may have found a counterexample. The reason is None
-    if the property is violated, and the length is None otherwise. Raises EnginesDisagree if a
-    proved property has a counterexample.
+    `runs` is the exploration of the spec. The reason is None if the property is violated, and the
+    length is None otherwise. Raises EnginesDisagree if a proved property has a counterexample.
     """
     from checkers.symbolic import EnginesDisagree
 
@@ -316,8 +311,8 @@ def show_failures(
 ) -> None:
     """Emits a counterexample for each failed condition of a proof.
 
-    A counterexample has one step: all claims are true before this step, and one is false after it.
-    The search for it may take a fifth of the solver's limit for the condition.
+    It has one step: all claims are true before, and one is false after. The search for it may take
+    a fifth of the solver's limit for the condition.
     """
     from checkers import symbolic
 

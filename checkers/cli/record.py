@@ -186,7 +186,7 @@ def subject_of(
     *,
     traced: bool = False,
 ) -> Subject:
-    """Returns the system and its faults; raises InputFault for a fault that it does not support."""
+    """Raises InputFault for a fault that the system does not support."""
     from checkers.systems import served
     from checkers.systems.opening import KafkaSystem, ServedSystem
     from checkers.systems.rounds import KINDS, NEEDS
@@ -237,10 +237,9 @@ def subject_of(
 def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
     """Records a history on the system, while faults are injected into the system.
 
-    The injected faults are written into the folder of the history, even if the recording is
-    interrupted. The reference broker also logs the requests that it applied, in a file next to this
-    folder; other systems write no such log. If records could not be sent or read, the folder also
-    has the state of the reference broker, in `broker-state.txt`.
+    The folder has the injected faults, even if the recording is interrupted. The reference broker
+    also logs the applied requests in a file next to this folder. If records could not be sent or
+    read, the folder has the broker's state, in `broker-state.txt`.
     """
     from checkers.histories.io.faults import write_faults
     from checkers.record import recording
@@ -280,10 +279,10 @@ def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
 
 @contextmanager
 def started(run: Run, subject: Subject, log: Path, fault_log: Path) -> Generator[System]:
-    """Starts the system, or connects to a running one, and yields it to the `with` block.
+    """Starts the system, or connects to a running one.
 
-    The reference broker also writes two files: acknowledged batches to `log`, injected faults to
-    `fault_log`. Other systems write neither.
+    Only the reference broker writes acknowledged batches to `log` and injected faults to
+    `fault_log`.
     """
     from checkers.systems import served
     from checkers.systems.opening import CLUSTER, opened

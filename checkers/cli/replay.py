@@ -131,8 +131,7 @@ def replay_command(
 def _on_real_brokers(file: Path, on: str, meta: Mapping[str, Any]) -> str:
     """Returns the error text for a spec's trace with `--on`: real brokers cannot replay the trace.
 
-    If the bug of the trace has a reproduction on real brokers, the text has the command for this
-    reproduction.
+    It has the command for a reproduction of the bug on real brokers, if there is one.
     """
     from checkers.reproduce.catalogue import REPRODUCTIONS
 
@@ -160,7 +159,7 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def step_lines(spec: Spec, interpreter: Any, found: Replayed, steps: int) -> Iterator[str]:
-    """Yields a line for each replayed step, then lines that say where and why the replay ended."""
+    """Yields a line for each replayed step, then where and why the replay ended."""
     from checkers.report.sentences import Sentences
     from model.language.values import Writer
 

@@ -1,8 +1,4 @@
-"""`urteil reproduce`: makes real brokers break a promise of Apache Kafka.
-
-A control experiment shows that the setup is right: one setting, version or step is different, and
-then the brokers keep the promise.
-"""
+"""`urteil reproduce`: makes real brokers break a promise of Apache Kafka."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """A run: one invocation of a command, which emits events, saves them, and ends with an exit code.
 
-This module has the context that a command gets: `Run`. The module `command` starts and ends runs.
 Results go to stdout, progress and notes to stderr. The last event is always `run_finished`.
 """
 
@@ -45,8 +44,6 @@ class Interrupted(Exception):
 
 @dataclass(slots=True)
 class Run:
-    """The context of one command: its options, reporters, run folder and verdicts so far."""
-
     command: str
     seed: int
     verbose: int = 0
@@ -85,7 +82,7 @@ class Run:
         trace: Mapping[str, Any] | None = None,
         shape: str = "",
     ) -> None:
-        """Writes the evidence for a verdict to the run folder, and emits it to the reporters.
+        """Writes the evidence for a verdict to the run folder, and emits it.
 
         For an expected violation, the reporters do not get the trace.
         """
@@ -104,10 +101,7 @@ class Run:
         )
 
     def written(self, file: str, text: str) -> str | None:
-        """Writes the text to a file of the run folder and returns the file's name.
-
-        Returns None if the run has no folder.
-        """
+        """Writes the text to a file of the run folder; returns its name, None without a folder."""
         return self.folder.keep(file, text) if self.folder is not None else None
 
     def progress(self, progress: Progress | str) -> None:
@@ -117,11 +111,7 @@ class Run:
             self.line(progress)
 
     def poll(self) -> None:
-        """Raises KeyboardInterrupt if the user has pressed Ctrl-C.
-
-        Python also raises KeyboardInterrupt at the key press, but that exception may have been
-        lost: see the method `interrupt`.
-        """
+        """Raises KeyboardInterrupt if the user has pressed Ctrl-C, even inside a destructor."""
         if self.interrupted:
             raise KeyboardInterrupt
 
@@ -131,17 +121,13 @@ class Run:
             click.echo(text, err=True)
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:
-        """Notes that the user pressed Ctrl-C, and raises KeyboardInterrupt.
-
-        Inside a destructor, only the note is made, and `poll` raises KeyboardInterrupt later.
-        """
+        """Notes Ctrl-C; raises KeyboardInterrupt, inside a destructor only at the next `poll`."""
         del number
         self.interrupted = True
         if not _is_destroying(frame):
             raise KeyboardInterrupt
 
     def folders(self) -> Iterator[Path]:
-        """Yields the folders that this run writes to."""
         if self.folder is not None:
             yield self.folder.path
         yield Path(tempfile.gettempdir())

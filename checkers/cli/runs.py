@@ -1,7 +1,4 @@
-"""`urteil runs`: lists earlier runs and flaky verdicts, or writes them to an HTML page.
-
-The runs are those in `runs.sqlite`, the store next to the run folders.
-"""
+"""`urteil runs`: lists earlier runs and flaky verdicts, or writes them to an HTML page."""
 
 from __future__ import annotations
 
@@ -90,7 +87,7 @@ def runs_command(
 
 
 def stored(run: Run) -> tuple[KeptRun, ...]:
-    """Adds the runs that the store lacks, and then returns all runs of the store.
+    """Adds the runs that the store lacks, and returns all runs of the store.
 
     Prints a note for each run folder that cannot be read. Raises UnusableStore, and InputFault if
     the parent folder of the runs does not exist.

@@ -69,7 +69,6 @@ _OPTIONS: Final = (
 
 
 def search_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options of a search to a command; pass their values to `SearchOptions.of`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -77,7 +76,7 @@ def search_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """The options of a search; `checkers.explicit.search.explore` explains most of them.
+    """The options of a search, explained by `checkers.explicit.search.explore`.
 
     `master` is the address of Spark, for the engine `spark`.
     """

@@ -1,4 +1,4 @@
-"""The options of `urteil broker` for TLS and SASL; the command gets them as one mapping."""
+"""The options of `urteil broker` for TLS and SASL."""
 
 from __future__ import annotations
 
@@ -73,10 +73,7 @@ _NAMES: Final = (
 
 
 def security_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options for TLS and SASL to a command.
-
-    The command gets a mapping of their values as the argument `security`, for `read_security`.
-    """
+    """Adds the options for TLS and SASL; the command gets them as one mapping, `security`."""
 
     @functools.wraps(command)
     def with_security(*args: Any, **values: Any) -> Any:

@@ -22,11 +22,6 @@ SCALES = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 def spec_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator that adds the argument SPEC and --variant, --kafka, --set and --property.
-
-    If the user gives no SPEC, the command gets `default`.
-    """
-
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in (
             click.option(
@@ -64,10 +59,7 @@ def spec_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., A
 
 
 def settings(assignments: Sequence[str]) -> Settings:
-    """Returns the values of constants by name, parsed from texts such as `replicas=3`.
-
-    Raises InputFault if a text is malformed.
-    """
+    """Returns values of constants, parsed from texts such as `replicas=3`; raises InputFault."""
     made: Settings = {}
     for text in assignments:
         name, equals, value = text.partition("=")
@@ -82,8 +74,8 @@ def selected(
 ) -> tuple[Variant, Spec]:
     """Returns the chosen variant, and the spec that it makes.
 
-    With a Kafka release, such as `kafka="4.3"`, the variant has the rules of this release.
-    Raises InputFault if both `variant` and `kafka` are given.
+    With `kafka="4.3"`, the variant has the rules of this release. Raises InputFault for both
+    `variant` and `kafka`.
     """
     from model import shipped, specs, user_specs
 
@@ -116,10 +108,7 @@ def properties(spec: Spec, patterns: Sequence[str], name: str = "this spec") -> 
 
 
 def weights(texts: Sequence[str], spec: Spec, name: str) -> dict[str, float]:
-    """Returns the weights of actions from texts such as `crash*=3`.
-
-    Raises InputFault if a text is malformed or its glob matches no action.
-    """
+    """Returns the weights of actions, parsed from texts such as `crash*=3`; raises InputFault."""
     names = [action.name for action in spec.actions]
     made: dict[str, float] = {}
     for text in texts:
@@ -139,19 +128,14 @@ def statement(spec: Spec, name: str) -> str | None:
 
 
 def in_force(variant: Variant) -> str | None:
-    """Returns the releases of Kafka that behave like the variant, as text.
-
-    Returns None for a user's own spec.
-    """
     return None if variant.in_force is None else str(variant.in_force)
 
 
 def note_releases(run: Run, variant: Variant) -> None:
     """Prints the releases of Kafka that behave like this version or bug of a spec.
 
-    A spec has a default version. If `variant` is the default version, but the newest release
-    behaves like another version, the note names that version too. Prints nothing for a spec that a
-    user wrote.
+    If the newest release does not behave like the default version, the note on the default version
+    says so. Prints nothing for a user's own spec.
     """
     from model.releases import LATEST
     from model.shipped import NotShipped, shipped
@@ -181,10 +165,7 @@ def memory(text: str | None) -> int | None:
 
 
 def budget(text: str | None) -> tuple[int | None, float | None]:
-    """Returns a budget (`200k-states` or `60s`) as (states, seconds), None for no limit.
-
-    Raises InputFault for any other text.
-    """
+    """Returns a budget (`200k-states` or `60s`) as (states, seconds); raises InputFault."""
     if text is None:
         return None, None
     if states := re.fullmatch(r"([1-9]\d*)([kM]?)-states", text):

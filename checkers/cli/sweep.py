@@ -92,7 +92,6 @@ def seed_range(seeds: str) -> range:
 
 
 def verdicts_of(swept: Swept, seeds: range, master: str | None) -> Iterator[Judged]:
-    """Simulates each seed and analyzes its history; yields each result when it is ready."""
     if master is None:
         from checkers.sweeping import judged_in_processes
 
@@ -103,7 +102,7 @@ def verdicts_of(swept: Swept, seeds: range, master: str | None) -> Iterator[Judg
 
 
 def until_budget(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[Judged]:
-    """Yields the results of seeds until the time budget is spent; at least one result."""
+    """Yields the results of seeds until the budget is spent; at least one result."""
     deadline = None if seconds is None else time.monotonic() + seconds
     for judged in verdicts:
         yield judged
@@ -137,10 +136,7 @@ def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged])
 
 
 def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Emits the verdict on `progress`: once faults have ended, the cluster recovers.
-
-    The verdict is `violated` if the cluster did not recover with some seed.
-    """
+    """Emits the verdict on `progress`: after the faults, the cluster recovers with every seed."""
     stuck = sorted((it.seed, it.stuck) for it in found if it.stuck)
     why = f"seed {stuck[0][0]}: {stuck[0][1]}; in {len(stuck)} seeds" if stuck else judged
     run.emit(
@@ -157,10 +153,7 @@ def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) 
 
 
 def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Emits the verdict on each anomaly, except those that no simulated history could have shown.
-
-    For example, without transactions there is no verdict on the anomalies of transactions.
-    """
+    """Emits the verdict on each anomaly that a simulated history could have shown."""
     from checkers.report.anomaly_events import decided
     from properties.anomalies.catalogue import CATALOGUE
 
@@ -189,9 +182,8 @@ def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str)
 
 
 def variant_name(swept: Swept) -> str:
-    """Returns the bugs that a sweep injects, and `liveness` if the sweep checks it, as text.
-
-    The text is empty if the sweep has neither.
+    """Returns the bugs that a sweep injects, and `liveness` if the sweep checks it; else an empty
+    text.
     """
     bugs = [f"bug {bug}" for bug in sorted(bug.value for bug in swept.bugs)]
     return ", ".join([*bugs, *["liveness"] * swept.liveness])

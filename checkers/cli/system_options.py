@@ -28,10 +28,7 @@ bug_option: Final = click.option(
 def system_options(
     default: str | None, on_help: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator that adds the options --on, --kafka-home and --broker-config.
-
-    `default` is the default of --on; it may be None.
-    """
+    """Returns a decorator that adds the options --on, --kafka-home and --broker-config."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in (
@@ -64,7 +61,7 @@ def system_options(
 
 
 def broker_settings(assignments: Sequence[str]) -> Settings:
-    """Parses broker settings such as `min.insync.replicas=2`; raises InputFault if malformed."""
+    """Parses settings such as `min.insync.replicas=2`; raises InputFault."""
     settings: dict[str, str] = {}
     for text in assignments:
         name, separator, value = text.partition("=")

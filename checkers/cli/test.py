@@ -149,10 +149,6 @@ def check_system(
 
 
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
-    """Checks each claim of the suite in each configuration where it must hold; emits the verdicts.
-
-    The reference broker runs with the seeded `bugs`.
-    """
     from properties.suites.search import deciding
     from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
@@ -189,7 +185,7 @@ def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> N
 def decide(run: Run, suite: Suite, side: Side, profile: Profile, seed: int) -> None:
     """Searches for a violation of a claim by random programs (lists of calls); emits the verdict.
 
-    `side` has the claim, the setting of the programs (such as acks=1) and the expected verdict.
+    `side` has the claim, the setting of the programs, such as acks=1, and the expected verdict.
     """
     from properties.suites.search import deciding
 
@@ -217,10 +213,7 @@ def emit(
     seconds: float,
     again: str,
 ) -> None:
-    """Writes the programs that violate a claim as evidence, and emits the verdict on this claim.
-
-    A program is a list of calls to the broker.
-    """
+    """Emits the verdict on a claim, with the programs (lists of calls) that violate it."""
     from properties.claims.catalogue import BY_ID
 
     claim = BY_ID.get(verdict.claim)  # None for progress, which is not in the catalogue

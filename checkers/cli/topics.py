@@ -1,7 +1,6 @@
 """`kafka://` as the HISTORY of a command: the topic is copied first, and the copy is analyzed.
 
-The copies are in the folder `topics`, next to the folders of the runs. So a later run finds the
-copy of its topic, and adds only the new records.
+A later run adds only the new records to the copy, in the folder `topics` next to the run folders.
 """
 
 from __future__ import annotations
@@ -46,7 +45,6 @@ _OPTIONS: Final = (
 
 
 def topic_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options about a kafka:// topic, --client-config and --schemas, to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -66,10 +64,7 @@ def refuse_for_others(history: object, **options: object) -> None:
 def topic_copy(
     run: Run, topic: Topic, client_config: Path | None, schemas: str | None
 ) -> Generator[TopicCopy]:
-    """Yields the local copy of a Kafka topic, after copying the new records of the topic.
-
-    The copy is a folder, below the parent folder of the runs.
-    """
+    """Yields the folder of the local copy of a Kafka topic, after copying the new records."""
     from checkers.histories.topics.copying import copying
 
     with copying(topic, run.parent / TOPICS, _config(client_config)) as copy:
@@ -85,7 +80,7 @@ def topic_copy(
 def whole_topic(
     topic: Topic, client_config: Path | None, schemas: str | None, unmapped: Counter[str]
 ) -> Generator[Path]:
-    """Copies the history that was recorded in the topic; yields the copy, a temporary folder.
+    """Yields a temporary folder with a copy of the history that was recorded in the topic.
 
     `unmapped` counts the fields of the records that are no fields of an operation.
     """
@@ -101,9 +96,10 @@ def whole_topic(
 
 
 def topic_growths(run: Run, copy: TopicCopy) -> Iterator[None]:
-    """Copies new records of the topic to its local copy, again and again, without end.
+    """Copies new records of the topic again and again, without end; yields whenever the copy has
+    grown.
 
-    Yields None once at the beginning, and whenever the copy has grown.
+    Yields once at the beginning, too.
     """
     yield
     while True:

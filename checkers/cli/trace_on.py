@@ -24,7 +24,7 @@ FAULT: Final = "kill"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
-    """The settings of a recording: the system, the kinds of injected faults, and the workload."""
+    """The settings of a recording."""
 
     on: str
     kafka_home: Path | None
@@ -34,7 +34,7 @@ class Campaign:
 
 
 def recorded(run: Run, campaign: Campaign) -> Path:
-    """Runs a short workload with faults on the system; returns the folder of its TRACE logs.
+    """Returns the folder of the TRACE logs of a short workload with faults on the system.
 
     Raises InputFault for a system without TRACE logs, SystemFailed if the system does not start.
     """

@@ -1,7 +1,6 @@
 """`urteil verify`: checks specs, proofs and claims, analyzes histories, and compares the verdicts.
 
-Each verdict is compared with the expected one. The expected verdicts are in this module, in the
-tables of variants and in the suites.
+The expected verdicts are in this module, in the tables of variants and in the suites.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ VIOLATED: Final[Verdict] = "violated"
 class Expectation:
     """A variant of a spec, its constants, and the expected verdict on each property.
 
-    If `expected` is empty, the expected verdicts are those in the spec's own table of variants.
+    By default, the expected verdicts are those in the spec's own table of variants.
     """
 
     spec: str
@@ -269,10 +268,7 @@ def verify_command(run: Run, only: tuple[str, ...], kafka: str | None) -> None:
 
 
 def parts_of(release: str) -> Mapping[str, Callable[[Run], None]]:
-    """Returns the checks of `verify --kafka RELEASE` by name: `model` and `proof`.
-
-    Both use the version of each spec that has the rules of this Kafka release.
-    """
+    """Returns the checks of `verify --kafka RELEASE` by name: `model` and `proof`."""
     newest_patch(release)
 
     def model_of_release(run: Run) -> None:
@@ -315,8 +311,8 @@ def selected(expectation: Expectation) -> tuple[Variant, Spec]:
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
     """Records a history on the reference broker, with the seeded `bugs`; returns its folder.
 
-    Without bugs, also emits a verdict on the recording: `holds` if at least 20 sends were
-    applied but got no response, else `undecided`. Such sends make the recording a good test.
+    Without bugs, also emits a verdict: `holds` if at least 20 sends were applied but got no
+    response, else `undecided`. Such sends make the recording a good test.
     """
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import ServedSystem
