@@ -1,12 +1,10 @@
 """Sends each sequence of requests to two systems, and compares the two answers to each request.
 
-Instead of a running system, there may be a recording of its earlier answers.
+Instead of a running system, there may be a recording of its earlier answers. An answer to a read
+may not yet show an earlier change, so a read with an unexplained difference is sent to both systems
+again, at most 8 times.
 
-The answer to a read may not yet show an earlier change. So if the two systems answer a read
-differently, and no known reason explains this, the read is sent to both again, at most 8 times.
-Only the last answers count.
-
-After some differences, the two systems are in different states. Then the remaining answers are not
+After some differences, the two systems are in different states, and the remaining answers are not
 compared. A running cluster still gets the remaining requests, because its answers are recorded.
 """
 
@@ -32,9 +30,7 @@ class Side(Protocol):
     """One of the two systems of a comparison: a running cluster, or a recording of its answers."""
 
     @property
-    def is_running(self) -> bool:
-        """True for a running cluster, False for a recording."""
-        ...
+    def is_running(self) -> bool: ...
 
     def has(self, send: Send) -> bool: ...
 
@@ -45,10 +41,10 @@ class Side(Protocol):
     def collect(self, index: int, step: Collect, until: float) -> Any: ...
 
     def keep(self, step: Send) -> None:
-        """Stores fields of the newest answer, such as a producer id, for use in later requests.
+        """Stores fields of the newest answer, such as a producer id, under the names in
+        `step.binds`.
 
-        `step.binds` gives a name to each of these fields; later requests use the names. Missing
-        fields are skipped.
+        Missing fields are skipped.
         """
         ...
 
@@ -57,9 +53,8 @@ class Side(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The two systems' answers to one request, and their differences.
-
-    `explained` has the known reason for each difference, or None.
+    """The two systems' answers to one request; `explained` has the known reason for each
+    difference, or None.
     """
 
     index: int
@@ -78,8 +73,6 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One sequence of requests, with the answers of the two systems that are compared."""
-
     sequence: Steps
     pairs: tuple[Pair, ...]
 
@@ -89,9 +82,7 @@ def compare(
 ) -> Iterator[Pair]:
     """Sends requests to the system and to the reference broker; yields the pairs of answers.
 
-    A request is left out if the system does not support its version. After some differences, the
-    two are in different states, and the remaining answers are not compared. If the system is a
-    running cluster, it still gets the remaining requests, so that its recording is complete.
+    A request is left out if the system does not support its version.
     """
     rows, equal = tuple(rows), True
     begun: dict[str, Send] = {}
@@ -167,10 +158,9 @@ Open = Callable[[int, Steps], tuple[Side, Side]]
 def run(
     sequences: Iterable[Steps], sides: Open, rows: Iterable[Reason], *, workers: int
 ) -> Iterator[Compared]:
-    """Sends several sequences of requests to two systems, in parallel, and compares the answers.
+    """Compares the answers of two systems to several sequences of requests, which run in parallel.
 
-    Yields one result for each sequence, in the order of the sequences. `sides` opens both systems
-    for a sequence. `rows` has the known reasons for differences between answers.
+    The results have the order of the sequences. `sides` opens both systems for a sequence.
     """
     rows = tuple(rows)
 
@@ -192,10 +182,8 @@ def run(
 
 
 def trail(compared: Compared, until: Pair) -> list[str]:
-    """Returns one line for each request of the compared sequence, up to that of the pair `until`.
-
-    The line of `until` is the last one. A line describes the request, and has the errors in the
-    answers of the two compared systems.
+    """Returns one line for each request and its errors, up to the pair `until`, which is
+    included.
     """
     upto = [pair for pair in compared.pairs if pair.index <= until.index]
     return [

@@ -1,7 +1,4 @@
-"""Compares two answers to the same request field by field.
-
-Both answers are in normal form: symbols replace values that systems choose freely (`normal`).
-"""
+"""Compares two answers to the same request field by field; both are in normal form (`normal`)."""
 
 from __future__ import annotations
 
@@ -22,9 +19,9 @@ _MEMBER: Final = "member_id"
 class Difference:
     """One field in which the answers to a request differ.
 
-    `field` is a path such as `topics.partitions.error_code`. The path is empty if one system has no
-    answer, and ends with `(count)` if lists differ in length. `system` and `reference` are the two
-    values. `system_fields` and `reference_fields` are the objects that contain these values.
+    `field` is a path such as `topics.partitions.error_code`: empty if one system has no answer,
+    with the ending `(count)` if lists differ in length. `system_fields` and `reference_fields` are
+    the objects that contain the two values.
     """
 
     send: Send
@@ -43,7 +40,6 @@ class Difference:
 
 
 def differences(send: Send, system: Any, reference: Any) -> list[Difference]:
-    """Returns every field in which the two answers differ; empty if they are equal."""
     if isinstance(system, str) or isinstance(reference, str):
         same = system == reference
         return [] if same else [_one(send, "", system, reference, NO_FIELDS, NO_FIELDS)]

@@ -39,8 +39,8 @@ class Connection:
     ) -> Answer:
         """Sends a request and returns the fields of its response, or a text if there is none.
 
-        The text is `CLOSED`, `SILENT` after a timeout, `SENT` if no response is expected (acks=0),
-        or an error.
+        The text is `CLOSED`, `SILENT` (a timeout), `SENT` (no response is expected: acks=0), or an
+        error.
         """
         is_sent = self.write(api, version, body)
         if not is_sent:
@@ -58,10 +58,7 @@ class Connection:
         return True
 
     def read(self, api: Api, version: int, within_s: float = ANSWERS_WITHIN_S) -> Answer:
-        """Returns the fields of the next response.
-
-        Returns `CLOSED` if the connection is closed, and `SILENT` after a timeout.
-        """
+        """Returns the fields of the next response, `CLOSED`, or `SILENT` after a timeout."""
         try:
             stream = self._opened()
             stream.settimeout(within_s)

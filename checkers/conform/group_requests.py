@@ -1,7 +1,7 @@
 """Builds requests on groups: classic groups, consumer groups and committed offsets.
 
-Values from earlier answers get names, which later requests use. Member `a` has the names `a.member`
-(its id), `a.epoch` and `a.owned` (its partitions). A classic group has the names `generation` and
+Later requests use values from earlier answers by name. Member `a` has the names `a.member` (its
+id), `a.epoch` and `a.owned` (its partitions). A classic group has the names `generation` and
 `leader`.
 """
 
@@ -20,11 +20,9 @@ Protocols = Sequence[tuple[str, bytes]]
 
 
 def member_of(letter: str, member: Any = None, *, otherwise: str = "") -> Any:
-    """Returns `member`; if it is None, a placeholder for the id that the broker gives the member.
+    """Returns `member`; if None, a placeholder for the id in the answer to this member's join.
 
-    The parameter `letter` names the member, such as `a`. When a request is sent, the placeholder
-    becomes the id from the answer to this member's join. Without such an answer, the placeholder
-    becomes the text of the parameter `otherwise`.
+    Without such an answer, the placeholder becomes the text `otherwise`.
     """
     return bound(f"{letter}.member", otherwise=otherwise) if member is None else member
 
@@ -46,10 +44,7 @@ def join(
     member: Any = None,
     note: str = "join",
 ) -> Begin:
-    """Returns a JoinGroup request of the member `letter`.
-
-    A later step collects the answer by the request's label: `join a` for member `a`.
-    """
+    """Returns a JoinGroup request of the member `letter`, to be collected by `join LETTER`."""
     send = Send(
         api=Api.JOIN_GROUP,
         version=version,
@@ -87,10 +82,8 @@ def sync(
     protocol_type: str = "consumer",
     note: str = "sync",
 ) -> Begin:
-    """Returns a SyncGroup request of the member with the name `letter`.
-
-    Each letter of `members` is the name of a member. The request has an assignment for each of
-    them; the broker uses the assignments of the group's leader only.
+    """Returns a SyncGroup request of the member `letter`, with an assignment for each of
+    `members`.
     """
     assigned = [
         {"member_id": member_of(one), "assignment": raw(f"for {one}".encode())} for one in members
@@ -246,7 +239,7 @@ def consumer_heartbeat(
 ) -> Send:
     """Returns a ConsumerGroupHeartbeat request of the member `letter`.
 
-    With `keeps`, later requests of the member use the epoch and the assignment of the answer.
+    With `keeps`, its later requests use the epoch and the assignment of the answer.
     """
     body: dict[str, Any] = {
         "group_id": group,
@@ -277,10 +270,8 @@ def consumer_heartbeat(
 
 
 def owned_by(letter: str) -> dict[str, Any]:
-    """Returns a placeholder for the partitions in the newest assignment of the member `letter`.
-
-    When a request is sent, the partitions replace the placeholder. Without an assignment, an empty
-    list replaces the placeholder.
+    """Returns a placeholder for the newest assignment of the member `letter`; by default an
+    empty list.
     """
     return {"$bound": [f"{letter}.owned"], "plus": 0, "otherwise": []}
 

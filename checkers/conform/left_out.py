@@ -1,8 +1,7 @@
 """Lists requests that end the process of a system, so that no comparison can go on after them.
 
-The mock cluster of librdkafka runs in the process of a client. Some requests make an assertion in
-the mock cluster fail, which ends this process. The rows of `LEFT_OUT` describe these requests. They
-are not sent; all other requests of the same sequence are sent.
+librdkafka's mock cluster runs in the process of a client; some requests make an assertion in it
+fail. They are not sent; all other requests of the same sequence are sent.
 """
 
 from __future__ import annotations
@@ -45,7 +44,6 @@ LEFT_OUT: Final = (
 
 
 def is_left_out(system: str, send: Send) -> bool:
-    """Returns True if the request must not be sent, because it would end the system's process."""
     return any(
         row.system == system and row.api is send.api and fnmatchcase(send.note, row.notes)
         for row in LEFT_OUT

@@ -14,8 +14,6 @@ from checkers.conform.target import Target
 
 @dataclass(slots=True)
 class Live:
-    """A running cluster as one of the two systems of a comparison."""
-
     session: Session
     normal: Normal
     _last: dict[int, Any] = field(default_factory=dict[int, Any])

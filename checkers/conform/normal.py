@@ -1,10 +1,9 @@
 """The normal form of an answer: symbols replace values that two systems choose freely.
 
-Ids that a system chooses at random are numbered by their first appearance in the sequence:
-`producer 1`, `member 2`. Topics and groups have the names that the sequence gives them. Each system
-places replicas by itself, so every broker is `broker`, and a list of replicas becomes its length.
-Record batches are decoded. Times count from the start of the run. Lists of objects are sorted by
-the objects' names and indexes. Fields of `NOT_COMPARED` are left out. The result is JSON.
+Random ids are numbered by their first appearance in the sequence: `producer 1`, `member 2`. Topics
+and groups have the names that the sequence gives them. Every broker is `broker`, and a list of
+replicas becomes its length. Times count from the start of the run. Lists of objects are sorted by
+the objects' names and indexes. Fields of `NOT_COMPARED` are left out.
 """
 
 from __future__ import annotations
@@ -83,18 +82,16 @@ CUT_BATCH: Final = "a cut batch"
 
 @dataclass(slots=True)
 class Normal:
-    """Replaces ids and names in one cluster's answers by symbols.
-
-    Equal values get the same symbol.
+    """Replaces ids and names in one cluster's answers by symbols: equal values by the same
+    symbol.
     """
 
     session: Session
     _symbols: dict[tuple[str, Any], str] = field(default_factory=dict[tuple[str, Any], str])
 
     def form(self, answer: Answer) -> Any:
-        """Replaces random ids in an answer by symbols such as `member 2`, and sorts its lists.
-
-        A text that stands for a missing answer, such as `CLOSED`, is returned unchanged.
+        """Returns the normal form of an answer; a text such as `CLOSED`, for no answer, is
+        unchanged.
         """
         return self._form("", answer) if not isinstance(answer, str) else answer
 

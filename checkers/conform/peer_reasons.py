@@ -1,11 +1,8 @@
 """Why the answers of kfake and of librdkafka's mock cluster differ from those of Apache Kafka 4.3.
 
-Both are compared with the reference broker, which stands for Kafka. So each difference is a finding
-about the peer: kfake or the mock. If the reference broker itself differs from Kafka, the reason is
-in the module `reasons`, not here.
-
-Each peer has a table of reasons, which is searched from the top. The table ends with one general
-reason for each request type, so every difference has a reason.
+The reference broker stands for Kafka, so each difference is a finding about kfake or the mock.
+Where the reference broker itself differs from Kafka, the reason is in the module `reasons`. Each
+table is searched from the top, and ends with a general reason for each request type.
 
 Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, rdkafka_mock_handlers.c.
 """
@@ -315,8 +312,5 @@ PEERS: Final = {
 
 
 def reasons_of(system: str) -> Sequence[Reason]:
-    """Returns the reasons why answers of the system differ from those of the reference broker.
-
-    A system without a table of reasons gets the table of Apache Kafka.
-    """
+    """Returns the reasons for a system; for one without a table, those for Apache Kafka."""
     return PEERS.get(system, REASONS)

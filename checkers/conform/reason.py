@@ -1,17 +1,12 @@
 """The reasons for differences between the two systems' answers to a request.
 
-Each reason explains some differences. Its verdict names the system that must change. `OURS` is an
-open fault of the reference broker. `PERMITTED` is a choice that the protocol leaves to a broker, or
-a simplification that no client can notice. `THEIRS` is a finding about the other system. If a
-difference has no reason, `urteil conform` fails.
+A reason's verdict names the system that must change. `OURS` is an open fault of the reference
+broker. `PERMITTED` is a choice that the protocol leaves to a broker, or a simplification that no
+client can notice. `THEIRS` is a finding about the other system.
 
-A reason applies to some requests, to one field of their answers, and to certain values of this
-field. A reason with the field `general` applies only if no other reason applies.
-
-A read may be sent before an earlier change takes effect. So if only a general reason explains a
-difference of the answers, the read is sent again first. If the field `ends` is true, the two
-systems have different states after the difference. Then the later requests of the same sequence are
-not compared.
+A reason with `general` applies only if no other reason does. Then a read is sent again first,
+because it may not yet show an earlier change. After a difference whose reason has `ends`, the
+states of the two systems differ, and the later answers are not compared.
 """
 
 from __future__ import annotations
@@ -49,13 +44,13 @@ ANY: Final = _Any()
 
 
 def always(difference: Difference) -> bool:
-    """Returns True; as the default of the field `when`, it adds no condition to a reason."""
+    """Returns True: adds no condition to a reason."""
     del difference
     return True
 
 
 def both_have_the_same_error(difference: Difference) -> bool:
-    """Returns True if both answers have the same error code other than NONE."""
+    """True if both answers have the same error code other than NONE."""
     here = difference.system_fields.get("error_code")
     return here not in (None, "NONE") and here == difference.reference_fields.get("error_code")
 
@@ -90,5 +85,5 @@ class Reason:
 
 
 def reason_of(difference: Difference, rows: Iterable[Reason]) -> Reason | None:
-    """Returns the first of the reasons that explains a difference of two responses, or None."""
+    """Returns the first reason that explains the difference, or None."""
     return next((row for row in rows if row.explains(difference)), None)

@@ -1,8 +1,8 @@
 """A recording: sequences of requests with the answers of one system, in gzipped lines of JSON.
 
-The first line names the system. Each further line has one sequence: its topics, its steps, and the
-answers in normal form (`normal`). The key of an answer is the index of its step. A recording
-contains the requests, so it stays valid when the generator of sequences changes.
+The first line names the system. Each further line has a sequence: its topics, its steps, and the
+answers in normal form, each with the index of its step. A recording contains the requests, so it
+stays valid when the generator of sequences changes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Recorded:
         return False
 
     def has(self, send: Send) -> bool:
-        """Returns True, because a recording has only requests that the recorded system supports."""
+        """Returns True: a recording has only requests that the recorded system supports."""
         del send
         return True
 
@@ -48,25 +48,20 @@ class Recorded:
         return self.answers[index]
 
     def begin(self, index: int, step: Begin) -> None:
-        """Does nothing: a recording already has the answer, which `collect` returns."""
+        """Does nothing: `collect` returns the recorded answer."""
 
     def collect(self, index: int, step: Collect, until: float) -> Any:
         del step, until
         return self.answers[index]
 
     def keep(self, step: Send) -> None:
-        """Does nothing: a recording sends no requests, so it needs no values of earlier
-        responses.
-        """
+        """Does nothing: a recording sends no requests."""
 
-    def close(self) -> None:
-        """Does nothing: a recording has no connections."""
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """The name of a system and its recorded sequences."""
-
     system: str
     sequences: tuple[Recorded, ...]
 
@@ -77,8 +72,6 @@ class Recording:
 
 @dataclass(slots=True)
 class Recorder:
-    """Collects the answers of a system; `write` writes all of them to a file."""
-
     file: Path
     system: str
     _lines: list[str] = field(default_factory=list[str])

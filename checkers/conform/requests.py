@@ -1,7 +1,6 @@
 """Builds requests for one topic partition, and requests of transactions.
 
-The body of a request has the fields of all versions, such as both the name and the id of a topic.
-Only the fields of the chosen version are sent.
+A body has the fields of all versions; only those of the chosen version are sent.
 """
 
 from __future__ import annotations
@@ -26,12 +25,10 @@ def of_topic(topic: str) -> dict[str, Any]:
 
 
 def in_topic(topic: str, part: Body) -> list[dict[str, Any]]:
-    """Returns the list of topics in a request: one topic with one partition."""
     return [{**of_topic(topic), "partitions": [part]}]
 
 
 def commit_of(partition: int, offset: int, metadata: str | None = "m") -> dict[str, Any]:
-    """Returns the part of a request that commits this offset of a topic partition."""
     return {
         "partition_index": partition,
         "committed_offset": offset,
@@ -43,8 +40,7 @@ def commit_of(partition: int, offset: int, metadata: str | None = "m") -> dict[s
 def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, Any]:
     """Returns placeholders for the producer id and epoch that `name` got by InitProducerId.
 
-    When a request is sent, the values replace the placeholders. The name `p before` stands for the
-    values that `p` had before its last InitProducerId.
+    The name `p before` stands for the values that `p` had before its last InitProducerId.
     """
     # To get wrong values, a caller passes `epoch` or `producer_id`.
     return {
@@ -69,7 +65,6 @@ def produce(
     to: str | None = None,
     retries: bool = True,
 ) -> Send:
-    """Returns a Produce request with record batches for one topic partition."""
     data = {"index": partition, "records": batches(*described)}
     return Send(
         api=Api.PRODUCE,
@@ -97,7 +92,7 @@ def fetch(
     to: str | None = None,
     **fields: Any,
 ) -> Send:
-    """Returns a Fetch request for one topic partition; `fields` replaces some of its fields."""
+    """Returns a Fetch request for one partition; `fields` replaces some of its fields."""
     part = {
         "partition": partition,
         "current_leader_epoch": -1,
@@ -138,7 +133,6 @@ def list_offsets(
     replica: int = -1,
     to: str | None = None,
 ) -> Send:
-    """Returns a ListOffsets request for one topic partition."""
     part = {
         "partition_index": partition,
         "current_leader_epoch": leader_epoch,
@@ -168,7 +162,7 @@ def epoch_end(
     partition: int = 0,
     to: str | None = None,
 ) -> Send:
-    """Returns an OffsetForLeaderEpoch request for one topic partition."""
+    """Returns an OffsetForLeaderEpoch request for one partition."""
     part = {
         "partition": partition,
         "current_leader_epoch": current,
@@ -192,7 +186,6 @@ def delete_records(
     partition: int = 0,
     to: str | None = None,
 ) -> Send:
-    """Returns a DeleteRecords request for one topic partition."""
     part = {"partition_index": partition, "offset": offset}
     return Send(
         api=Api.DELETE_RECORDS,
@@ -217,7 +210,7 @@ def init(
     to: str | None = None,
     retries: bool = True,
 ) -> Send:
-    """Returns an InitProducerId request. Later requests can use the id and epoch in its answer."""
+    """Returns an InitProducerId request; later requests can use the id and epoch in its answer."""
     return Send(
         api=Api.INIT_PRODUCER_ID,
         version=version,
@@ -249,7 +242,6 @@ def add_partitions(
     to: str | None = None,
     retries: bool = True,
 ) -> Send:
-    """Returns an AddPartitionsToTxn request of the producer `name`."""
     identity = producer(name, epoch=epoch, producer_id=producer_id)
     topics = [{"name": topic, "partitions": list(partitions)}]
     one = {
@@ -285,7 +277,6 @@ def add_offsets(
     producer_id: int = 0,
     retries: bool = True,
 ) -> Send:
-    """Returns an AddOffsetsToTxn request of the producer `name`."""
     return Send(
         api=Api.ADD_OFFSETS_TO_TXN,
         version=version,
@@ -315,7 +306,6 @@ def txn_commit_offsets(
     member: Any = "",
     retries: bool = True,
 ) -> Send:
-    """Returns a TxnOffsetCommit request of the producer `name`, for one topic partition."""
     return Send(
         api=Api.TXN_OFFSET_COMMIT,
         version=version,
@@ -347,7 +337,7 @@ def end(
     to: str | None = None,
     retries: bool = True,
 ) -> Send:
-    """Returns an EndTxn request, a commit or an abort, of the producer `name`.
+    """Returns an EndTxn request of the producer `name`.
 
     `binds` is a name under which later requests find the producer id and epoch of the answer.
     """

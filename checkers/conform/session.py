@@ -1,8 +1,6 @@
 """Runs the steps of one sequence on one cluster: fills in names, finds brokers, stores values.
 
-Each cluster has its own session. So a caller can run each step first on one cluster, then on the
-other. Later requests use values from earlier answers of the same cluster, such as producer ids and
-member ids.
+Later requests use values from earlier answers of the same cluster, such as producer and member ids.
 """
 
 from __future__ import annotations
@@ -54,10 +52,7 @@ class _Pending:
 
 @dataclass(slots=True)
 class Session:
-    """Runs one sequence of requests on one cluster.
-
-    `number` makes the names of the sequence's topics and groups unique.
-    """
+    """One sequence on one cluster; `number` makes the names of its topics and groups unique."""
 
     target: Target
     number: int
@@ -85,11 +80,10 @@ class Session:
         return own.replace(self.target.run, "^")
 
     def send(self, step: Send) -> Answer:
-        """Returns the answer to a request; after some errors, the request is sent again.
+        """Returns the answer to a request, repeated for at most 15 seconds after `retried_errors`.
 
-        `retried_errors` returns these errors. The request is repeated for at most 15 seconds. After
-        a Produce request, the method waits a moment, so that no two batches of the sequence are
-        appended at the same time.
+        After a Produce request, the method waits a moment, so that no two batches of the sequence
+        are appended at the same time.
         """
         until = time.monotonic() + RETRIES_WITHIN_S
         retried = retried_errors(step)
@@ -104,10 +98,7 @@ class Session:
             time.sleep(AGAIN_AFTER_S)
 
     def begin(self, step: Begin) -> None:
-        """Sends the request on a new connection, and does not wait for the answer.
-
-        A later `collect` waits for the answer.
-        """
+        """Sends the request on a new connection, and does not wait for the answer."""
         connection = Connection(*self.target.brokers[self.receiver(step.send.to)])
         api, version = step.send.api, step.send.version
         answers: list[Answer] = []
@@ -127,9 +118,8 @@ class Session:
         return None if pending is None else pending.send
 
     def collect(self, step: Collect, until: float) -> Answer:
-        """Returns the answer to the request that was begun with the label of `step`.
-
-        Returns PENDING if the answer does not arrive before the time `until`.
+        """Returns the answer to the request with the step's label; PENDING after the time
+        `until`.
         """
         pending = self._pending[step.label]
         pending.thread.join(max(0.0, until - time.monotonic()))
@@ -169,9 +159,8 @@ class Session:
     def receiver(self, to: str) -> int:
         """Returns the id of the broker that the field `to` of a step names, such as `leader ~t 0`.
 
-        `checkers.conform.steps` lists these texts; `~t` stands for the name of a topic. If the
-        partition does not exist, the broker is the leader of another partition of the topic, or
-        else the one with the lowest id.
+        `checkers.conform.steps` lists these texts. For a partition that does not exist, the broker
+        is the leader of another partition of the topic, or else the one with the lowest id.
         """
         kind, *rest = to.split(" ")
         nodes = sorted(self.target.brokers)
@@ -231,10 +220,7 @@ class Session:
     # ------------------------------------------------------------ symbols
 
     def resolved(self, value: Any) -> Any:
-        """Replaces each placeholder in a request by the real value on this cluster.
-
-        For example, `~t` becomes a topic's real name, and `{"$topic_id": "~t"}` its id.
-        """
+        """Replaces each placeholder in a request by the real value on this cluster."""
         if isinstance(value, str):
             return self.real_name(value)
         if isinstance(value, list | tuple):
@@ -284,10 +270,10 @@ _SYMBOLS: Final[Mapping[str, Any]] = {
 def retried_errors(step: Send) -> frozenset[str]:
     """Returns the errors after which the request is sent again.
 
-    If `step.retries` is true, these are all errors after which clients retry, such as
-    NOT_COORDINATOR. Otherwise the only error is CONCURRENT_TRANSACTIONS: a broker returns it until
-    the markers of the previous transaction are written. In a transaction, Produce is also repeated
-    after NOT_ENOUGH_REPLICAS, and TxnOffsetCommit after COORDINATOR_NOT_AVAILABLE.
+    With `step.retries`, these are all errors after which clients retry, such as NOT_COORDINATOR.
+    Otherwise it is only CONCURRENT_TRANSACTIONS, which a broker returns until the markers of the
+    previous transaction are written. In a transaction, Produce is also repeated after
+    NOT_ENOUGH_REPLICAS, and TxnOffsetCommit after COORDINATOR_NOT_AVAILABLE.
     """
     retried = RETRIED if step.retries else STILL_ENDING
     is_verified = step.body.get("transactional_id") is not None and step.api in VERIFIED_TOO_EARLY

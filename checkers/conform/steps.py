@@ -1,12 +1,7 @@
 """Sequences of raw requests as data, with symbols for values that a system chooses itself.
 
-A sequence is a list of steps for one fresh topic, group or transactional id. There are four kinds
-of steps. `Send` sends a request and waits for its answer. `Begin` only sends a request; a later
-`Collect` waits for its answer. `Pause` waits for a time. A sequence can be written as JSON and read
-back without loss.
-
-The body of a request may contain symbols. A text that begins with `~` is a name that this sequence
-alone uses. A text that begins with `^` is a name that all sequences of a run share. Functions of
+A sequence uses a fresh topic, group or transactional id. In the body of a request, `~` begins a
+name that this sequence alone uses, and `^` a name that all sequences of a run share. Functions of
 this module make the other symbols, such as the one for a value from an earlier answer.
 
 The field `to` of a step names the broker that gets the request:
@@ -69,8 +64,8 @@ class Send:
     - `note` is the purpose of the request, such as `two batches`.
     - `binds` has names for fields of the answer; later steps use the values under these names.
     - `repeats` is true if the answer may lag behind an earlier change. Then the request is sent
-      again while the two answers differ. Requests that only read (`READS`) are repeated in any
-      case, except a Fetch request in a fetch session.
+      again while the two answers differ. Requests that only read (`READS`) are always repeated,
+      except a Fetch request in a fetch session.
     - `retries` is true if the request is sent again after every retriable error. Otherwise it is
       sent again only after CONCURRENT_TRANSACTIONS.
     """
@@ -96,13 +91,13 @@ class Send:
 
     @property
     def is_answered(self) -> bool:
-        """True for every request except a Produce request with acks=0, which has no answer."""
+        """True except for a Produce request with acks=0."""
         return self.api is not Api.PRODUCE or self.body.get("acks") != 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
-    """A step that sends a request on its own connection; a later `Collect` waits for the answer."""
+    """Sends a request on its own connection; a later `Collect` waits for the answer."""
 
     label: str
     send: Send
@@ -121,7 +116,7 @@ class Collect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """A step that only waits: `ms` should be enough for an event, such as the end of a session."""
+    """Waits long enough for an event, such as the end of a session."""
 
     ms: int
 
@@ -131,8 +126,6 @@ Step = Send | Begin | Collect | Pause
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A topic that must exist before the requests of a sequence are sent."""
-
     name: str
     partitions: int = 1
     configs: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -140,8 +133,6 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """A sequence of requests and pauses, with the topics that it needs."""
-
     family: str  # the name of the generator
     seed: int  # the generator's random seed
     topics: tuple[Topic, ...]
@@ -158,17 +149,14 @@ class Steps:
 def bound(*names: str, plus: int = 0, otherwise: int | str | Body = 0) -> dict[str, Any]:
     """Returns a placeholder for a value that was stored from an earlier answer.
 
-    `bound("a", "b", plus=1)` becomes the value of `a` plus 1. If `a` has no value when the request
-    is sent, the value of `b` is taken. If no name has a value, the placeholder becomes `otherwise`.
+    `bound("a", "b", plus=1)` becomes the value of `a` plus 1, or without `a`, that of `b`. If no
+    name has a value, it becomes `otherwise`.
     """
     return {"$bound": list(names), "plus": plus, "otherwise": otherwise}
 
 
 def topic_id(topic: str) -> dict[str, Any]:
-    """Returns a placeholder: when a request is sent, the id of the topic replaces it.
-
-    If the topic does not exist, the placeholder is replaced by the fixed id `UNKNOWN_TOPIC_ID`.
-    """
+    """Returns a placeholder for a topic's id; without the topic, for the id `UNKNOWN_TOPIC_ID`."""
     return {"$topic_id": topic}
 
 
@@ -186,9 +174,8 @@ def raw(data: bytes) -> dict[str, Any]:
 
 
 def if_same(first: str, second: str, then: Any, otherwise: Any) -> dict[str, Any]:
-    """Returns a placeholder that becomes `then` if two stored values are equal, else `otherwise`.
-
-    `first` and `second` are the names under which earlier answers stored the two values.
+    """Returns a placeholder: `then` if the stored values of two names are equal, else
+    `otherwise`.
     """
     return {"$if_same": [first, second], "then": then, "otherwise": otherwise}
 
@@ -197,7 +184,6 @@ def if_same(first: str, second: str, then: Any, otherwise: Any) -> dict[str, Any
 
 
 def as_json(step: Step) -> dict[str, Any]:
-    """Returns the step as a JSON object; `from_json` reads it."""
     match step:
         case Pause():
             return {"pause": step.ms}
@@ -222,7 +208,7 @@ def as_json(step: Step) -> dict[str, Any]:
 
 
 def from_json(cells: Mapping[str, Any]) -> Step:
-    """Returns the step that the JSON object describes; raises KeyError if a field is missing."""
+    """Returns the step that `as_json` wrote; raises KeyError if a field is missing."""
     if "pause" in cells:
         return Pause(ms=cells["pause"])
     if "collect" in cells:

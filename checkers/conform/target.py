@@ -1,8 +1,4 @@
-"""One of the clusters that `urteil conform` compares: brokers, API versions and shared topics.
-
-`conform` sends the same sequences of requests to each cluster. A sequence has topics of its own; a
-shared topic is used by all sequences.
-"""
+"""One of the clusters that `urteil conform` compares: brokers, API versions and shared topics."""
 
 from __future__ import annotations
 
@@ -35,10 +31,7 @@ class NotReady(InputFault):
 
 @dataclass(slots=True, kw_only=True)
 class Target:
-    """One of the clusters that are compared.
-
-    The field `run` is a prefix: the names of all topics and groups of this run begin with it.
-    """
+    """One of the clusters; the names of all topics and groups of this run begin with `run`."""
 
     name: str
     bootstrap_servers: str
@@ -51,11 +44,7 @@ class Target:
 
     @classmethod
     def opened(cls, name: str, bootstrap_servers: str, run: str, begun_ms: int) -> Target:
-        """Creates the topics that all request sequences share, and returns the cluster with these
-        topics.
-
-        Raises NotReady if the cluster is not ready for requests.
-        """
+        """Creates the topics that all sequences share, and returns the cluster; raises NotReady."""
         target = cls(name=name, bootstrap_servers=bootstrap_servers, run=run, begun_ms=begun_ms)
         host, _, port = bootstrap_servers.split(",")[0].rpartition(":")
         first = Connection(host, int(port))

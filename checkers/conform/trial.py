@@ -1,8 +1,4 @@
-"""Compares the reference broker with another system, and summarises the differences.
-
-The reference broker runs in this process. The other system is a running cluster, or a recording of
-its answers.
-"""
+"""Compares the reference broker with another system, and summarises the differences."""
 
 from __future__ import annotations
 
@@ -29,8 +25,6 @@ WORKERS: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A difference to report, with its sequence of requests and the answers of both systems."""
-
     difference: Difference
     compared: Compared
     pair: Pair
@@ -41,7 +35,7 @@ class Found:
     """The result of comparing two systems: counts, and one example of each kind of difference.
 
     - `examples` has one example for each known reason for a difference.
-    - `findings` has only the examples in which the other system is wrong, not the reference broker.
+    - `findings` has those of them in which the other system is wrong, not the reference broker.
     - `unexplained` has one example of each difference without a known reason.
     """
 
@@ -78,18 +72,10 @@ class Found:
                     self.findings.setdefault(why.name, shown)
 
     def stale(self, rows: Iterable[Reason]) -> list[str]:
-        """Returns the names of those reasons that explain no difference found in this comparison.
-
-        A reason explains one kind of difference between the answers of the reference broker and
-        those of the other system. A reason that explains no difference any more is out of date.
-        """
+        """Returns the names of the reasons that explain no difference any more."""
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Returns the number of differences between the two systems' answers, by verdict.
-
-        A reason in `rows` explains a difference, and has the verdict on it, such as `permitted`.
-        """
         counts = Counter[Verdict]()
         for row in rows:
             counts[row.verdict] += self.explained[row.name]
@@ -98,9 +84,7 @@ class Found:
 
 @contextmanager
 def reference(brokers: int = 3) -> Generator[Target]:
-    """Serves the reference broker for a `with` block, and creates the topics that all sequences
-    share.
-    """
+    """Serves the reference broker, with the topics that all sequences share."""
     begun_ms = round(time.time() * 1000)
     with serving(ServeOptions(brokers=brokers)) as served:
         yield Target.opened(REFERENCE, served.bootstrap_servers, _run_name(begun_ms), begun_ms)
@@ -114,11 +98,7 @@ def with_system(
     *,
     workers: int = WORKERS,
 ) -> Iterator[Compared]:
-    """Sends sequences of requests to a running cluster and to the reference broker.
-
-    When a sequence ends, yields the answers of the cluster and those of the reference broker.
-    `rows` has the known reasons for differences between answers.
-    """
+    """Yields the answers of a running cluster and of the reference broker, sequence by sequence."""
     with reference() as ours:
         theirs = Target.opened(system, bootstrap_servers, ours.run, ours.begun_ms)
 
@@ -131,11 +111,7 @@ def with_system(
 def with_recording(
     recording: Recording, rows: Iterable[Reason], *, workers: int = WORKERS
 ) -> Iterator[Compared]:
-    """Sends the requests of a recording to the reference broker.
-
-    A recording has sequences of requests. When a sequence ends, yields its recorded answers and the
-    answers of the reference broker. `rows` has the known reasons for differences between answers.
-    """
+    """Yields the answers of a recording and of the reference broker, sequence by sequence."""
     recorded = recording.sequences
     with reference() as ours:
 
@@ -146,11 +122,7 @@ def with_recording(
 
 
 def answers_of_system(compared: Compared) -> Recorded:
-    """Returns the compared sequence of requests, with the system's answers, to store as a
-    recording.
-
-    Requests that the system does not support are left out.
-    """
+    """Returns the system's answers as a recording, without requests that it does not support."""
     answers = {pair.index: pair.system for pair in compared.pairs}
     steps = compared.sequence.steps
     collected = {

@@ -29,9 +29,10 @@ from model.faults import UnknownName
 
 
 class Family(NamedTuple):
-    """A family of request sequences, such as those on transactions; `draw` generates a sequence.
+    """A family of request sequences, such as those on transactions.
 
-    The function `sequences` chooses each family `weight` times in every cycle.
+    `draw` appends the steps of a sequence to `Draw.steps`, and returns the topics that must exist
+    before. `sequences` chooses each family `weight` times in every cycle.
     """
 
     weight: int
@@ -69,10 +70,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
 
 
 def sequence(family: str, seed: int) -> Steps:
-    """Returns the requests that a family, such as `transactions`, generates from a seed.
-
-    Raises UnknownName if there is no such family.
-    """
+    """Returns the requests that a family generates from a seed; raises UnknownName."""
     if family not in FAMILIES:
         raise UnknownName("family", family, FAMILIES)
     draw = Draw(Random(f"{family} {seed}"))
@@ -81,10 +79,7 @@ def sequence(family: str, seed: int) -> Steps:
 
 
 def sequences(seed: int, families: Iterable[str] = FAMILIES) -> Iterator[Steps]:
-    """Yields random sequences of requests without end.
-
-    The families take turns in a cycle; each family occurs in the cycle as often as its weight.
-    """
+    """Yields random sequences of requests without end."""
     names = tuple(families)
     rounds = range(max(FAMILIES[name].weight for name in names))
     chosen = [name for count in rounds for name in names if count < FAMILIES[name].weight]

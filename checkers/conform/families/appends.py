@@ -192,10 +192,6 @@ class _Appends:
 
 
 def appends(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by Produce, Fetch and ListOffsets requests for one partition.
-
-    Returns the topics that the requests need.
-    """
     configs = draw.one(CONFIGS)
     it = _Appends(draw, key="k" if "cleanup.policy" in configs else None)
     draw.repeat(

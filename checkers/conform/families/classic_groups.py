@@ -53,8 +53,7 @@ class _Classic:
     def request_id(self, letter: str) -> None:
         """Adds a JoinGroup request without a member id; the response assigns the id (KIP-394).
 
-        Adds nothing for static members, or before version 4 of JoinGroup: such members need no id
-        first.
+        Adds nothing for static members, or before version 4 of JoinGroup: they need no id first.
         """
         if self.join_version >= 4 and not self.static:
             begun = self.join(letter, note="join without a member id")
@@ -199,9 +198,8 @@ class _Classic:
         self.sync(self.alive + new[0])
 
     def rejoin(self) -> None:
-        """Adds requests by which all members join again, if the leader is alive.
-
-        The leader's JoinGroup request comes first, and begins a new generation.
+        """Lets all members join again if the leader is alive; its JoinGroup begins a new
+        generation.
         """
         if self.alive.startswith("a"):
             self.rebalance(self.alive)
@@ -223,10 +221,6 @@ class _Classic:
 
 
 def classic_groups(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests of a classic group with up to three members.
-
-    Returns the topics that the requests need.
-    """
     version = draw.version(Api.JOIN_GROUP)
     static = version >= 5 and draw.chance(35)
     it = _Classic(
@@ -257,10 +251,7 @@ def classic_groups(draw: Draw) -> tuple[Topic, ...]:
 
 
 def group_edges(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests on unknown, empty and badly named groups.
-
-    Returns the topics that must exist before: none, because the requests need no topic.
-    """
+    """Draws requests on unknown, empty and badly named groups."""
     for _ in range(16):
         group = draw.one((GROUP, f"~g{draw.random.randrange(1000)}"))
         named = draw.one((group, group, ""))  # an empty id: only where it changes nothing

@@ -76,10 +76,6 @@ class _Subscriptions:
 
 
 def client_metrics(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests on client metrics subscriptions.
-
-    The requests change or describe subscriptions. Returns the topics that they need: none.
-    """
     it = _Subscriptions(draw)
     draw.repeat(20, ((10, it.alter), (2, it.replace), (1, it.null), (7, it.describe)))
     it.describe()

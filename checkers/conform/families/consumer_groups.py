@@ -1,8 +1,8 @@
 """Sequences of requests on consumer groups (KIP-848): joins, epochs, assignments, leaves, commits.
 
-A coordinator computes a new assignment at most once a second. So each sequence pauses for a second
-before every change of the group. Without the pauses, the speed of the machine would decide which
-heartbeat gets the new assignment.
+A coordinator computes a new assignment at most once a second. Without a pause, the speed of the
+machine would decide which heartbeat gets it. So each sequence pauses for a second before every
+change of the group.
 """
 
 from __future__ import annotations
@@ -137,10 +137,6 @@ class _Consumers:
 
 
 def consumer_groups(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests of a consumer group with up to three members.
-
-    Returns the topics that the requests need.
-    """
     it = _Consumers(draw, version=draw.one((0, 1, 1)))
     it.join()
     draw.repeat(

@@ -18,10 +18,6 @@ Case = tuple[str, Any]  # the note of a request, and its arguments
 
 @dataclass(slots=True)
 class Draw:
-    """A random sequence of requests under construction: `random` makes the random choices, and
-    `steps` has the steps so far.
-    """
-
     random: Random
     steps: list[Step] = field(default_factory=list[Step])
 
@@ -29,10 +25,7 @@ class Draw:
         self.steps += steps
 
     def version(self, api: Api, first: int = 0, last: int = 99) -> int:
-        """Returns a random version for a request, from `first` to `last`, both included.
-
-        Only the versions of this API that Kafka supports are drawn.
-        """
+        """Returns a random version from `first` to `last` that Kafka supports, both included."""
         known = VERSIONS[api]
         return self.random.randint(max(first, known.first_answered), min(last, known.last))
 
@@ -40,9 +33,8 @@ class Draw:
         return self.random.choice(values)
 
     def case(self, *cases: Case) -> Case:
-        """Returns one of the cases at random.
-
-        A case has the arguments of a request, and a note: the purpose of the request.
+        """Returns one of the cases, which are the arguments of a request, and its purpose as a
+        note.
         """
         return self.random.choice(cases)
 
@@ -54,9 +46,5 @@ class Draw:
         return self.random.choices(values, weights)[0]
 
     def repeat(self, times: int, rows: Weighted[Callable[[], None]]) -> None:
-        """Calls randomly chosen functions, `times` calls in all.
-
-        `rows` has the functions, each with its weight in the random choice.
-        """
         for _ in range(times):
             self.weighted(rows)()

@@ -1,6 +1,6 @@
 """Draws requests of fetch sessions: partitions join and leave, sessions end, epochs are wrong.
 
-All partitions have their only replica on broker 1. So one session can have all of them, and no high
+All partitions have their only replica on broker 1, so one session can have all of them, and no high
 watermark depends on followers.
 """
 
@@ -165,10 +165,6 @@ def _session() -> dict[str, Any]:
 
 
 def fetch_sessions(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests that create a topic and use fetch sessions on it.
-
-    Returns the topics that must exist before: none, because the requests create the topic.
-    """
     it = _Sessions(draw)
     it.create()
     it.begin()

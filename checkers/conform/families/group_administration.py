@@ -1,8 +1,7 @@
 """Draws requests that describe, list and delete groups, and that delete their offsets.
 
-Each sequence of requests is about one group. The group may have a member of the classic or of the
-consumer protocol. It may have committed offsets without a member, or it may not exist. The answer
-to ListGroups has all groups of the coordinator, but only the group of the sequence is compared.
+A sequence is about one group, which may have a member, only committed offsets, or not exist.
+ListGroups returns all groups of the coordinator; only this group is compared.
 """
 
 from __future__ import annotations
@@ -132,10 +131,6 @@ class _Groups:
 
 
 def group_administration(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests that describe, list and delete groups.
-
-    Returns no topics, because the requests need no topic of their own.
-    """
     it = _Groups(draw)
     draw.repeat(
         14,

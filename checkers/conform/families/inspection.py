@@ -1,7 +1,7 @@
 """Draws requests that inspect brokers: producers, transactions, log sizes, quorum, elections.
 
-Some sequences send a transaction marker directly to the partition leader. Then the transaction has
-ended in this partition, but for the transaction coordinator the transaction is still open.
+Some sequences send a transaction marker directly to the partition leader. For the transaction
+coordinator, the transaction is then still open.
 """
 
 from __future__ import annotations
@@ -149,10 +149,6 @@ class _Inspection:
 
 
 def inspection(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests that inspect brokers.
-
-    Returns the topic that the requests need.
-    """
     it = _Inspection(draw)
     it.begin()
     it.produce()

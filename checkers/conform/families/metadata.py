@@ -185,10 +185,6 @@ class _Metadata:
 
 
 def metadata(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests on metadata, topics, coordinators and API versions.
-
-    Returns the topics that the requests need.
-    """
     it = _Metadata(draw)
     draw.repeat(
         20,

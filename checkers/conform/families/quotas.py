@@ -102,10 +102,6 @@ class _Quotas:
 
 
 def quotas(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests that change or list client quotas or move replicas.
-
-    Returns the topics that the requests need.
-    """
     it = _Quotas(draw)
     draw.repeat(18, ((10, it.alter), (7, it.describe), (2, it.move)))
     it.describe()

@@ -178,10 +178,6 @@ class _Reads:
 
 
 def fetches(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by Produce and Fetch requests for one topic partition.
-
-    Returns the topics that the requests need.
-    """
     it = _Reads(draw)
     it.append()
     draw.repeat(
@@ -201,10 +197,6 @@ def fetches(draw: Draw) -> tuple[Topic, ...]:
 
 
 def offsets(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by Produce, ListOffsets and OffsetForLeaderEpoch requests.
-
-    Returns the topics that the requests need.
-    """
     it = _Reads(draw)
     if draw.chance(80):
         it.append()
@@ -222,10 +214,6 @@ def offsets(draw: Draw) -> tuple[Topic, ...]:
 
 
 def deletions(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests that append, delete and read records.
-
-    Returns the topics that these requests need.
-    """
     it = _Reads(draw)
     it.append()
     draw.repeat(11, ((4, it.append), (6, it.delete), (2, it.fetch), (2, it.list), (1, it.epoch)))

@@ -1,7 +1,6 @@
 """Draws requests that start, cancel and list reassignments; some requests are invalid.
 
-A sequence of requests pauses after each reassignment, so that every cluster can complete the
-reassignment. Some clusters need longer than others to add a replica.
+A sequence pauses after each reassignment, so that even slow clusters complete it.
 """
 
 from __future__ import annotations
@@ -107,10 +106,6 @@ class _Reassignments:
 
 
 def reassignments(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests that create a topic and move its replicas.
-
-    Returns the topics that must exist before: none, because the requests create the topic.
-    """
     it = _Reassignments(draw)
     it.create()
     draw.repeat(10, ((4, it.move), (5, it.refuse), (2, it.list_some)))

@@ -77,10 +77,6 @@ class _Security:
 
 
 def security(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests for SASL and for the credentials of two users.
-
-    Returns no topics, because the requests need none.
-    """
     drawn = _Security(draw)
     drawn.alter()
     drawn.describe()

@@ -116,13 +116,6 @@ REQUESTS: Final[tuple[tuple[Api, dict[str, Any]], ...]] = (
 
 
 def switched_off(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by a request for each API that is switched off, such as access
-    control.
-
-    Each request has a random version.
-
-    Returns the topics that the requests need: none.
-    """
     for api, body in REQUESTS:
         version = draw.version(api)
         is_of_group = "SHARE" in api.name or "STREAMS" in api.name  # no coordinator here

@@ -173,10 +173,6 @@ class _Settings:
 
 
 def topic_settings(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests on timestamps, topic settings and their defaults.
-
-    Returns the topics that the requests need.
-    """
     configs = draw.one(CONFIGS)
     it = _Settings(draw, configs)
     draw.repeat(

@@ -193,10 +193,6 @@ PLACEMENTS: Final[tuple[tuple[str, Replicas, dict[str, Any]], ...]] = (
 
 
 def topics(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests that create, change, describe and delete topics.
-
-    Returns the topics that the requests need.
-    """
     it = _Topics(draw)
     draw.repeat(
         18,

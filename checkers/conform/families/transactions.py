@@ -1,6 +1,6 @@
 """Sequences of requests on transactions: producers, zombies, markers, and reads of the log.
 
-A sequence has the requests of one transactional id. The transaction protocol has two versions:
+A sequence is about one transactional id. The transaction protocol has two versions:
 
     version 1              AddPartitionsToTxn, Produce up to version 11, TxnOffsetCommit and EndTxn
                            up to version 4
@@ -134,9 +134,8 @@ class _Transactions:
             self.send("partition was not added", 1, self.batch(1, 0))
 
     def await_markers(self) -> None:
-        """Adds an AddPartitionsToTxn request that only verifies partitions.
-
-        The request is repeated until the markers of the previous transaction are written.
+        """Repeats an AddPartitionsToTxn request that only verifies, until the last markers are
+        written.
         """
         note = "verify until the markers are written"
         self.draw.add(add_partitions(note, ID, TOPIC, NAME, version=4, verify_only=True))
@@ -179,10 +178,10 @@ class _Transactions:
         self.draw.add(add_partitions(note, ID, topic, NAME, version=version, **options))
 
     def add_nothing(self) -> None:
-        """Adds three requests: a verification, an AddPartitionsToTxn without partitions, a commit.
+        """Begins a transaction by an AddPartitionsToTxn without partitions, and commits.
 
-        The AddPartitionsToTxn begins a transaction. The verification is repeated until the markers
-        of the previous transaction are written.
+        Before that, a verification is repeated until the markers of the previous transaction are
+        written.
         """
         version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 0, 3)
         binds = NAME if self.end_version == 5 else None
@@ -258,12 +257,6 @@ class _Transactions:
 
 
 def transactions(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests of a transactional producer.
-
-    The producer uses version 1 or version 2 of the transaction protocol.
-
-    Returns the topics that the requests need.
-    """
     it = _Transactions(draw, second=draw.chance(55))
     it.init()
     draw.repeat(
