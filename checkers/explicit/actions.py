@@ -1,8 +1,6 @@
 """Compiles the actions of a spec to one Python function from a state to its successors.
 
-The actions become nested loops over their parameters. Each conjunct of a guard is tested in the
-outermost loop that has all its parameters. In the generated code, `s` is the state before the step
-and `t` the state after it.
+In the generated code, `s` is the state before the step and `t` the state after it.
 """
 
 from __future__ import annotations
@@ -42,8 +40,8 @@ class Program:
     def predicate(self, formula: t.Node, env: Env | None = None) -> Callable[[Packed], bool]:
         """Returns a function that evaluates the formula in a packed state; it may raise Undefined.
 
-        For a formula about steps, the argument is a packed step: the packed state before the step,
-        then the packed state after it.
+        For a formula about steps, the argument is the packed state before the step, then the one
+        after it.
         """
         source = f"lambda s: {self.compiler.code(formula, env or {})}"
         made: Callable[[Packed], bool] = eval(source, self.names)
@@ -71,7 +69,6 @@ class Program:
     # ---- source
 
     def _unroll(self, action: Action, depth: int, env: dict[int, int], done: int, pad: str) -> None:
-        """Generates nested loops over the action's parameters, from parameter number `depth` on."""
         bound = {p.uid for p in action.params[:depth]}
         params = {p.uid for p in action.params}
         tests: list[str] = []

@@ -1,4 +1,4 @@
-"""Stores each state's predecessor, and the transition between them, in eight bytes."""
+"""The predecessor of each state, and the transition between them, in eight bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Numbers = NDArray[np.int32]
 
 @dataclass
 class Ancestry:
-    """The predecessor of each state, and the transition from the predecessor to the state.
+    """The predecessor of each state, and the transition from it.
 
     States are numbered in the order in which they were found.
     """
@@ -21,15 +21,12 @@ class Ancestry:
     _labels: list[Numbers] = field(default_factory=list)
 
     def begin(self, initial: int) -> None:
-        """Adds the initial states, which have no predecessor."""
         none = np.full(initial, -1, dtype=np.int32)
         self.add(none, none)
 
     def add(self, parents: Numbers, labels: Numbers) -> None:
-        """Adds newly found states.
-
-        For each new state, `parents` has the number of its predecessor, and `labels` has the
-        number of the transition from the predecessor.
+        """Adds newly found states: the number of each state's predecessor, and of the
+        transition.
         """
         self._parents.append(parents)
         self._labels.append(labels)

@@ -1,13 +1,11 @@
 """Compiles terms to NumPy: one array operation computes a term in every state of a batch.
 
 A batch of states is a table with one row for each state. Each variable has one column for each of
-its keys, such as `log_end[b1]`. Parameters and bound variables become constants, quantifiers are
-unrolled. A term becomes an operation (`Op`) on columns. Equal operations are one object. So a term
-that several actions share is computed once.
+its keys, such as `log_end[b1]`. A term becomes an operation (`Op`) on columns. Equal operations are
+one object, so a term that several actions share is computed once.
 
-In some states a term is undefined, for example because the key of a map is outside its type. The
-array of the term has values for these states too. So each term has a second array, `bad`: a mask of
-the rows in which the interpreter of specs would find an undefined term.
+In some states a term is undefined, for example because the key of a map is outside its type. So
+each term has a second array, `bad`: a mask of the rows in which the term is undefined.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ After = Mapping[int, Code]  # cell -> its value after an action
 
 
 def literal(value: Code) -> Any:
-    """Converts an int to `uint8` if it fits, else to `int16`; an `Op` is returned unchanged."""
+    """Converts an int to `uint8` or `int16`; an `Op` is returned unchanged."""
     if isinstance(value, Op):
         return value
     return np.uint8(value) if 0 <= value < 256 else np.int16(value)
@@ -98,8 +96,6 @@ TRUTHS = ("and", "or", "not", "==", "<=", "<", "outside")
 
 @dataclass
 class Columns(FiniteTerms):
-    """Compiles the terms of a spec to NumPy, at a fixed scope such as 3 replicas."""
-
     ops: list[Op] = field(default_factory=list)
     _known: dict[tuple[Any, ...], Op] = field(default_factory=dict)
     _done: dict[tuple[Any, ...], Value] = field(default_factory=dict)
@@ -116,7 +112,6 @@ class Columns(FiniteTerms):
         return self._known["cell", cell]
 
     def op(self, name: str, *arguments: Code) -> Op:
-        """Returns the operation `name` on the arguments; equal operations are one object."""
         key = (name, *((a.number, Op) if isinstance(a, Op) else a for a in arguments))
         if key not in self._known:
             truth = name in TRUTHS or (
@@ -164,8 +159,7 @@ class Columns(FiniteTerms):
     def conjunction(self, values: Iterable[Value]) -> Value:
         """Returns a conjunction's value in each state, and a mask of states where it is undefined.
 
-        The formulas are evaluated in order. In a state where one formula is false, the later
-        formulas are not evaluated, so they cannot be undefined there.
+        A formula after a false one is not evaluated, so it cannot be undefined there.
         """
         value: Code = 1
         bad: Code = 0
@@ -179,8 +173,7 @@ class Columns(FiniteTerms):
     def disjunction(self, values: Iterable[Value]) -> Value:
         """Returns a disjunction's value in each state, and a mask of states where it is undefined.
 
-        The formulas are evaluated in order. In a state where one formula is true, the later
-        formulas are not evaluated, so they cannot be undefined there.
+        A formula after a true one is not evaluated, so it cannot be undefined there.
         """
         value: Code = 0
         bad: Code = 0
@@ -194,7 +187,7 @@ class Columns(FiniteTerms):
     def conditional(self, test: Value, a: Value, b: Value) -> Value:
         """Returns the value of `a if test else b` in each state, and a mask of states.
 
-        The mask has the states where the test or the chosen branch is undefined (outside its type).
+        The mask has the states where the test or the chosen branch is undefined.
         """
         bad = self.either(test[1], self.choice(test[0], a[1], b[1]))
         return self.choice(test[0], a[0], b[0]), bad
@@ -204,9 +197,8 @@ class Columns(FiniteTerms):
     def value(self, n: t.Node, env: Env, after: After | None = None) -> Value:
         """Returns a term's value in each state, and a mask of states where it is undefined.
 
-        A term is an expression of the spec. It can read a variable after a step, as `x'` in TLA+.
-        `after` has the new values of the columns that the step changes; all other columns keep
-        their values.
+        `after` has the new values of the columns that a step changes, for terms such as `x'` of
+        TLA+.
         """
         if n not in self._locals:
             self._locals[n] = t.locals_of(n)
@@ -308,10 +300,9 @@ class Columns(FiniteTerms):
     # ---- cells
 
     def in_sort(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns a term's value in each state, and a mask of states where it is invalid.
+        """Returns a term's value in each state, and a mask of states where it is outside its type.
 
-        Invalid means that the term's value, or a value inside the term, is outside its type. The
-        callers use this method for keys of maps and for assigned values, which must be valid.
+        Keys of maps and assigned values must be inside their types.
         """
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)
@@ -326,10 +317,9 @@ class Columns(FiniteTerms):
     ) -> tuple[list[tuple[Code, int]], Code]:
         """Returns the columns of the map `variable` that `keys` may select, each with a condition.
 
-        A map has one column for each of its keys. A term in `keys` may have different values in
-        different states, and then selects different columns. A column's condition is true in the
-        states where the terms select the column. Also returns a mask of the states in which one of
-        the terms is undefined.
+        A map has one column for each key. A column's condition is true in the states where the
+        terms `keys` select it. Also returns a mask of the states in which one of the terms is
+        undefined.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

@@ -2,8 +2,7 @@
 
 Parameters and bound variables become constants, variables become bytes of a state (`s[17]`), and
 quantifiers are unrolled. The code evaluates expressions in the order of
-`model.language.interpreter`. A condition that is always true or always false is removed, except if
-its evaluation may find a value outside its type.
+`model.language.interpreter`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ def inside(value: int, size: int) -> int:
 
 
 def outside(value: int, size: int) -> NoReturn:
-    """Always raises Undefined: the value is outside its type, which has `size` elements."""
     raise Undefined(f"a value is outside its sort: element {value} of 0..{size - 1}")
 
 
@@ -41,14 +39,11 @@ def can_fail(code: Code) -> bool:
 
 
 def paren(code: Code) -> str:
-    """Returns the code in parentheses; a constant, a name or an indexed byte needs none."""
     return str(code) if isinstance(code, int) or ATOM.fullmatch(code) else f"({code})"
 
 
 @dataclass
 class Compiler(FiniteTerms):
-    """Compiles the terms of a spec to Python, at a fixed scope such as 3 replicas."""
-
     # ---- cells
 
     def cell(self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env) -> Code:
@@ -67,10 +62,9 @@ class Compiler(FiniteTerms):
         return " + ".join([*dynamic, *([str(start)] if start else [])])
 
     def in_sort(self, value: t.Node, env: Env) -> Code:
-        """Returns Python code that computes the key of a map, or an assigned value.
+        """Returns code for the key of a map, or for an assigned value.
 
-        If the value may be outside its type, such as 5 in 0..4, the returned code also checks the
-        value, and raises Undefined.
+        If the value may be outside its type, such as 5 in 0..4, the code raises Undefined.
         """
         code = self.code(value, env)
         size = self.at.size(value.sort)
@@ -136,9 +130,8 @@ class Compiler(FiniteTerms):
                 assert_never(n)
 
     def extreme(self, n: t.Extreme, env: Env) -> Code:
-        """Returns code that computes the first (or last) element for which a formula is true.
-
-        If the formula is true for no element, the code computes the default that the term names.
+        """Returns code for the first (or last) element for which a formula is true, or the
+        term's default.
         """
         found = self.code(n.default, env)
         elements = list(self.bindings((n.binder,), env))
@@ -158,7 +151,7 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def chosen(test: Code, then: Callable[[], Code], other: Callable[[], Code]) -> Code:
-        """Returns a conditional expression; only one branch of it if the test is constant."""
+        """Returns a conditional expression, or only one branch if the test is constant."""
         if isinstance(test, int):
             return then() if test else other()
         a, b = then(), other()
@@ -168,10 +161,7 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def compared(operator: str, a: Code, b: Code) -> Code:
-        """Returns Python code for a comparison such as `a <= b`.
-
-        If both operands are constants or the same code, the result is already known: it is 0 or 1.
-        """
+        """Returns code for a comparison such as `a <= b`; 0 or 1 if the result is constant."""
         if isinstance(a, int) and isinstance(b, int):
             return int({"==": a == b, "<=": a <= b, "<": a < b}[operator])
         if a == b and not can_fail(a):
@@ -180,11 +170,10 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
-        """Returns the conditions joined by `word`, without those that cannot change the result.
+        """Returns the conditions joined by `and` or `or`, without those that cannot change the
+        result.
 
-        `word` is `and` or `or`. `absorbing` is the constant that decides the result: 0 for `and`, 1
-        for `or`. All conditions after this constant are left out. Repeated conditions are left out
-        too. So is a constant 1 in `and` and a constant 0 in `or`.
+        `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`.
         """
         parts: dict[str, None] = {}
         for code in codes:

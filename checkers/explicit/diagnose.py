@@ -1,8 +1,7 @@
-"""Finds the undefined term in a state, with the reference interpreter.
+"""Finds the term whose value is outside its type, with the reference interpreter.
 
-A term is undefined if its value is outside its type. A fast engine detects only that some term is
-undefined. These functions evaluate the state again, slowly, and return the location of the
-undefined term: the action or claim, the line, the conjunct.
+A fast engine detects only that there is such a term. These functions return its location: the
+action or claim, the line, the conjunct.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from model.language.spec import Claim
 
 
 def diagnose_init(at: Instance) -> Undefined | None:
-    """Returns the first term of `init` whose value is outside its type, with its line, or None."""
+    """Returns the first term of `init` whose value is outside its type, or None."""
     try:
         Interpreter(at.ranges).initial(at.spec)
     except Undefined as fault:
@@ -24,9 +23,8 @@ def diagnose_init(at: Instance) -> Undefined | None:
 
 
 def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
-    """Evaluates all actions in the state, and returns the first term with a value outside its type.
-
-    Returns None if there is no such term.
+    """Returns the first term of an action whose value is outside its type in this state, or
+    None.
     """
     try:
         for _ in Interpreter(at.ranges).steps(at.spec, at.unpack(state)):
@@ -39,10 +37,9 @@ def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
 def diagnose_claim(
     at: Instance, claims: Sequence[Claim], state: Packed, after: Packed | None = None
 ) -> Undefined | None:
-    """Returns the first undefined term of the claims in this state, with its claim, or None.
+    """Returns the first term of the claims whose value is outside its type in this state, or None.
 
-    With `after`, the claims about the step from `state` to `after` are checked instead. A term is
-    undefined if its value is outside its type.
+    With `after`, the claims about the step from `state` to `after` are checked instead.
     """
     interpreter = Interpreter(at.ranges)
     about = "states" if after is None else "steps"

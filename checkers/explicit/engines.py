@@ -1,8 +1,7 @@
 """The table of search engines, the fastest first; all engines find the same result for a spec.
 
-An engine may decline a search that it does not support, and give a reason. Then the next engine of
-the table runs, and the reason is kept in the notes of the result. The last engine, plain Python,
-declines nothing.
+If an engine declines a search that it does not support, the next engine of the table runs, and the
+result has the reason as a note. The last engine, plain Python, declines nothing.
 """
 
 from __future__ import annotations
@@ -49,14 +48,11 @@ FEW_TERMS = 1_000_000
 
 
 def run(task: Task, engine: EngineName | None = None) -> Exploration:
-    """Explores the states of a spec with the named engine, and returns the result.
+    """Explores the states of a spec, and returns the result; raises UnknownName for the engine.
 
-    If the engine does not support the search, the next engine of the table `ENGINES` runs. The last
-    engine, plain Python, supports every search. Without a name, a small search uses plain Python,
-    which needs no start-up time; any other search begins with the fastest engine. A search is small
-    if it has few states, and if the actions still have few terms after all quantifiers are written
-    out. A search with coverage, fingerprints or a memory limit never counts as small. Raises
-    UnknownName for an unknown engine.
+    If the engine does not support the search, the next one of `ENGINES` runs. Without a name, plain
+    Python explores a small spec, because it needs no start-up time; for others the fastest engine
+    comes first. A search with coverage, fingerprints or a memory limit never counts as small.
     """
     if engine is not None and engine not in ENGINES:
         raise UnknownName("engine", engine, ENGINES)
@@ -78,10 +74,7 @@ def is_small(task: Task) -> bool:
 
 
 def most_states(task: Task) -> int:
-    """Returns an upper bound on the number of states to explore.
-
-    The bound is the number of all combinations of values, or the budget if the budget is lower.
-    """
+    """Returns an upper bound on the number of states: all combinations of values, or the budget."""
     at = Instance.of(task.spec, task.scope)
     possible = prod(at.size(sort) for _, sort in at.cells)
     return possible if task.budget.states is None else min(possible, task.budget.states)

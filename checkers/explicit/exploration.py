@@ -1,7 +1,7 @@
 """The input and the result of an exploration: counts, verdicts and shortest traces.
 
 Counts are defined as in TLC. *distinct* counts states. *generated* counts transitions and initial
-states. *depth* counts levels: the initial states are level 1. So a counterexample of n steps ends
+states. *depth* counts levels: the initial states are level 1, so a counterexample of n steps ends
 at depth n + 1.
 """
 
@@ -40,16 +40,15 @@ class TooLarge(Exception):
 
 
 class Stop(Exception):
-    """Raised to end a search; `why` is the reason."""
+    """Raised to end a search."""
 
     def __init__(self, why: WhyStopped) -> None:
         self.why: WhyStopped = why
 
 
 def until_stopped(search: Callable[[], None]) -> WhyStopped:
-    """Runs the search, and returns the reason for its end.
-
-    The reason is `exhausted`, `interrupted` (Ctrl-C), or the reason of the exception Stop.
+    """Runs the search, and returns why it ended: `exhausted`, `interrupted` (Ctrl-C), or as Stop
+    says.
     """
     try:
         search()
@@ -72,7 +71,7 @@ class Budget:
 class Progress:
     """The progress of an exploration; `queue` is the number of states that are not yet expanded.
 
-    Liveness is checked after the search; `liveness` describes what this check is doing now.
+    `liveness` is the present activity of the liveness check, which follows the search.
     """
 
     distinct: int
@@ -85,8 +84,6 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """The input of an engine: the spec, the claims to decide, the limits and the options."""
-
     spec: Spec
     claims: Sequence[Claim]
     lively: Sequence[Liveness] = ()  # decided in the same search, if the engine can
@@ -111,7 +108,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A state of a trace and the action that led to it; the first state has the action `init`."""
+    """A state of a trace and the action that led to it; `init` for the first state."""
 
     action: str
     values: tuple[int, ...]
@@ -125,10 +122,9 @@ Trace = tuple[Step, ...]  # step 0 is the initial state
 class Discovery:
     """The verdict on one property.
 
-    A violated property has a trace, an undecided one has a reason. The trace is a shortest one,
-    except for a liveness property. The trace of a violated liveness property is a lasso: the steps
-    after step `loop` repeat forever. If `loop` is the last step, the behaviour stays in the last
-    state forever. A shorter lasso may exist.
+    A violated property has a trace, an undecided one has a reason. The trace of a liveness
+    violation is a lasso: the steps after step `loop` repeat forever, or, if there are none, the
+    last state. A shorter lasso may exist; all other traces are shortest ones.
     """
 
     claim: Claim | Liveness
@@ -148,8 +144,7 @@ def discoveries(
 ) -> dict[str, Discovery]:
     """Returns the verdict on each claim, by name.
 
-    A claim with a trace is violated. Any other claim holds if the search explored every state
-    (`why` is `exhausted`), and is undecided otherwise.
+    A claim without a trace holds if `why` is `exhausted`, and is undecided otherwise.
     """
     found: dict[str, Discovery] = {}
     for claim in claims:
@@ -164,15 +159,11 @@ def discoveries(
 
 
 def undecided(claims: Sequence[Liveness], reason: str) -> dict[str, Discovery]:
-    """Returns undecided verdicts on liveness properties, by name."""
     return {c.name: Discovery(claim=c, verdict="undecided", reason=reason) for c in claims}
 
 
 def not_every_state(claims: Sequence[Liveness], why: object) -> dict[str, Discovery]:
-    """Returns undecided verdicts on liveness properties, because the graph lacks some states.
-
-    `why` is the reason, such as a limit.
-    """
+    """Returns undecided verdicts on liveness properties, because the graph lacks some states."""
     return undecided(claims, f"liveness needs every state: {why}")
 
 

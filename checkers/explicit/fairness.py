@@ -1,19 +1,17 @@
 """Finds fair cycles: sets of states in which a fair behaviour can stay forever.
 
 The states are the nodes of a graph, and the steps are its edges. A behaviour stays forever in a
-strongly connected set of nodes. A single node counts as such a set, because a behaviour may stutter
-in one state. An *instance* is a fair action with values of its parameters. A set is *fair* if, for
-each instance, one of these conditions is true:
+strongly connected set of nodes; a single node is one, because a behaviour may stutter. An
+*instance* is a fair action with values of its parameters. A set is *fair* if, for each instance,
+one of these conditions is true:
 
 - an edge of the instance is inside the set;
 - the instance is weakly fair, and disabled in some node of the set;
 - the instance is strongly fair, and disabled in all nodes of the set.
 
-The algorithm splits the graph into its strongly connected components. A component is *unfair* to an
-instance for which none of the conditions is true. If a component is unfair to a weakly fair
-instance, the component contains no fair set. If it is unfair to a strongly fair instance, the nodes
-that enable the instance are in no fair set. The algorithm removes these nodes, and splits the rest
-of the component again.
+Let none of the conditions be true for an instance and a strongly connected component. If the
+instance is weakly fair, the component contains no fair set. If it is strongly fair, the nodes that
+enable it are in no fair set: they are removed, and the rest of the component is split again.
 
 This module is the oracle of `compiled.fair_cycles`, which does the same in C.
 
@@ -46,8 +44,6 @@ class Instance:
 
 @dataclass(frozen=True)
 class Fairness:
-    """Finds, in a state graph, the sets of states where a fair behaviour can stay forever."""
-
     graph: Transitions
 
     @cached_property
@@ -74,8 +70,8 @@ class Fairness:
     def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
         """Returns the edges of a shortest path from an initial state to a state of `ends`, or None.
 
-        The path visits a state of `begun`, and stays in `within` from this state on. The three
-        parameters are masks of states. The path is empty if an initial state is in all three masks.
+        The path visits a state of `begun`, and stays in `within` from this state on. It is empty if
+        an initial state is in all three masks.
         """
         graph = self.graph
         kept = np.flatnonzero(within[graph.source] & within[graph.target])
@@ -107,10 +103,7 @@ class Fairness:
         return int(self.graph.source[edge]), int(self.graph.target[edge])
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of the states in which a fair behaviour can stay forever.
-
-        These are all states in the sets that the method `sets` yields.
-        """
+        """Returns a mask of the states in which a fair behaviour can stay forever."""
         found = np.zeros_like(within)
         for nodes in self.sets(within, through):
             found[nodes] = True
@@ -119,8 +112,8 @@ class Fairness:
     def sets(self, within: Mask, through: Mask) -> Iterator[Nodes]:
         """Yields the largest sets of states in `within` where a fair behaviour can stay forever.
 
-        Each set contains a state of `through`. The sets are disjoint; each has its states in
-        ascending order. Both parameters are masks of states.
+        Each set contains a state of `through`. The sets are disjoint; their states are in ascending
+        order.
         """
         left = within
         while left.any():
@@ -163,12 +156,11 @@ class Fairness:
     # ---- a fair cycle
 
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
-        """Returns the edges of a fair cycle that contains the state `start` and a state of the mask
+        """Returns the edges of a fair cycle that contains the state `start` and a state of
         `through`.
 
-        `fair` is the result of the method `fair`. It is the union of several sets of states, in
-        each of which a fair behaviour can stay forever. The cycle has only states of the set that
-        contains `start`.
+        `fair` is the result of the method `fair`: the union of sets of states, in each of which a
+        fair behaviour can stay forever. The cycle stays in the set that contains `start`.
         """
         _, component = self._components(
             fair[self.graph.source] & fair[self.graph.target], len(fair)
@@ -190,11 +182,9 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns the states and the edges that make a cycle in `inside` fair to `instance`.
+        """Returns states and edges; a cycle in `inside` with one of them is fair to `instance`.
 
-        An instance is a fair action with values of its parameters. A cycle is fair to it if the
-        cycle contains at least one of these states or edges. Returns None if every cycle in
-        `inside` is fair to the instance.
+        Returns None if every cycle in `inside` is fair to it.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges
@@ -216,8 +206,8 @@ class Fairness:
     ) -> list[int]:
         """Returns the edges of a shortest path from `start`; the path has at least one edge.
 
-        The path ends in a state for which `end` returns true, or with one of the edges `last`. All
-        states after the start are in the mask `inside`. Raises LookupError if there is no path.
+        It ends in a state for which `end` returns true, or with one of the edges `last`. All states
+        after the start are in `inside`. Raises LookupError if there is no path.
         """
         came: dict[int, int] = {}
         todo = deque([start])

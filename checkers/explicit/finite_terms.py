@@ -12,26 +12,20 @@ from model.language import terms as t
 
 @dataclass
 class FiniteTerms:
-    """Computes facts about the terms of a spec at a finite scope, such as a size for 3 replicas."""
-
     at: Instance
     _may_leave: dict[t.Node, bool] = field(default_factory=dict)
     _unrolled: dict[t.Node, int] = field(default_factory=dict)
 
     def packed(self, n: t.Const) -> int:
-        """Returns the byte that stores a constant of the spec.
+        """Returns the byte that stores a constant: in a type -1..3, the constant 2 becomes 3.
 
-        In a range of integers, the least value is stored as 0: in -1..3, the constant 2 becomes 3.
         A number without a range, such as a count, is unchanged.
         """
         shifted = n.sort.flavour == "int" and n.sort.name in self.at.ranges
         return n.value - self.at.elements(n.sort).start if shifted else n.value
 
     def may_leave(self, value: t.Node) -> bool:
-        """Returns True if a value may be outside its finite type, such as 5 in 0..4.
-
-        This is possible only for an integer term that contains a literal or an addition.
-        """
+        """Returns True if a value may be outside its finite type, such as 5 in 0..4."""
         if value.sort.flavour != "int":
             return False
         if value not in self._may_leave:
@@ -41,7 +35,7 @@ class FiniteTerms:
         return self._may_leave[value]
 
     def unrolled(self, n: t.Node) -> int:
-        """Returns the number of terms in `n` if each quantifier is written out for all values."""
+        """Returns the number of terms in `n` with each quantifier written out for all values."""
         if n not in self._unrolled:
             inner = 1 + sum(map(self.unrolled, t.children(n)))
             match n:
@@ -55,15 +49,13 @@ class FiniteTerms:
         return self._unrolled[n]
 
     def combinations(self, binders: tuple[t.Local, ...]) -> int:
-        """Returns how many combinations of values the variables have: 1 if there are none."""
         return prod(self.at.size(b.sort) for b in binders)
 
     def bindings(
         self, binders: tuple[t.Local, ...], env: Mapping[int, int]
     ) -> list[dict[int, int]]:
-        """Returns a copy of `env` for each combination of values of the bound variables.
-
-        The last variable changes fastest.
+        """Returns a copy of `env` for each combination of values; the last variable changes
+        fastest.
         """
         out = [dict(env)]
         for b in binders:

@@ -1,11 +1,8 @@
 """Breadth-first search in NumPy: evaluates each action on a whole batch of states, without C.
 
 This engine is an independent oracle for the compiled engine, and runs where no compiler works. Only
-this engine has symmetry reduction. It supports neither coverage nor a memory limit.
-
-Each action is evaluated on up to 131,072 states at once, for each choice of its parameters. The key
-of a state is a weighted sum of its values (`keys.py`). A transition changes few values, so the new
-key is cheap to compute. A successor is built only if no earlier state has its key.
+this engine has symmetry reduction. The key of a state is a weighted sum of its values (`keys.py`),
+so a step changes it cheaply; a successor is built only if no earlier state has its key.
 """
 
 from __future__ import annotations
@@ -46,9 +43,9 @@ CACHED = 1 << 28  # bytes at most of cached results for one batch
 
 
 def search(task: Task) -> Exploration:
-    """Explores the states of a spec in NumPy, and returns the result.
+    """Explores the states of a spec in NumPy.
 
-    Raises Declined if the search has a memory limit or counts coverage.
+    Raises Declined for a memory limit or coverage.
     """
     if task.memory is not None:
         raise Declined("it cannot move states to disk")
@@ -61,9 +58,8 @@ def search(task: Task) -> Exploration:
 class Found:
     """The successors that one transition has, for a batch of states that were evaluated together.
 
-    - `rows` has the indexes of the states that enable the transition.
-    - `written` has the values that the transition writes.
-    - `keys` has the keys of the successors.
+    `rows` has the indexes of the states that enable the transition, `written` the values that it
+    writes, and `keys` the keys of the successors.
     """
 
     label: int
@@ -74,8 +70,6 @@ class Found:
 
 @dataclass
 class Search(RunningSearch):
-    """A breadth-first search in NumPy, with its counts and violations so far."""
-
     generated: int = 0
     open: dict[str, Value] = field(default_factory=dict)  # claim -> violated, undefined
     open_steps: dict[str, list[Value]] = field(default_factory=dict)

@@ -1,8 +1,7 @@
 """The state graph of a small exploration: nodes are states, edges are transitions.
 
-This module finds deadlocks and terminal components, and exports files for graph tools. Nodes are
-numbered in breadth-first order, the initial states first. So two engines that agree return equal
-graphs.
+Nodes are numbered in breadth-first order, the initial states first, so engines that agree return
+equal graphs.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ class StateGraph:
     def terminal_components(self) -> list[frozenset[int]]:
         """Returns the terminal strongly connected components, the smallest first.
 
-        No behaviour leaves such a component. A deadlock is a component of one state.
+        No behaviour leaves such a component; a deadlock is one of one state.
         """
         found: Iterator[set[int]] = nx.attracting_components(self.graph)
         return sorted(map(frozenset, found), key=lambda nodes: (len(nodes), min(nodes)))
 
     def path_to(self, node: int) -> Trace:
-        """Returns a shortest trace from an initial state to the state of the node."""
+        """Returns a shortest trace from an initial state to the node's state."""
         starts = {n for n, first in self.graph.nodes(data="initial") if first}
         path = nx.multi_source_dijkstra_path(self.graph, starts, weight=None)[node]
         steps = [Step(action="init", values=(), state=self.states[path[0]])]
@@ -87,7 +86,7 @@ def compiled_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
 
 
 def interpreted_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
-    """Returns the spec's state graph, computed by the slow interpreter of specs, as an oracle."""
+    """Returns the spec's state graph by the slow interpreter of specs, as an oracle."""
     at = Instance.of(spec, scope)
     interpreter = Interpreter(at.ranges)
 

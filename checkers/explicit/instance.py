@@ -3,9 +3,9 @@
 A scope has the number of elements of each sort (a finite type), such as 3 replicas, or a range of
 integers.
 
-A packed state is `bytes`, with one byte for each *cell*: a variable without keys, or a variable at
-one combination of its keys. The least value of every sort is stored as 0. So an integer sort of
--1..3 is stored as 0..4. In an optional sort, `nothing` is 0, and the elements follow.
+A packed state has one byte for each *cell*: a variable without keys, or a variable at one
+combination of its keys. The least value of every sort is stored as 0, so -1..3 becomes 0..4. In an
+optional sort, `nothing` is 0, and the elements follow.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Packed = bytes
 class Block:
     """The place of a variable among the bytes of a state.
 
-    `start` is the index of the variable's first byte. `strides` has, for each key of the variable,
-    the distance between the bytes of two neighbouring values of the key.
+    `start` is its first byte. `strides` has, for each of its keys, the distance between the bytes
+    of two neighbouring values of the key.
     """
 
     start: int
@@ -38,8 +38,6 @@ class Block:
 
 @dataclass(frozen=True)
 class Instance:
-    """A spec with the number of elements of each sort, such as 3 replicas."""
-
     spec: Spec
     ranges: Ranges
 
@@ -48,9 +46,8 @@ class Instance:
         return cls(spec, ranges_of(spec.scope() if scope is None else scope))
 
     def elements(self, sort: SortInfo) -> range:
-        """Returns the elements of a type such as `Replica`.
-
-        Raises SpecError if the scope gives this type no size.
+        """Returns the elements of a type such as `Replica`; raises SpecError without a size in
+        the scope.
         """
         if sort.name not in self.ranges:
             raise SpecError(
@@ -60,15 +57,15 @@ class Instance:
         return self.ranges[sort.name]
 
     def size(self, sort: SortInfo) -> int:
-        """Returns the number of values of a sort (a type); an optional sort includes `nothing`."""
+        """Returns the number of values of a type; an optional type includes `nothing`."""
         return len(self.elements(sort)) + sort.optional
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
         """Maps the names of variables to their positions in the bytes of a step.
 
-        These bytes are the state before the step, then the state after it. So each variable `v` has
-        two positions: the first under the name of `v`, the second under the name of `v.after`.
+        These bytes are the state before the step, then the state after it. The second position of a
+        variable `v` has the name of `v.after`.
         """
         out: dict[str, Block] = {}
         start = 0
@@ -85,10 +82,9 @@ class Instance:
 
     @cached_property
     def cells(self) -> tuple[tuple[Cell, SortInfo], ...]:
-        """Returns one item for each variable and key, such as `end_offset[b1]`, with its type.
+        """Returns each variable with each of its keys, such as `end_offset[b1]`, and its type.
 
-        The items are in the order of their bytes in a packed state: `end_offset[b1]` is one byte,
-        `end_offset[b2]` the next.
+        The order is that of the bytes in a packed state.
         """
         return tuple(
             ((variable.name, keys), variable.value)

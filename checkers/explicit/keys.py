@@ -1,15 +1,13 @@
 """The key of a state in the NumPy engine: 64 bits, a weighted sum of its bytes.
 
-If a spec has fewer than 2^64 possible states, the key is the state's index in a list of all
-combinations of values. Then different states have different keys.
+If a spec has fewer than 2^64 possible states, different states have different keys. Otherwise the
+key is a hash with random weights. The probability that two states have the same key is 2^(k-64),
+where 2^k is the largest power of two that divides the difference of every byte: 2^-64 if one
+difference is odd.
 
-Otherwise the key is a hash: the sum has random weights, and two states may have the same key. The
-probability is 2^-64 if some byte of the two states differs by an odd number. In general, it is
-2^(k-64), where 2^k is the largest power of two that divides the difference of every byte.
-
-Under symmetry a state has one key for each permutation of elements: the key of the permuted state.
-The least of these keys is *canonical*: all states of a symmetry class have the same canonical key.
-The engine never builds a permuted state.
+Under symmetry a state has one key for each permutation of elements: the key of the permuted state,
+which is never built. The least of these keys is *canonical*: all states of a symmetry class have
+it.
 """
 
 from __future__ import annotations
@@ -36,8 +34,7 @@ SEED = 2026
 class Numbering:
     """Computes the 64-bit keys of states; 0 is never a key.
 
-    `keys` returns a table with a row for each state, and a column for each permutation of symmetry
-    reduction.
+    `keys` has a row for each state, and a column for each permutation of symmetry reduction.
     """
 
     at: Instance
@@ -54,10 +51,8 @@ class Numbering:
 
     @cached_property
     def weights(self) -> Keys:
-        """Returns the weight of each byte of a state in the state's key.
-
-        If different states always have different keys, the weights are those of digits in a number.
-        Otherwise they are random numbers.
+        """Returns the weight of each byte of a state: of digits in a number if keys are exact,
+        else random.
         """
         if self.exact:
             places = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
@@ -86,8 +81,7 @@ class Numbering:
     def change(self, cell: int, old: Any, new: Any) -> Keys:
         """Returns the number to add to a state's key, modulo 2^64, if one byte changes.
 
-        A key is a weighted sum of the bytes, so the other bytes do not matter. Symmetry reduction
-        has a key for each permutation, so the result has a column for each permutation.
+        It has a column for each permutation of symmetry reduction.
         """
         if len(self.permutations) == 1:
             difference = np.subtract(new, old, dtype=np.int64).view(np.uint64)

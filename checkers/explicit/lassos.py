@@ -37,21 +37,18 @@ Formula = Literal["premise", "goal"]
 
 
 class States(Protocol):
-    """The states of a state graph, in breadth-first order; the initial states are the first."""
+    """The states of a state graph in breadth-first order, the initial states first."""
 
     @property
     def ranges(self) -> Ranges: ...
 
     @property
-    def initial(self) -> int:
-        """Returns the number of initial states."""
-        ...
+    def initial(self) -> int: ...
 
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
-        """Returns a mask of the states in which one formula of the claim is true.
+        """Returns a mask of the states in which the claim's `formula` (premise or goal) is true.
 
-        The parameter `formula` chooses the claim's premise or its goal. `values` are those of the
-        claim's parameters.
+        `values` are those of the claim's parameters.
         """
         ...
 
@@ -70,14 +67,11 @@ class Cycles(Protocol):
     def fair(self, within: Mask, through: Mask) -> Mask:
         """Returns a mask of the states that a fair behaviour can visit infinitely often.
 
-        From some state on, the behaviour stays in `within`. It also visits a state of `through`
-        infinitely often.
+        From some state on, the behaviour stays in `within`, and visits `through` infinitely often.
         """
         ...
 
-    def ends_of(self, edge: int) -> tuple[int, int]:
-        """Returns the source and the target of a transition."""
-        ...
+    def ends_of(self, edge: int) -> tuple[int, int]: ...
 
     def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
         """Returns a shortest path from an initial state to a state of `ends`, or None.
@@ -89,9 +83,8 @@ class Cycles(Protocol):
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns a fair cycle that contains `start` and a state of `through`.
 
-        `fair` is the result of the method `fair`. It is the union of several sets of states, in
-        each of which a fair behaviour can stay forever. The cycle has only states of the set that
-        contains `start`.
+        `fair` is the result of the method `fair`: the union of sets of states, in each of which a
+        fair behaviour can stay forever. The cycle stays in the set that contains `start`.
         """
         ...
 
@@ -107,15 +100,11 @@ class Lasso:
 
 @dataclass(frozen=True)
 class Judge:
-    """Decides the liveness properties of one state graph."""
-
     states: States
     cycles: Cycles
 
     def verdict(self, claim: Liveness) -> Discovery:
-        """Returns the verdict on the property, for all values of its parameters.
-
-        If several values of the parameters violate the property, the verdict has the shortest
+        """Returns the verdict for all values of the property's parameters, with the shortest
         counterexample.
         """
         found: list[Discovery] = []
@@ -153,8 +142,7 @@ class Judge:
     def _found(self, within: Mask, begun: Mask, through: Mask) -> Lasso | None:
         """Returns a fair behaviour that ends in a loop (a lasso), or None if there is none.
 
-        The behaviour reaches a state in `begun`, and from then on visits only states in `within`.
-        Its loop visits at least one state in `through`.
+        From a state in `begun` on, it stays in `within`; its loop visits `through`.
         """
         fair = self.cycles.fair(within, through)
         if not fair.any():
@@ -189,9 +177,7 @@ Judged = tuple[WhyStopped, dict[str, Discovery]]
 def judged(judge: Callable[[], Judge], claims: Sequence[Liveness]) -> Judged:
     """Decides the properties in turn; returns the reason for the end, and the verdicts by name.
 
-    `judge` returns the object that decides the properties; to build this object may take long. If
-    Ctrl-C or a limit ends the check early, the properties decided before keep their verdicts, and
-    the others are undecided.
+    After Ctrl-C or a limit, the verdicts so far are kept, and the others are undecided.
     """
     decided: dict[str, Discovery] = {}
 

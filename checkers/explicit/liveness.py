@@ -1,10 +1,8 @@
 """Decides liveness properties: a violation is a fair behaviour that ends in a loop (a lasso).
 
-The check needs the whole graph. If a limit is too small for the graph, the properties stay
-undecided. Fault actions are not fair, and the spec bounds the number of faults.
-
-Two engines find the same violations: compiled C (`compiled.state_graph`), for graphs of many
-million states, and plain Python with SciPy (`transitions`), the oracle.
+The check needs the whole graph: under a limit that is too small, the properties stay undecided.
+Fault actions are not fair, and the spec bounds the number of faults. Plain Python with SciPy
+(`transitions`) is the oracle of the compiled engine (`compiled.state_graph`).
 """
 
 from __future__ import annotations
@@ -52,10 +50,10 @@ def decide(
 ) -> Mapping[str, Discovery]:
     """Returns the verdict on each named liveness property, by default on all of them.
 
-    Without a budget, plain Python explores at most a million states. The compiled engine explores
-    as many as `memory` bytes hold; by default these are 4 GB, or half of the machine's memory if
-    that is less. If `engine` is None, plain Python decides small graphs. Compiled code decides
-    larger ones, if there is a compiler.
+    Without a budget, plain Python explores at most a million states; the compiled engine as many as
+    `memory` bytes hold, by default 4 GB, or half of the machine's memory if that is less. Without
+    `engine`, plain Python decides small graphs, and compiled code larger ones, if there is a
+    compiler.
 
     Raises UnknownName for an unknown property, SpecError for a term whose value is outside its
     type, KeyboardInterrupt after Ctrl-C.
@@ -75,10 +73,6 @@ def _decided(
     memory: int | None,
     progress: Callable[[str], None],
 ) -> Judged:
-    """Returns why the search ended, and a verdict on each property.
-
-    A property that the search did not reach is undecided.
-    """
     claims = {c.name: c for c in spec.liveness_properties}
     for name in properties:
         if name not in claims:
@@ -138,11 +132,10 @@ def with_liveness(
 ) -> Exploration:
     """Returns the exploration, with the verdicts on these liveness properties added.
 
-    The compiled engine may have decided the properties already. If not, the states are explored
-    again to decide them. If the compiled engine explored the states the first time, it explores
-    them again; otherwise plain Python does. The verdicts are `undecided` if the exploration stopped
-    early, or if the graph of its states is larger than the limits allow. After Ctrl-C, the result
-    is an interrupted exploration with the verdicts reached before.
+    If the exploration did not decide them, the states are explored again, by the same engine if it
+    was the compiled one, else by plain Python. The verdicts are `undecided` if the exploration
+    stopped early, or if the graph of its states is larger than the limits allow. After Ctrl-C, the
+    result is an interrupted exploration with the verdicts so far.
     """
     names = [name for name in properties if name not in found.discoveries]
     if not names:

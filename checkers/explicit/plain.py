@@ -1,7 +1,6 @@
 """Breadth-first search in plain Python: it starts at once, and is an oracle for the faster engines.
 
-One generated function computes the successors of a state. The search stops only between levels, so
-the counts are always the same.
+The search stops only between levels, so the counts are always the same.
 """
 
 from __future__ import annotations
@@ -33,14 +32,11 @@ Link = tuple[int, Packed] | None  # the transition that first reached a state, a
 
 
 def search(task: Task) -> Exploration:
-    """Explores the states of a spec in plain Python, and returns the result."""
     return Search(task).run()
 
 
 @dataclass
 class Search(RunningSearch):
-    """A breadth-first search that is running in plain Python."""
-
     generated: int = 0
     open: dict[str, Callable[[Packed], bool]] = field(default_factory=dict)
     open_steps: dict[str, Callable[[Packed], bool]] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Replays a trace with the reference interpreter, on its own spec or on a variant of the spec.
 
-There are three results: the trace violates the property again, it ends without a violation, or the
-spec does not allow a step. In the last case the result names the false conjunct.
+The trace violates the property again, or ends without a violation, or the spec does not allow a
+step; then the result names the false conjunct.
 """
 
 from __future__ import annotations
@@ -18,10 +18,7 @@ from model.language.spec import Claim, Spec, title_of
 
 
 class Recorded(Protocol):
-    """A state of a recorded trace, and the action that led to this state.
-
-    The action is None if the trace does not name it.
-    """
+    """A state of a recorded trace, and the action that led to it, or None without a name."""
 
     @property
     def action(self) -> str | None: ...
@@ -45,7 +42,7 @@ class Taken:
 class Replayed:
     """The result of a replay: the steps taken, and the step that breaks the property, if any.
 
-    If the trace could not be replayed to its end, `stopped` has the reason.
+    `stopped` says why the trace could not be replayed to its end.
     """
 
     taken: tuple[Taken, ...]
@@ -63,7 +60,7 @@ def replay(
     claim: Claim | Liveness,
     loop: int | None = None,
 ) -> Replayed:
-    """Repeats the recorded steps, and checks the claim in the states of the steps.
+    """Repeats the recorded steps, and checks the claim.
 
     For a liveness property, the steps after step `loop` repeat forever.
     """

@@ -13,8 +13,6 @@ from model.language.values import Writer
 
 @dataclass
 class RunningSearch:
-    """The state of a running search: its search task, start time, and the depth reached so far."""
-
     task: Task
     depth: int = 0
     ill_defined: IllDefined | None = None
@@ -41,10 +39,8 @@ class RunningSearch:
         )
 
     def undefined(self, fault: Undefined | None, trace: Trace) -> Stop:
-        """Stores the undefined term that the search reached; returns the exception to raise.
-
-        The exception ends the search. A term is undefined if its value is outside its type, such as
-        5 in 0..4.
+        """Stores a term whose value is outside its type; returns the exception to raise, which
+        ends the search.
         """
         if fault is None:
             raise AssertionError("the interpreter finds no undefined term where the engine did")

@@ -1,8 +1,7 @@
 """Breadth-first exploration of a spec: each violation has a shortest trace.
 
-A violated property does not end the search. The search ends when every property is violated, when
-every reachable state was explored, or when its budget is spent. A search that ends early keeps its
-partial results.
+The search ends when every property is violated, when every reachable state was explored, or when
+its budget is spent. It then keeps its partial results.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ def explore(
 ) -> Exploration:
     """Explores every reachable state of the spec, and decides its properties.
 
-    By default it decides all invariants and action properties, at the spec's own scope (the size of
-    each type, such as 3 replicas), with the fastest engine. The options:
+    By default it decides all invariants and action properties, at the spec's own scope, with the
+    fastest engine.
 
     - `liveness` names liveness properties that the compiled engine may decide in the same search.
       `checkers.explicit.liveness.with_liveness` decides the others.
@@ -67,7 +66,7 @@ def explore(
 
 
 def chosen(spec: Spec, names: Sequence[str]) -> tuple[Claim, ...]:
-    """Returns the claims that `names` lists; without names, every invariant and action property."""
+    """Returns the claims with these names, by default every invariant and action property."""
     known = {claim.name: claim for claim in (*spec.claims, *spec.action_properties)}
     for name in names:
         if name not in known:

@@ -1,8 +1,8 @@
 """A hash set of 64-bit keys with bulk insertion: open addressing in one NumPy array.
 
-All keys of a call are inserted together, without sorting. If several keys find the same empty slot,
-one of them gets it. Every other key then finds an equal key in this slot, or moves on to the next
-slot. The value 0 marks an empty slot.
+All keys of a call are inserted together, without sorting. Of several keys that find the same empty
+slot, one gets it; the others look on, and then find an equal key or the next slot. The value 0
+marks an empty slot.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FULL = 0.6  # load factor at which the table doubles
 
 
 class Seen:
-    """A set of 64-bit keys; the key 0 is not allowed."""
+    """A set of 64-bit keys other than 0."""
 
     def __init__(self) -> None:
         self._bits = 16
@@ -24,10 +24,9 @@ class Seen:
         self.count = 0
 
     def add(self, keys: Keys) -> NDArray[np.int64]:
-        """Adds the keys; returns the positions in `keys` of those that were not yet in the set.
+        """Adds the keys; returns the positions of the new ones in `keys`, in ascending order.
 
-        The positions are in ascending order. If `keys` has a new key twice, only one
-        of the two positions is returned.
+        For a new key that `keys` has twice, only one position is returned.
         """
         while self.count + len(keys) > FULL * len(self._table):
             self._grow()

@@ -1,10 +1,8 @@
 """Random walks for specs that are too large to explore: they find violations but prove nothing.
 
-At each step, a walk first chooses an enabled action, and then values of its parameters. So an
-action with many parameter values is not taken more often than others. Each action has a weight; an
-action with a larger weight is chosen more often. The weight decreases each time the walk takes the
-action, and is reset for the next walk. The user may raise the weights of rare actions by name.
-Equal seeds give equal walks.
+A walk chooses an enabled action first, then values of its parameters, so actions with many values
+are not taken more often. An action's weight, which the user may raise, decreases each time the walk
+takes the action. Equal seeds give equal walks.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ def simulate(
 ) -> Exploration:
     """Takes random walks until every property is violated or the budget is spent.
 
-    The limit `states` of the budget counts the steps of the walks.
+    The budget's `states` counts the steps of the walks.
     """
     return _Simulation(task, seed, length, weights or {}).run()
 

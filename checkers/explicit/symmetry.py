@@ -1,13 +1,12 @@
 """Symmetry reduction: explores one state of each class of states that differ by a permutation.
 
-A sort is a finite type of a spec. The elements of an unordered sort, such as brokers, are
-interchangeable. If a permutation of them maps state s to state t, then the behaviours from s and t
-differ by this permutation only. So one of the two states need not be explored.
+The elements of an unordered sort (a finite type), such as brokers, are interchangeable. If a
+permutation of them maps state s to state t, the behaviours from s and t differ by this permutation
+only, so only one of the two is explored.
 
-An action or a claim that names the least element of a sort distinguishes it from the other
-elements. Then the elements are not interchangeable. So a sort is *symmetric* only if no action and
-no claim names its least element. The initial states may name the least element, because actions and
-claims still treat a state and its permutations alike.
+A sort is *symmetric* only if no action and no claim names its least element, which would
+distinguish this element from the others. The initial states may name it, because actions and claims
+still treat a state and its permutations alike.
 
 Symmetry reduction cannot check liveness: a cycle of the reduced graph may not exist in the full
 graph.
@@ -31,7 +30,7 @@ Permutation = Mapping[str, tuple[int, ...]]  # sort -> the new index of each ele
 def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
     """Returns every permutation of the elements of these types, the identity first.
 
-    Raises SpecError if there are too many permutations.
+    Raises SpecError for too many.
     """
     sizes = [len(at.ranges[name]) for name in sorts]
     count = prod(map(factorial, sizes))
@@ -47,8 +46,8 @@ def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
 def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
     """Returns, for each byte of a state, its new position and its new values.
 
-    Example: the permutation swaps the brokers b1 and b2. The byte of `leader[b1]` moves to the
-    place of `leader[b2]`. Its list of new values is `[1, 0]`: 0 becomes 1, and 1 becomes 0.
+    If b1 and b2 are swapped, the byte of `leader[b1]` moves to the place of `leader[b2]`, and its
+    new values are `[1, 0]`: 0 becomes 1, and 1 becomes 0.
     """
     place = {cell: k for k, (cell, _) in enumerate(at.cells)}
     keys = {v.name: v.keys for v in at.spec.variables}

@@ -1,8 +1,6 @@
 """A batch of states as NumPy columns, and the transitions that these states take.
 
-A `Table` evaluates operations on all states of a batch and caches the results. A `Part` evaluates
-operations only on the states that enable an action. A `Transition` is an action with its
-parameters, as operations on columns.
+A `Table` evaluates and caches operations on all states of a batch, a `Part` only on some rows.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ class Transition:
     def of(cls, columns: Columns, action: Action, raw: tuple[int, ...]) -> Transition | None:
         """Compiles an action with fixed parameters; returns None if its guard is always false.
 
-        `raw` has the parameters, each as an index: 2 is the third element of the parameter's type.
+        `raw` has the parameters as indexes: 2 is the third element of the type.
         """
         env = {p.uid: v for p, v in zip(action.params, raw, strict=True)}
         enabled: Code = 1
@@ -68,8 +66,6 @@ class Transition:
 
 
 class Table:
-    """A batch of states as columns, and the cached results of the expressions evaluated on them."""
-
     def __init__(self, rows: Array, ops: Sequence[Op]) -> None:
         self.size = len(rows)
         self.columns = np.ascontiguousarray(rows.T)
@@ -90,7 +86,7 @@ class Table:
         return known
 
     def known(self, op: Op) -> Array | None:
-        """Returns the cached result of an operation for all states; None if it is not cached."""
+        """Returns the cached result of an operation; None if it is not cached."""
         return self.value(op) if op.compute is None else self._known[op.number]
 
     def where(self, code: Code) -> Rows:
@@ -107,7 +103,7 @@ class Table:
 
 
 class Part:
-    """A selection of rows from a table of states, such as the states that enable an action."""
+    """Rows of a table of states, such as the states that enable an action."""
 
     def __init__(self, table: Table, rows: Rows) -> None:
         self.table, self.rows = table, rows

@@ -41,10 +41,7 @@ class Transitions:
 
     @classmethod
     def of(cls, program: Program, budget: Budget) -> Transitions:
-        """Explores all states of a compiled spec; returns the graph of its states and transitions.
-
-        Raises TooLarge if the budget of states or of seconds is spent first.
-        """
+        """Explores all states of a compiled spec; raises TooLarge if the budget is spent first."""
         started = time.monotonic()
         states = program.initial()
         initial = len(states)
@@ -85,10 +82,10 @@ class Transitions:
         return self.program.at.ranges
 
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
-        """Returns a mask of the states in which `formula` is true.
+        """Returns a mask of the states in which `formula` (the claim's premise or goal) is true.
 
-        `formula` is the premise or the goal of the claim, and `values` has a value for each
-        parameter of the claim. Raises SpecError for a term whose value is outside its type.
+        `values` are those of the claim's parameters. Raises SpecError for a term whose value is
+        outside its type.
         """
         holds = formula_of(self.program, claim, formula, values)
         try:
@@ -98,7 +95,7 @@ class Transitions:
 
     @cached_property
     def depths(self) -> Nodes:
-        """Returns, for each state, the length of a shortest path to it from an initial state."""
+        """Returns, for each state, the length of a shortest path from an initial state."""
         depths = np.zeros(len(self.states), dtype=np.int64)
         parents = self.source[self.came_by[self.initial :]]  # ascending, as nodes are numbered
         end = self.initial
@@ -109,7 +106,7 @@ class Transitions:
         return depths
 
     def path_to(self, node: int) -> list[int]:
-        """Returns a shortest path from an initial state to `node`, as a list of edge numbers."""
+        """Returns a shortest path from an initial state to `node`, as edge numbers."""
         way: list[int] = []
         while (edge := int(self.came_by[node])) >= 0:
             way.append(edge)
@@ -117,12 +114,7 @@ class Transitions:
         return way[::-1]
 
     def trace(self, start: int, edges: Sequence[int]) -> Trace:
-        """Returns the trace of a path: the path's states, and the actions between them.
-
-        The path is a list of edge numbers that begins at an initial state. The first step of the
-        trace is `init` with this state. Each further step has the action of one edge, the parameter
-        values, and the state after it.
-        """
+        """Returns the trace along these edges; its first step is `init` with the initial state."""
         unpack = self.program.at.unpack
         steps = [Step(action="init", values=(), state=unpack(self.states[start]))]
         for edge in edges:
@@ -135,7 +127,7 @@ class Transitions:
 def formula_of(
     program: Program, claim: Liveness, formula: Formula, values: Sequence[int]
 ) -> Callable[[Packed], bool]:
-    """Returns a function that evaluates the premise or the goal of the claim in a packed state.
+    """Returns a function that evaluates the claim's premise or goal in a packed state.
 
     `values` are those of the claim's parameters. The function raises Undefined for a term whose
     value is outside its type.

@@ -1,9 +1,7 @@
 """Finds vacuous parts of a spec: actions never taken, premises never true, witnesses never reached.
 
-A claim of the form `premise => conclusion` is vacuous if the premise is never true. A claim about
-the members of a set is vacuous if the set is always empty. If an action is never taken, one
-conjunct of its guard is reported. For example, let the guard be `a and b and c`. If `a and b` is
-true in some state, but the whole guard in none, then `c` is reported.
+A claim about the members of a set is vacuous if the set is always empty. For an action `a and b and
+c` that is never taken, the conjunct `c` is reported if `a and b` is true in some state.
 """
 
 from __future__ import annotations
@@ -33,10 +31,7 @@ class Empty:
 
 
 def vacuous(spec: Spec, found: Exploration, engine: EngineName | None = "numpy") -> list[Empty]:
-    """Returns the vacuous parts of a spec, such as actions never taken and premises never true.
-
-    The result is empty if the exploration is incomplete, or has too many states.
-    """
+    """Returns the vacuous parts of a spec; none if the exploration is incomplete or too large."""
     if not found.exhausted or found.distinct > LARGEST:
         return []
     candidates = [*_conjuncts(spec, found.never_taken), *_premises(spec, list(found.discoveries))]

@@ -1,11 +1,8 @@
 """Runs the search in generated C: this module controls levels, budget and time.
 
-Each call of C handles a limited number of states. Between two calls, this module reports progress,
-checks the budget and reacts to an interruption.
-
-C stores only a key of each state. If the value of a term is outside the term's type, C reports
-this, but not which term it is. The slow interpreter of specs, in Python, repeats the steps to the
-violation, and finds the term (`keyed_steps`).
+Each call of C handles a limited number of states; between two calls, this module reports progress,
+and checks the budget and interruptions. C reports that a term is undefined, but not which one: the
+interpreter of specs repeats the steps, and finds the term (`keyed_steps`).
 """
 
 from __future__ import annotations
@@ -58,8 +55,6 @@ def search(task: Task) -> Exploration:
 
 @dataclass
 class Search(RunningSearch):
-    """A breadth-first search that is running in generated C."""
-
     hash_bits: int = 64
     prefix_bits: int = PREFIX_BITS
     initial: int = 0  # the number of initial states
@@ -88,7 +83,7 @@ class Search(RunningSearch):
 
     @contextmanager
     def searched(self) -> Generator[WhyStopped]:
-        """Runs the search; yields why it ended. The end of the `with` block frees the states."""
+        """Runs the search and yields why it ended; the end of the `with` block frees the states."""
         names = {claim.name for claim in self.task.claims}
         with (
             TemporaryDirectory(prefix="urteil-states-") as folder,
@@ -118,8 +113,8 @@ class Search(RunningSearch):
     def _spill_if_needed(self, size: int, files: Files) -> None:
         """Moves states to disk if the next level may exceed the memory.
 
-        The key and the parent of each state move first. If the memory does not suffice for the
-        rest, all states move to sorted files. The search then compares new states with these files.
+        The keys and the parents move first; if that does not suffice, all states move to sorted
+        files.
         """
         memory, likely = self.task.memory, self.store.count() + GROWTH * size
         if memory is None or self.store is not self.c or self.c.bytes_for(likely) <= memory:
@@ -186,9 +181,6 @@ class Search(RunningSearch):
             self.graph = None
 
     def _with_liveness(self, found: Exploration) -> Exploration:
-        """Returns the result, with a verdict on each liveness property that the search could
-        decide.
-        """
         graph, decided = self.graph, dict[str, Discovery]()
         why = found.why_stopped
         if found.exhausted and self.too_large:
@@ -266,7 +258,9 @@ class Search(RunningSearch):
         return self._trace(first - 1) if first else ()
 
     def _first(self, numbers: Iterable[int]) -> int:
-        """Returns the least number of a state, counted from 1; 0 if no thread has a state."""
+        """Returns the least state number of all threads, counted from 1; 0 if no thread has a
+        state.
+        """
         return min(filter(None, numbers), default=0)
 
     def _trace(self, number: int) -> Trace:

@@ -2,11 +2,10 @@
 
 A term becomes an int expression over the bytes of a state. Quantifiers become loops in statement
 expressions, a GNU extension that all supported compilers have. The C code evaluates terms in the
-same order as `model.language.interpreter`.
+order of `model.language.interpreter`.
 
-A term is undefined in a state if one of its values is outside its type. Then the C function
-`inside` marks the state and returns 0 as the value. The search stops at the first marked state, and
-reports the undefined term. A property that is not yet violated is then undecided.
+If a value is outside its type, the C function `inside` marks the state and returns 0. The search
+stops at the first marked state, and every property that is not yet violated is undecided.
 """
 
 from __future__ import annotations
@@ -26,10 +25,7 @@ LOOPS = t.Forall | t.Exists | t.Count
 
 @dataclass
 class Expressions(FiniteTerms):
-    """Compiles the terms of a spec to C, at a fixed scope such as 3 replicas.
-
-    `named` maps the id of a term to the C variable that has the term's value.
-    """
+    """Compiles terms to C; `named` maps the id of a term to the C variable that has its value."""
 
     named: dict[int, str] = field(default_factory=dict)  # id of a term -> its C variable
     _fresh: counter[int] = field(default_factory=counter)
@@ -46,10 +42,10 @@ class Expressions(FiniteTerms):
         return " + ".join([*parts, str(block.start)] if block.start or not parts else parts)
 
     def in_sort(self, value: t.Node, env: Env) -> str:
-        """Returns C code for the key of a map, or for a value that is assigned to a variable.
+        """Returns C code for the key of a map, or for an assigned value.
 
-        If the value may be outside its type, such as 5 in 0..4, the code checks the value. If the
-        check fails, the code marks the state as one in which a term is undefined.
+        If the value may be outside its type, such as 5 in 0..4, the code checks it, and marks the
+        state.
         """
         code = self.code(value, env)
         return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code
@@ -117,9 +113,8 @@ class Expressions(FiniteTerms):
         return f"({{ int {found} = {start}; {heads}{body}; {found}; }})"
 
     def extreme(self, n: t.Extreme, env: Env) -> str:
-        """Returns C code for the first (or last) element of a type for which a formula is true.
-
-        If there is no such element, the code yields the default value, which the spec names.
+        """Returns C code for the first (or last) element for which a formula is true, or the
+        default.
         """
         found, x = self.fresh("r"), self.fresh("x")
         size = self.at.size(n.binder.sort)
@@ -146,9 +141,8 @@ class Expressions(FiniteTerms):
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
         """Returns the costly expressions of an assignment that C computes once, before its loops.
 
-        The keys are the `id()` of the expressions. Such an expression reads only variables in
-        `bound`, and no variable of a loop. C may compute it early, because it is defined in every
-        state, or because the assignment always evaluates it.
+        The keys are the `id()` of the expressions. An expression is one of these if it reads only
+        variables in `bound`, and is defined in every state or always evaluated.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)
@@ -169,9 +163,8 @@ def _roots(write: t.Write) -> tuple[t.Node, ...]:
 
 
 def certain(root: t.Node) -> set[int]:
-    """Returns the `id()` of each part of an expression that is always evaluated.
-
-    For example, `a` is always evaluated in `a and b`, but `b` is not.
+    """Returns the `id()` of each part of an expression that is always evaluated, as `a` in `a
+    and b`.
     """
     found: set[int] = set()
     todo = [root]
@@ -195,7 +188,7 @@ def certain(root: t.Node) -> set[int]:
 
 
 def free(n: t.Node) -> frozenset[int]:
-    """Returns the uids of a term's free variables: no quantifier inside the term binds them."""
+    """Returns the uids of a term's free variables."""
     bound = frozenset(
         b.uid
         for x in t.walk(n)

@@ -1,7 +1,6 @@
 """Finds fair cycles in C, for state graphs of many million states.
 
-The results are exactly those of `checkers.explicit.fairness`, the oracle: the same sets of states,
-and the same transitions of each path.
+The results are exactly those of the oracle, `checkers.explicit.fairness`.
 """
 
 from __future__ import annotations
@@ -72,8 +71,7 @@ class FairCycles:
     """A state graph as arrays, and searches for states in which a fair behaviour can stay forever.
 
     The transitions of state v have the numbers from `offsets[v]` to before `offsets[v + 1]`. The
-    label of a transition is the number of an instance: an action with values of its parameters. A
-    state has at most one transition with each label.
+    label of a transition is the number of an instance: an action with values of its parameters.
 
     - `kinds` has the fairness of each label: weak, strong or none.
     - `levels` has the first state of each breadth-first level, then the number of states.
@@ -96,10 +94,7 @@ class FairCycles:
     # ---- sets
 
     def resting(self) -> Mask:
-        """Returns a mask of the states from which no fair action leads to another state.
-
-        A fair behaviour may stay in such a state forever.
-        """
+        """Returns a mask of the states from which no fair action leads to another state."""
         resting = self._mask()
         self._c.fair_resting(self._at, _of(resting))
         return resting
@@ -107,8 +102,7 @@ class FairCycles:
     def fair(self, within: Mask, through: Mask) -> Mask:
         """Returns a mask of the states that a fair behaviour can visit infinitely often.
 
-        From some state on, the behaviour stays in `within`. It also visits a state of `through`
-        infinitely often.
+        From some state on, the behaviour stays in `within`, and visits `through` infinitely often.
         """
         good = self._mask()
         left = within
@@ -124,16 +118,15 @@ class FairCycles:
     # ---- paths, as lists of transitions
 
     def ends_of(self, edge: int) -> tuple[int, int]:
-        """Returns the source and the target of a transition."""
         source = int(np.searchsorted(self.offsets, np.uint32(edge), side="right")) - 1
         return source, int(self.targets[edge])
 
     def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
-        """Returns the transitions of a shortest path from an initial state to a state of `ends`.
+        """Returns the transitions of a shortest path from an initial state to a state of `ends`, or
+        None.
 
-        The path visits a state of `begun`. From that state on, all states of the path are in
-        `within`. Returns None if there is no such path. The path has no transitions if an initial
-        state is in `begun`, `within` and `ends`.
+        The path visits a state of `begun`, and stays in `within` from this state on. It is empty if
+        an initial state is in all three masks.
         """
         node: int = self._c.fair_path(self._at, _of(begun), _of(within), _of(ends))
         if node == NONE:
@@ -145,9 +138,8 @@ class FairCycles:
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns a fair cycle that contains `start` and a state of `through`.
 
-        `fair` is the result of the method `fair`. It is the union of several sets of states, in
-        each of which a fair behaviour can stay forever. The cycle has only states of the set that
-        contains `start`.
+        `fair` is the result of the method `fair`: the union of sets of states, in each of which a
+        fair behaviour can stay forever. The cycle stays in the set that contains `start`.
         """
         inside = self._mask()
         self._c.fair_home(self._at, start, _of(fair), _of(inside))
@@ -169,8 +161,8 @@ class FairCycles:
     def _close_idle(self, wanted: NDArray[np.uint8], node: int) -> None:
         """Sets `wanted` to 0 for each weakly fair action that is disabled in this state (`node`).
 
-        `wanted` has an element for each action with values of its parameters. The element is not 0
-        while the walk still has to take this action.
+        `wanted` has an element for each action with values of its parameters: not 0 while the walk
+        still has to take it.
         """
         leaving = self.labels[int(self.offsets[node]) : int(self.offsets[node + 1])]
         kept = wanted == STRONG
@@ -201,7 +193,6 @@ class FairCycles:
         return way[::-1]
 
     def _path_to(self, node: int) -> list[int]:
-        """Returns the path on which the search first reached the state `node`."""
         way: list[int] = []
         while (parent := self.parent(node)) >= 0:
             first = int(self.offsets[parent])

@@ -1,7 +1,7 @@
 """Finds the actions and the values of a trace from the keys of its states.
 
-Compiled code stores only a key of each state: its stored form, or a hash. The interpreter of specs
-repeats the steps along a path of keys, and so finds the actions and the values.
+Compiled code stores only a key of each state: its stored form, or a hash. So the interpreter of
+specs repeats the steps along a path of keys.
 """
 
 from __future__ import annotations
@@ -18,10 +18,7 @@ from model.language.spec import Claim
 
 @dataclass
 class KeyedSteps:
-    """Finds the step of a spec from a state to the state with a given key.
-
-    `key` computes the key of a state: its stored form or a hash.
-    """
+    """Finds the step of a spec from a state to the state with a given key."""
 
     at: Instance
     key: Callable[[State], bytes]
@@ -34,7 +31,7 @@ class KeyedSteps:
         return self.interpreter.initial(self.at.spec)
 
     def trace(self, keys: Sequence[bytes]) -> Trace:
-        """Returns the trace through the states with these keys; the first state is initial."""
+        """Returns the trace through the states with these keys, from an initial state."""
         root = next(state for state in self.initial() if self.key(state) == keys[0])
         trace = [Step(action="init", values=(), state=root)]
         for key in keys[1:]:
@@ -45,9 +42,8 @@ class KeyedSteps:
         return next(step for kept, step in self._steps(state) if kept == key)
 
     def fault(self, claims: Sequence[Claim], state: State) -> Undefined | None:
-        """Returns a term whose value is outside its type, in the state or in a step from it.
-
-        Returns None if all terms are defined.
+        """Returns a term with a value outside its type, in the state or in a step from it, or
+        None.
         """
         judged = (*claims, *self.at.spec.witnesses)
         packed = self.at.pack(state)

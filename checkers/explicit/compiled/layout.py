@@ -1,10 +1,8 @@
 """The stored form of a state: every value takes as many bits as its type needs.
 
-A variable without keys has one value. A variable with keys has one value for each key.
-
-A value never crosses the border between two bytes. So SIMD code unpacks a value in many states at
-once, from the same byte of each state. Eight bytes form a 64-bit word; an assignment replaces the
-bits of one value in a word.
+A variable has one value for each of its keys. A value never crosses the border between two bytes,
+so SIMD code unpacks it in many states at once. Eight bytes form a 64-bit word; an assignment
+replaces the bits of one value in a word.
 """
 
 from __future__ import annotations
@@ -19,15 +17,12 @@ WORD, BYTE = 64, 8  # bits
 
 @dataclass(frozen=True)
 class Layout:
-    """The position of each value in the stored form of a state."""
-
     at: Instance
 
     @cached_property
     def places(self) -> list[tuple[int, int, int]]:
-        """Returns the position of each value of a state: its 64-bit word, its shift, its width.
-
-        The shift and the width are in bits.
+        """Returns the position of each value of a state: its 64-bit word, its shift and width in
+        bits.
         """
         widths = [(self.at.size(sort) - 1).bit_length() for _, sort in self.at.cells]
         used: list[int] = [0]
@@ -51,17 +46,14 @@ class Layout:
         return max(1, (max(bits, default=0) + 7) // 8)
 
     def stored(self, state: Packed) -> bytes:
-        """Packs a state into few bits: each value takes only the bits that its type needs.
-
-        The parameter `state` has one byte for each value.
-        """
+        """Returns the stored form of a state with one byte for each value."""
         number = 0
         for raw, (word, shift, _) in zip(state, self.places, strict=True):
             number |= raw << (WORD * word + shift)
         return number.to_bytes(self.state_bytes, "little")
 
     def loaded(self, stored: bytes) -> Packed:
-        """Returns a state with one byte for each value, from its stored form."""
+        """Returns a state with one byte for each value from its stored form."""
         number = int.from_bytes(stored, "little")
         return bytes(
             number >> (WORD * word + shift) & ((1 << width) - 1)

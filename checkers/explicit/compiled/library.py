@@ -1,8 +1,7 @@
 """Python bindings of `runtime.c` for a spec at a fixed scope, such as 3 replicas.
 
-The C code explores the states of the spec. It numbers the states that it finds, and stores a key
-for each state: the state's compact form (`layout`) or a hash of it. A search may have several
-threads, which do not change the result.
+The C code numbers the states that it finds, and stores a key for each state: its stored form
+(`layout`) or a hash of it. The number of threads does not change the result.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 
 class Library:
-    """The compiled code that searches the states of one spec; `opened` starts a search."""
+    """The compiled code that searches the states of one spec."""
 
     def __init__(
         self,
@@ -122,9 +121,8 @@ class Library:
 
     @contextmanager
     def opened(self, threads: int, claims: Iterable[str]) -> Generator[None]:
-        """Opens a search for violations of the named claims, for the `with` block.
-
-        The end of the block frees the memory of the search.
+        """Opens a search for violations of the named claims; the end of the `with` block frees
+        its memory.
         """
         self.search = self.c.search_open(threads)
         if not self.search:
@@ -148,23 +146,22 @@ class Library:
         self.check_memory()
 
     def next_level(self) -> int:
-        """Moves to the next level of the search and returns its number of states."""
+        """Moves to the next level of the search; returns its number of states."""
         states: int = self.c.search_next_level(self.search)
         return states
 
     def judge(self, quota: int) -> int:
-        """Checks the claims in more states of the current level, at most `quota` per thread.
+        """Checks the claims in at most `quota` more states per thread; returns how many are left.
 
-        Returns how many states of the level are still unchecked.
+        All these states are in the current level.
         """
         left: int = self.c.search_judge(self.search, quota)
         return self._checked(left)
 
     def expand(self, quota: int) -> int:
-        """Computes the successors of at most `quota` states of each thread.
+        """Computes the successors of at most `quota` states per thread; returns how many are left.
 
-        All these states are in one breadth-first level. Returns how many states of the level are
-        left.
+        All these states are in the current level.
         """
         left: int = self.c.search_expand(self.search, quota)
         return self._checked(left)
@@ -174,11 +171,10 @@ class Library:
         return left
 
     def check_memory(self) -> None:
-        """Raises InputFault if the C code has too little memory, or too many states to number."""
         check_memory(self.found)
 
     def close_broken(self) -> None:
-        """Marks the violated claims as decided, so that no thread checks them any more."""
+        """Marks the violated claims as decided: no thread checks them any more."""
         for number in range(len(self.claims)):
             if any(found.broken[number] for found in self.found):
                 for found in self.found:
@@ -198,14 +194,13 @@ class Library:
         return self.source.layout.stored(state)
 
     def key_of(self, state: Packed) -> bytes:
-        """Returns the key of a state: the packed state, or its hash with `--fingerprints`."""
         return self.key_of_stored(self.stored(state))
 
     def key_of_stored(self, stored: bytes) -> bytes:
-        """Returns the key by which a search recognizes the state with the compact form `stored`.
+        """Returns the key of the state with this stored form: the form, or with `--fingerprints`
+        its hash.
 
-        The key is the compact form, or a hash of the compact form if the search uses fingerprints.
-        `stored` may end with additional zero bytes, which are ignored.
+        Additional zero bytes at the end of `stored` are ignored.
         """
         if not self.fingerprints:
             return stored[: self.source.layout.state_bytes]
@@ -213,7 +208,6 @@ class Library:
         return fingerprint.to_bytes(8, "little")
 
     def key(self, number: int) -> bytes:
-        """Returns a state's key: the packed state, or its hash with `--fingerprints`."""
         key = ctypes.create_string_buffer(self.key_bytes)
         self.c.search_key(self.search, number, key)
         return key.raw
@@ -225,41 +219,40 @@ class Library:
     def bytes_for(self, states: int) -> int:
         """Returns an estimate of the memory for this number of states, in bytes.
 
-        The estimate assumes that the keys are as large as those of the states found so far.
+        It assumes keys as large as those of the states found so far.
         """
         keys: int = self.c.search_key_bytes(self.search)
         return int(states * (keys / max(1, self.count()) + 1)) + self.set_bytes_for(states)
 
     def set_bytes_for(self, states: int) -> int:
-        """Returns an estimate of the memory that a hash set of `states` states needs, in bytes."""
+        """Returns an estimate of the memory for a hash set of this number of states, in bytes."""
         return int(states * SLOT_BYTES * SLOTS_A_STATE)
 
     def bytes_with_files(self, states: int) -> int:
-        """Returns an estimate of the memory in bytes for `states` states, after `move_to_files`."""
+        """Returns an estimate of the memory after `move_to_files`, in bytes."""
         halves: int = self.c.search_half_bytes(self.search)
         return int(states * halves / max(1, self.count())) + self.set_bytes_for(states)
 
     def move_to_files(self, files: Files) -> None:
         """Moves the keys and the parents of the states to files.
 
-        The hash set stays in memory. If a key has the numbers of two halves of a state, the halves
-        stay in memory too. The system keeps the pages of the files in memory as long as it has room
-        for them.
+        The hash set stays in memory. So do the halves of states, if keys are made of two numbers of
+        halves.
         """
         self.c.search_move(self.search, files.opened("keys"), files.opened("parents"))
         self.check_memory()
 
     def parent(self, number: int) -> int:
-        """Returns the number of the state from which the search first reached state `number`."""
+        """Returns the number of the state from which the search first reached this state."""
         parent: int = self.c.search_parent(self.search, number)
         return parent
 
 
 def check_memory(results: Iterable[Any]) -> None:
-    """Raises InputFault if a thread is out of memory, or found too many states to number them.
+    """Raises InputFault if a thread is out of memory, or found too many states for 32-bit numbers.
 
-    A state number has 32 bits. If the system refused to enlarge a file, raises the error of
-    `cannot_grow`. `results` has the C structure `Found` of each thread.
+    If the system refused to enlarge a file, raises the error of `cannot_grow`. `results` has the C
+    structure `Found` of each thread.
     """
     failed = {found.failed for found in results}
     if TOO_MANY in failed:
@@ -271,7 +264,7 @@ def check_memory(results: Iterable[Any]) -> None:
 
 
 def typed(c: ctypes.CDLL) -> ctypes.CDLL:
-    """Returns the loaded library, after it sets the types of its functions."""
+    """Sets the types of the library's functions, and returns the library."""
     for name, (returns, takes) in SIGNATURES.items():
         function = getattr(c, name)
         function.restype, function.argtypes = returns, takes
@@ -280,7 +273,7 @@ def typed(c: ctypes.CDLL) -> ctypes.CDLL:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """The counts and sizes for which a spec's C code is compiled, such as the number of actions."""
+    """The counts and sizes for which a spec's C code is compiled."""
 
     actions: int
     conjuncts: int

@@ -1,7 +1,6 @@
 """Arrays in files of a temporary folder; the operating system caches as many pages as fit.
 
-The disk space of a file is reserved before its array is made. Otherwise a write to a page without
-disk space would end the process.
+The disk space is reserved first: a write to a page without disk space would end the process.
 """
 
 from __future__ import annotations
@@ -25,11 +24,9 @@ HAS_FILES = sys.platform == "linux"  # arrays in files grow by `mremap`
 
 
 def cannot_grow(number: int) -> OSError | InputFault:
-    """Returns the error for a file that the system refused to enlarge; `number` is the error
-    number.
+    """Returns the error for a file that the system refused to enlarge, from the error number.
 
-    For a full disk, returns an OSError, from which the command makes an error that names the
-    folder.
+    A full disk is an OSError; the command turns it into an error that names the folder.
     """
     if number in FULL:
         return OSError(number, os.strerror(number))
@@ -54,11 +51,10 @@ class Files:
         self.delete()
 
     def delete(self) -> None:
-        """Closes and deletes all files; afterwards, `opened` can open new files."""
+        """Closes and deletes all files; `opened` may open new ones."""
         self._open.close()
 
     def opened(self, name: str) -> int:
-        """Returns the descriptor of a new, empty file."""
         self.used += 1
         path = self.folder / f"{self.used}-{name}"
         file = path.open("w+b")
@@ -66,10 +62,7 @@ class Files:
         return self._open.enter_context(file).fileno()
 
     def empty(self, length: int, kind: DTypeLike) -> NDArray[Any]:
-        """Returns an array in a new file, with zeros.
-
-        Raises the error of `cannot_grow` if the system refuses the disk space.
-        """
+        """Returns an array of zeros in a new file; raises the error of `cannot_grow`."""
         import numpy as np
 
         number, room = self.opened("array"), max(1, length * np.dtype(kind).itemsize)

@@ -1,8 +1,8 @@
 """Compiles formulas to SIMD code in C, which evaluates many states at once.
 
-A vector (the C type `Many`) has one byte for each state; this byte is a *lane*. For example, one
-vector has `end_offset[b1]` of many states. True is a lane of all ones, false is a lane of all
-zeros.
+A vector (the C type `Many`) has one byte for each state; this byte is a *lane*. True is a lane of
+all ones, false is a lane of all zeros. `expressions.py` compiles the formulas that SIMD code cannot
+evaluate, for one state at a time.
 
 SIMD code can evaluate only formulas with these three properties:
 
@@ -11,8 +11,6 @@ SIMD code can evaluate only formulas with these three properties:
 - The keys of their maps do not depend on the state, because all lanes of a vector have the same
   key. So `end_offset[b1]` is allowed, but `end_offset[leader]` is not.
 - Their numbers fit into a signed byte.
-
-`expressions.py` compiles all other formulas, for one state at a time.
 """
 
 from __future__ import annotations
@@ -29,20 +27,12 @@ MOST = 127  # the largest signed byte: lanes are compared as signed bytes
 
 @dataclass(frozen=True)
 class SimdExpressions:
-    """Compiles formulas to SIMD code, with one lane for each state.
-
-    Terms that read no state become scalar code.
-    """
+    """Compiles formulas to SIMD code, and terms that read no state to scalar code."""
 
     one: Expressions
 
     def takes(self, formula: t.Node) -> bool:
-        """Returns True if SIMD code can evaluate the formula.
-
-        The formula must be defined in every state, and its numbers must fit into a signed byte. The
-        keys of the maps that it reads must not depend on the state: `end_offset[b1]` is allowed,
-        but `end_offset[leader]` is not.
-        """
+        """Returns True if SIMD code can evaluate the formula; the module has the conditions."""
         terms = list(t.walk(formula))
         return (
             self.one.total(formula)
@@ -61,10 +51,7 @@ class SimdExpressions:
         return prod(self.one.at.size(binder.sort) for binder in n.binders)
 
     def code(self, n: t.Node, env: Env) -> str:  # noqa: C901 - one case for each word
-        """Returns C code for the term's value in many states at once, one byte for each state.
-
-        If the term is a Bool, true is a byte whose bits are all 1.
-        """
+        """Returns C code for the term's value in many states; a true Bool is a byte of all ones."""
         if not t.reads(n):
             sign = "-" if n.sort == t.BOOL else ""
             return f"every({sign}{self.one.code(n, env)})"

@@ -1,11 +1,9 @@
 """Generates the C code of a spec at a fixed scope: its constants, actions and claims.
 
 `runtime.c` includes this code. An action becomes nested loops over its parameters, which process
-many states together. A bit set marks the states in which all conjuncts so far were true. Each
-conjunct is tested in the outermost loop that has its parameters. If `simd.py` can compile the
-conjunct, one instruction tests many states; otherwise they are tested one by one. Each state that
-remains is copied, and the action's writes turn the copy into the successor. Claims are tested in
-the same way.
+many states together. A bit set marks the states in which all conjuncts so far were true; a conjunct
+is SIMD code if `simd.py` can compile it. Each state that remains is copied, and the action's writes
+turn the copy into the successor.
 """
 
 from __future__ import annotations
@@ -61,10 +59,7 @@ class Source:
         return tuple(action for action, (first, end) in bounds for _ in range(first, end))
 
     def instance(self, number: int) -> tuple[Action, tuple[int, ...]]:
-        """Returns the action and the values of its parameters for the instance with this number.
-
-        An instance is an action with values of its parameters.
-        """
+        """Returns the action and the values of its parameters for an instance number."""
         action = self.action_of_instances[number]
         digits = number - self.first_instances[self.actions.index(action)]
         values: list[int] = []
@@ -75,9 +70,8 @@ class Source:
 
     @property
     def label_bytes(self) -> int:
-        """Returns the number of bytes that hold a transition's label: 1, 2 or 4.
-
-        The label is the number of an instance: an action with values of its parameters.
+        """Returns the number of bytes for the number of an instance, a transition's label: 1, 2
+        or 4.
         """
         most = max(0, self.first_instances[-1] - 1)
         return next(size for size in (1, 2, 4) if most < 1 << BYTE * size)
@@ -136,7 +130,7 @@ class Source:
         return "\n".join(out) + "\n"
 
     def _formulas(self) -> list[str]:
-        """Returns C functions: two for each liveness property, for its premise and for its goal."""
+        """Returns two C functions for each liveness property, for its premise and for its goal."""
         out: list[str] = []
         formulas = [(c, formula) for c in self.lively for formula in (c.premise, c.goal)]
         for number, (claim, formula) in enumerate(formulas):
@@ -244,8 +238,7 @@ class _ActionText:
         self.out.append(f"{pad}emit(w, k, &to, {self._instance(env)});")
 
     def _instance(self, env: Env) -> str:
-        """Returns C code that computes the number that identifies the action with these parameter
-        values.
+        """Returns C code for the number of the instance: the action with these parameter values.
 
         `env` has the name of each parameter's C variable.
         """

@@ -1,10 +1,9 @@
 """Keeps states on disk, for a search that exceeds its memory limit.
 
-The search computes successors in batches. The new states of a batch become a *run*: files with
-these states, sorted by hash. To find the new states, the batch is sorted by hash and compared with
-all earlier runs. Each run is read once, from start to end. New states join the next level of the
-search. If several states have the same hash, a run has the first of them. The others, which are
-few, stay in memory as *twins*.
+The new states of a batch become a *run*: files with these states, sorted by hash. To find the new
+states, the batch is sorted too, and compared with all earlier runs; each run is read once, from
+start to end. Of several states with the same hash, a run has the first. The others, which are few,
+stay in memory as *twins*.
 
 Source: Stern and Dill, Using magnetic disk instead of main memory in the Murphi verifier, 1998.
 """
@@ -31,17 +30,16 @@ LETTER = 120  # bytes of memory for each successor of a batch
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A file of the new states of a batch, sorted by hash; the hashes are in a separate file."""
+    """The new states of a batch, sorted by hash, in a file; the hashes are in a separate file."""
 
     hashes: Path
     states: Path | None  # None: fingerprints only
     firsts: Hashes  # the first hash of every chunk
 
     def row_ranges(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
-        """Yields the parts of this sorted file that may contain some of the hashes in `wanted`.
+        """Yields the parts of this sorted file that may contain some of the sorted hashes `wanted`.
 
-        `wanted` is sorted too. Each part comes with three values: the slice of `wanted` that the
-        part may contain, the hashes in the part, and their states. The states are None if the
+        Each part is the slice of `wanted`, the hashes in the part, and their states; None if the
         search stores only hashes.
         """
         bounds = np.searchsorted(wanted, self.firsts[1:])
@@ -60,7 +58,7 @@ class Run:
 
 @dataclass
 class Spilled:
-    """The states that a search has found, kept on disk instead of in the C library's memory."""
+    """The states that a search has found, on disk instead of in the C library's memory."""
 
     library: Library
     folder: Path
@@ -248,17 +246,15 @@ class Spilled:
 
 
 def write(array: NDArray[Any], path: Path) -> None:
-    """Writes the array to a file; raises an OSError with the system's error number.
-
-    NumPy's `tofile` raises an OSError without this number.
+    """Writes the array to a file; raises an OSError with the system's error number, unlike
+    `tofile`.
     """
     path.write_bytes(np.ascontiguousarray(array).data)
 
 
 def letter_type(words: int) -> np.dtype[Any]:
-    """Returns the NumPy type of a successor: its state, its hash and the number of its predecessor.
-
-    It matches `Letter` in `search.h`.
+    """Returns the NumPy type of `Letter` in `search.h`: a state, its hash, and its predecessor's
+    number.
     """
     fields = [("state", "u1", 8 * words), ("hash", "u8"), ("parent", "u4"), ("place", "u4")]
     return np.dtype(fields)

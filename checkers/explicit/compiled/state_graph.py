@@ -1,11 +1,8 @@
 """The reachable states and all transitions between them, for liveness.
 
-The compiled search keeps the transitions while it expands the states (`edges.h`). The oracle,
-`checkers.explicit.transitions`, has the same states and transitions in the same order. A transition
-takes 4 bytes, and its label takes 1, 2 or 4 bytes.
-
-If the graph needs more memory than the limit, its arrays move to files (`mapped`). The states stay
-in memory.
+The compiled search keeps the transitions while it expands the states (`edges.h`); the oracle is
+`checkers.explicit.transitions`. A transition takes 4 bytes, and its label 1, 2 or 4. Above the
+memory limit, the arrays of the graph move to files (`mapped`); the states stay in memory.
 """
 
 from __future__ import annotations
@@ -50,7 +47,7 @@ class StateGraph:
     """The state graph that a compiled search builds with one thread and `memory` bytes.
 
     `levels` has the first state of each level. The liveness check calls `pulse` with the name of
-    its present activity; `pulse` may raise an exception to end the check.
+    its present activity; `pulse` may end the check by an exception.
     """
 
     library: Library
@@ -69,9 +66,8 @@ class StateGraph:
     def fit(self, states: int = 0) -> None:
         """Moves the transitions to files if the graph needs more memory than the limit.
 
-        The caller expands at most `states` more states before it calls this method again. Raises
-        TooLarge if the graph could have too many transitions by the next call, or needs too much
-        memory even with files.
+        The caller expands at most `states` more states before the next call. Raises TooLarge if the
+        graph could have too many transitions by then, or needs too much memory even with files.
         """
         if self.transitions + states * self.library.source.first_instances[-1] > MOST:
             raise TooLarge(f"more than {MOST:,} transitions")
@@ -91,18 +87,17 @@ class StateGraph:
         return count
 
     def bytes_in_memory(self) -> int:
-        """Returns the most bytes of memory that the graph needs if all its arrays are in memory.
+        """Returns the most bytes of memory that the graph needs with all its arrays in memory.
 
-        The hash set of the states is freed before the search for fair cycles. So only the larger of
-        the two is counted: the hash set, or the arrays of this search.
+        The hash set of the states is freed before the search for fair cycles, so only the larger is
+        counted.
         """
         states, edges = self._bytes_of_states(), self._bytes_of_edges()
         return states + edges + max(self._bytes_of_set(), self.library.count() * (ARRAYS + MASKS))
 
     def bytes_on_disk(self) -> int:
-        """Returns the most bytes of RAM that the graph needs while its large arrays are in files.
-
-        The bytes of these files do not count.
+        """Returns the most bytes of RAM that the graph needs while its large arrays are in
+        files.
         """
         return self._bytes_of_states() + max(self._bytes_of_set(), self.library.count() * MASKS)
 
@@ -126,8 +121,7 @@ class StateGraph:
     def cycles(self) -> FairCycles:
         """Returns the graph of all transitions, for the search of cycles.
 
-        The search for states must have ended, because the first call frees the search's set of
-        states.
+        The first call frees the hash set of the states, so the search for states must have ended.
         """
         source, edges = self.library.source, self.transitions
         self.library.c.transitions_forget(self.library.search)
@@ -168,7 +162,7 @@ class StateGraph:
         """Returns a mask of the states in which the claim's `formula` is true for these parameter
         values.
 
-        Raises SpecError if the formula has a term whose value is outside its type.
+        Raises SpecError for a term whose value is outside its type.
         """
         c = self.library
         number = 2 * c.source.lively.index(claim) + (formula == "goal")
@@ -192,7 +186,7 @@ class StateGraph:
         raise AssertionError("plain Python finds no undefined term where C did")
 
     def trace(self, start: int, edges: Sequence[int]) -> Trace:
-        """Returns the trace of a path; the path is a list of transitions from an initial state."""
+        """Returns the trace along the transitions `edges` from an initial state."""
         steps = [Step(action="init", values=(), state=self.at.unpack(self.state(start)))]
         for edge in edges:
             action, values = self.library.source.instance(int(self.cycles.labels[edge]))

@@ -1,8 +1,7 @@
 """Breadth-first search on all machines of a cluster; each round expands one level.
 
-The driver sees counts and the first violations, and no other states. A trace is found backwards: in
-each earlier level, the tasks look for a state that has a step to the next state of the trace. So no
-state needs the number of its parent.
+The driver sees only counts and the first violations. A trace is found backwards: in each earlier
+level, the tasks look for a state that has a step to the next state of the trace.
 
 Simplified: budgets are checked between two levels. Only violations have traces; witnesses and
 deadlocks have none.
@@ -46,18 +45,12 @@ Place = tuple[int, bytes]  # a level, counted from 0, and a state in it
 
 
 def search(task: Task, rounds: Rounds) -> Exploration:
-    """Explores the states of a spec, level by level, on a cluster, and returns the result.
-
-    The counts and verdicts are the same as with any other engine. Raises Declined without a C
-    compiler.
-    """
+    """Explores the states of a spec on a cluster; raises Declined without a C compiler."""
     return Search(task, rounds=rounds).run()
 
 
 @dataclass
 class Search(RunningSearch):
-    """A breadth-first search that is running on a cluster, level by level."""
-
     rounds: Rounds = field(kw_only=True)
     distinct: int = 0
     generated: int = 0

@@ -1,9 +1,8 @@
 """The functions that tasks run on a partition of the states, with the compiled code of the spec.
 
 A state belongs to the partition that its hash selects. A level of the breadth-first search is a
-byte string: its states, one after another. Tasks keep and compare whole states, so no state is lost
-if two hashes are equal. What a task returns depends on its input only, so a lost task can run again
-on another machine.
+byte string: its states, one after another. Tasks compare whole states, so no state is lost if two
+hashes are equal. A task's result depends on its input only, so a lost task can run again.
 """
 
 from __future__ import annotations
@@ -90,27 +89,21 @@ def _loaded(file: str) -> ctypes.CDLL:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """The compiled code of a spec, and its data for one partition of the states."""
-
     c: Any
     search: Any
     found: Any
     sizes: Sizes
 
     def batches(self, level: Iterable[bytes], most: int = BATCH) -> Iterator[Rows]:
-        """Yields the states of a level as arrays, with one row for each state.
-
-        An array has at most `most` rows.
-        """
+        """Yields the states of a level as arrays of at most `most` rows, one row for each state."""
         for stored in level:
             rows = np.frombuffer(stored, np.uint8).reshape(-1, self.sizes.state_bytes)
             for start in range(0, len(rows), most):
                 yield rows[start : start + most]
 
     def successors(self, rows: Rows) -> Any:
-        """Returns the successors of the states `rows`, as an array of records.
-
-        The field `parent` of a record is the index of its predecessor in `rows`.
+        """Returns the successors of the states `rows`; `parent` is the predecessor's index in
+        `rows`.
         """
         self.c.search_give(self.search, rows.ctypes.data, 0, len(rows))
         waiting = self.c.search_post(self.search)
@@ -139,9 +132,8 @@ class Compiled:
         self.c.search_judge(self.search, len(rows))
 
     def add_broken(self, rows: Rows, broken: Broken) -> None:
-        """Adds to `broken` the first violation of each claim that has no violation in `broken` yet.
-
-        The violations are in the states `rows`, or in steps from them.
+        """Adds to `broken` the first violation of each claim, in the states `rows` or steps from
+        them.
         """
         for claim, number in enumerate(self.found.broken):
             if number and claim not in broken:
@@ -153,9 +145,8 @@ class Compiled:
 
 
 def expand(kernel: Kernel, level: Iterable[bytes]) -> Iterator[Sent]:
-    """Yields the successors of one partition of the states, with the partitions that store them.
-
-    The last item is the report of the task: its counts and the violated claims.
+    """Yields the successors of one partition, with the partitions that store them; then the
+    report.
     """
     with kernel.opened() as on:
         broken: Broken = {}
@@ -193,17 +184,15 @@ def _by_partition(successors: Any, kernel: Kernel) -> Iterator[Sent]:
 def partition_of(hashes: NDArray[np.uint64], partitions: int) -> NDArray[np.uint16]:
     """Returns, for each hash of a state, the number of the partition that stores the state.
 
-    The low half of the hash determines the number, because the hash set of a partition uses the
-    high half.
+    It uses the low half of the hash, because the hash set of a partition uses the high half.
     """
     low = hashes & np.uint64(0xFFFFFFFF)
     return (low * np.uint64(partitions) >> np.uint64(32)).astype(np.uint16)
 
 
 def collect(kernel: Kernel, sent: Iterable[bytes], earlier: Iterable[bytes]) -> Iterator[Sent]:
-    """Yields the states in `sent` that are not in `earlier`, then a report on these states.
-
-    The report has the claims that the states violate.
+    """Yields the states in `sent` that are not in `earlier`, then a report with their
+    violations.
     """
     with kernel.opened() as on:
         rows = on.add_new(sent, earlier)
