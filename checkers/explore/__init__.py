@@ -16,6 +16,5 @@
     printed      a view as text for a terminal
     server       the HTTP server, on the loopback address only
 
-Every answer depends only on its request: spec, variant, constants and path. So a link with these is
-the whole path, and opens the same state in every server.
+Every answer depends only on its request, so a link opens the same state in every server.
 """

@@ -20,8 +20,7 @@ Compared = dict[str, Any]
 def compared(here: Path, other: Walk) -> Compared:
     """Follows the path `here` in the variant `other`, and returns how the two variants differ.
 
-    They differ in the values of state variables after a step, and in the actions that are enabled
-    after the last step.
+    They differ in values after a step, and in the actions that are enabled after the last step.
     """
     try:
         start, calls = read(other, here.text)

@@ -3,12 +3,11 @@
     exists(replica[b].leader == b for b in Replica) & (next_id > 1)
 
 The text is an expression as in a spec: the same functions, types, variables and predicates. The
-state may be left out: `log[b0].end_offset` means `s.log[b0].end_offset`. Elements have the names
-that reports print, such as `b0`; a spec has no such names, because it treats all elements alike.
+state may be left out: `log[b0]` means `s.log[b0]`. Elements have the names that reports print, such
+as `b0`.
 
-The text may come from a web page, so it is checked before it is evaluated. The check refuses
-everything but expressions of the language, and every attribute that is not a variable, field or
-predicate of the spec.
+The text may come from a web page. So everything but expressions of the language is refused before
+it is evaluated, and every attribute that is not a variable, field or predicate of the spec.
 """
 
 from __future__ import annotations
@@ -46,10 +45,7 @@ ALLOWED: Final = (
 
 
 class FormulaFault(InputFault):
-    """Raised for a mistake in a formula.
-
-    The mistake is between the columns `start` and `end` of the text, counted from 0.
-    """
+    """Raised for a mistake between the columns `start` and `end` of a formula, counted from 0."""
 
     def __init__(self, message: str, start: int, end: int) -> None:
         super().__init__(message)

@@ -1,8 +1,7 @@
 """Finds the logs among the variables of a spec, by their types.
 
-A log is a map from positions, with another variable for its end offset. The type of this variable
-is the type of the positions, and its name contains the word *end*. For example, the log
-`log[b0].record[o]` ends at `log[b0].end_offset`, and the log `committed[o]` at `committed_end`.
+A log is a map from positions. Another variable has this type and the word *end* in its name: the
+log `log[b0].record[o]` ends at `log[b0].end_offset`, and `committed[o]` at `committed_end`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ ORDERED: Final = ("int", "ordered")
 class Log:
     """A log of a spec: the variables of its records, its end offset, and other offsets in it.
 
-    The other offsets are the `marks`, such as the high watermark.
+    `marks` are the other offsets, such as the high watermark.
     """
 
     name: str  # of the map from positions, such as `log.record`
@@ -43,7 +42,6 @@ class Log:
 
 
 def logs_of(spec: Spec) -> Iterator[Log]:
-    """Yields the logs of the spec, in the order of their end-offset variables in the spec."""
     for end in spec.variables:
         if not END.search(end.name.rpartition(".")[2]) or end.value.flavour not in ORDERED:
             continue

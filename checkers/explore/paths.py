@@ -2,12 +2,9 @@
 
     controller_elect_leader(b0); leader_write(b0); follower_replicate(b1, b0)
 
-The calls have the form in which a counterexample prints its steps, so they can be pasted. An
-argument is an element (`b0`), a name and a number (`leader_epoch 1` or `leader_epoch=1`), or a
-number alone. If a spec has several initial states, the path begins with a call of `init`; by
-default, the first state is taken.
-
-A path names actions, not states: two actions that lead to the same state are two paths.
+Steps of a printed counterexample can be pasted. An argument is an element (`b0`), a name and a
+number (`leader_epoch 1` or `leader_epoch=1`), or a number. If a spec has several initial states,
+the path begins with a call of `init`; by default, the first state is taken.
 """
 
 from __future__ import annotations
@@ -39,8 +36,7 @@ class PathFault(InputFault):
 class Path:
     """The steps taken from an initial state, and the state after each step.
 
-    If a step of the path could not be taken, `stopped` is this step. The last state is then the
-    state before this step.
+    `stopped` is a step that could not be taken; the last state is then the state before it.
     """
 
     walk: Walk
@@ -59,14 +55,12 @@ class Path:
 
     @property
     def text(self) -> str:
-        """The path as text, which the function `read` converts back."""
         first = [self.start.call.text] if self.start is not self.walk.starts[0] else []
         return "; ".join([*first, *(call.text for call in self.calls)])
 
     def why_stopped(self) -> str:
-        """Returns the step that could not be taken, and the reason, as text.
-
-        Raises AssertionError if every step was taken.
+        """Returns the step that could not be taken, and the reason; raises AssertionError if
+        there is none.
         """
         assert self.stopped is not None
         step, call = len(self.states), self.stopped.call
@@ -78,12 +72,11 @@ class Path:
 
 
 def split(text: str) -> list[str]:
-    """Returns the text of each action of a path; empty if the path has no step."""
     return [call for part in re.split(r"[;\n]", text) if (call := part.strip())]
 
 
 def read(walk: Walk, text: str) -> tuple[Start, tuple[Call, ...]]:
-    """Returns the initial state and the actions of a path; raises PathFault for another text."""
+    """Returns the initial state and the actions of a path; raises PathFault."""
     texts = split(text)
     start = walk.starts[0]
     if texts and _name(texts[0]) == INIT:
@@ -98,10 +91,10 @@ def read(walk: Walk, text: str) -> tuple[Start, tuple[Call, ...]]:
 
 
 def follow(walk: Walk, start: Start, calls: Sequence[Call], known: Path | None = None) -> Path:
-    """Returns the path that takes the actions of `calls`, one after another, from an initial state.
+    """Returns the path of these actions from an initial state, up to the first one that is not
+    enabled.
 
-    The path ends before the first action that is not enabled. If the path `known` begins with the
-    same actions, its states are reused.
+    If the path `known` begins with the same actions, its states are reused.
     """
     taken, states = list[Call](), [start.state]
     verdicts = dict[tuple[str, int], bool | None]()
@@ -139,10 +132,10 @@ def walked(walk: Walk, text: str, known: Path | None = None) -> Path:
 
 
 def walked_from_any_start(walk: Walk, text: str) -> Path:
-    """Returns the path of the actions in `text`, from an initial state that permits all of them.
+    """Returns the path of the actions in `text`, from the first initial state that permits all of
+    them.
 
-    The text names no initial state, so the path begins at the first initial state that permits all
-    actions. Raises PathFault if there is no such state.
+    Raises PathFault without such a state.
     """
     _, calls = read(walk, text)
     paths = [follow(walk, start, calls) for start in walk.starts]

@@ -11,8 +11,6 @@ The picture is derived from the types of the state variables, so every spec has 
               of its fields has a value other than the least value of its type
     badge     a variable without keys that names a lane, such as `registration.leader`
     card      all other variables; the fields of one record or map share a card
-
-The browser draws this data (`page/picture.js`).
 """
 
 from __future__ import annotations
@@ -57,8 +55,6 @@ class _Leaf:
 
 @dataclass(slots=True)
 class Painter:
-    """Converts states of one spec to the data from which the explorer's web page draws them."""
-
     writer: Writer
     logs: tuple[Log, ...] = ()
     lane: t.SortInfo | None = None
@@ -68,11 +64,6 @@ class Painter:
 
     @classmethod
     def of(cls, writer: Writer) -> Painter:
-        """Returns a `Painter` for the spec whose values `writer` prints.
-
-        The types of the spec's variables decide which of them are drawn as logs or as messages, and
-        which type is drawn as lanes: for example, one lane for each broker.
-        """
         spec = writer.spec
         logs = tuple(logs_of(spec))
         made = cls(writer=writer, logs=logs, lane=_lane_sort(spec, writer, logs))
@@ -82,9 +73,8 @@ class Painter:
         return made
 
     def picture(self, state: State, before: State | None = None) -> Drawn:
-        """Returns the state as data for the drawing on the web page of `urteil explore`.
-
-        In the data, the field `changed` of a value is true if the value differs from `before`.
+        """Returns the state as data for the web page; a value has `changed` if it differs from
+        `before`.
         """
         leaves = [*self._every(state, state)]
         old = (

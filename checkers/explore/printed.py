@@ -18,8 +18,7 @@ from checkers.explore.views import View
 def printed(view: View, *, verbose: int = 0) -> str:
     """Returns the view as text.
 
-    With `verbose` 1 the text has the disabled actions, with 2 also the changes of each enabled
-    action.
+    With `verbose` 1 it has the disabled actions, with 2 also the changes of each enabled action.
     """
     return "\n".join(_lines(view, verbose))
 

@@ -21,10 +21,9 @@
     POST /api/trace           {file}                  a trace of the opened run folder, as a path
 
 WHERE is `spec`, `variant`, `constants`, `scope` and `path`, as text. The scope has the size of each
-type, such as `2 Replica, 3 Offset`; it may be left out.
-Every answer depends only on its request. A mistake is answered with status 400 and
-`{"error": text}`. An error in a path also has the number `step` of the step; an error in a formula
-also has the columns `start` and `end`.
+type, such as `2 Replica, 3 Offset`; it may be left out. A mistake is answered with status 400 and
+`{"error": text}`, in a path also with the number `step`, in a formula with the columns `start` and
+`end`.
 """
 
 from __future__ import annotations
@@ -58,8 +57,8 @@ LONGEST_PATH: Final = 20_000  # steps
 class Explorer:
     """Answers the requests of one server; all data that it stores between requests is a cache.
 
-    `opened` is the spec or trace that the command line names. If a request names a .py file, the
-    file is run only if the command line names it too.
+    `opened` is the spec or trace of the command line. A .py file is run only if the command line
+    names it too.
     """
 
     opened: Answer
@@ -72,7 +71,7 @@ class Explorer:
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def answer(self, name: str, request: Request) -> Answer:
-        """Returns the answer to a request of the JSON API; raises InputFault for a bad request."""
+        """Returns the answer to a request; raises InputFault for a bad request."""
         if name not in ANSWERS:
             raise UnknownName("request", name, ANSWERS)
         with self._lock:  # the spec language traces one formula at a time
@@ -222,10 +221,9 @@ def _refuse_scope(request: Request) -> None:
 
 
 def where(opened: traces.Opened) -> Answer:
-    """Returns an opened trace as JSON fields, for the web page of `urteil explore`.
+    """Returns an opened trace as JSON fields, for the web page.
 
-    The fields are the spec, variant, constants, scope, path, title and notes. For an explained
-    trace, the answer also has its lines, and the number of the line that the spec forbids.
+    An explained trace also has its lines, and the number of the line that the spec forbids.
     """
     walk, lines = opened.walk, opened.lines
     return {

@@ -1,9 +1,8 @@
 """The sizes of a spec's sorts as text, and the elements of large sorts to try as arguments.
 
-A sort is a finite type, such as `Replica`. The sizes of all sorts are the *scope* of the spec. As
-text, it is `Replica=3,Offset=185`. A recorded trace needs as many offsets as its logs have, so its
-scope is too large to be explored. A sort with more than `WIDE` elements is *wide*. Of a wide sort,
-only the elements near the values of the state are tried as an argument (`near`).
+A sort is a finite type, such as `Replica`; the sizes of all sorts are the *scope* of the spec,
+`Replica=3,Offset=185`. A recorded trace has too many offsets to be explored. So of a *wide* sort,
+with more than `WIDE` elements, only those near the values of the state are tried (`near`).
 """
 
 from __future__ import annotations
@@ -23,12 +22,9 @@ LARGEST: Final = 2**63  # elements of a sort whose elements are only values
 
 
 def scope_ranges(spec: Spec, text: str) -> Ranges:
-    """Returns the elements of each sort (a finite type of the spec).
+    """Returns the elements of each sort (a finite type), from a text such as `Replica=3,Offset=4`.
 
-    The text has numbers of elements, such as `Replica=3,Offset=4`. A sort that is not in the text
-    has its default number of elements.
-
-    Raises InputFault for an unknown sort or an unusable number of elements.
+    Other sorts have their default sizes. Raises InputFault for an unknown sort or an unusable size.
     """
     usual = {
         sort if isinstance(sort, str) else sort.__name__: size
@@ -57,14 +53,12 @@ def is_wide(elements: range) -> bool:
 
 
 def near(state: RowState, sort: t.SortInfo, spec: Spec, ranges: Ranges) -> list[int]:
-    """Returns some elements of a large sort (a finite type): those in the state, and others.
+    """Returns some elements of a large sort: those in the state, their neighbours, and the least
+    element.
 
-    The others are the neighbours of those in the state, and the least element.
-
-    The elements in the state are collected from the state variables whose values are of this sort.
-    A variable that is indexed by a large sort has too many values, and is ignored. If no variable
-    is left, the result has two elements: the least one, and the first one that is greater than all
-    elements in the state.
+    A variable that is indexed by a large sort is ignored, because it has too many values. Without
+    other variables of this sort, the result is the least element, and the first one above all in
+    the state.
     """
     elements = ranges[sort.name]
     of_sort = [v for v in spec.variables if v.value.name == sort.name]

@@ -1,8 +1,7 @@
 """Searches breadth-first for a state, in a separate thread that can be stopped.
 
-To find a state in which a formula is true, the search explores the spec with the claim that the
-formula is always false. The shortest counterexample is then the path to the state. So the compiled
-engine can run such a search too. A search may begin in any state, and not only in an initial one.
+To find a state in which a formula is true, the compiled engine checks the claim that it is always
+false: the shortest counterexample is the path. A search may begin in any state.
 """
 
 from __future__ import annotations
@@ -45,8 +44,6 @@ class Result:
 
 @dataclass(slots=True)
 class Job:
-    """A running or finished search."""
-
     search: Search
     progress: Progress | None = None
     result: Result | None = None
@@ -59,7 +56,6 @@ class Job:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops the search at its next report of progress."""
         self.stopping.set()
 
     def wait(self, seconds: float) -> None:
@@ -67,7 +63,6 @@ class Job:
             self._thread.join(seconds)
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the progress or the result as fields of a JSON object."""
         if self.error:
             return {"status": "failed", "error": self.error}
         if self.result is not None:
@@ -103,7 +98,7 @@ class Job:
 def for_a_state(path: Path, formula: t.Node, budget: Budget, *, from_here: bool) -> Search:
     """Returns a search for the nearest state in which the formula is true.
 
-    The search begins in the last state of the path, or in the initial states.
+    It begins in the last state of the path, or in the initial states.
     """
     walk = path.walk
     claim = Claim(WANTED, "", t.Not(formula), lemma=False)
@@ -122,7 +117,6 @@ def for_a_state(path: Path, formula: t.Node, budget: Budget, *, from_here: bool)
 
 
 def for_a_counterexample(walk: Walk, name: str, budget: Budget) -> Search:
-    """Returns the search for a shortest counterexample to the property, from the initial states."""
     spec = walk.spec
     lively = any(claim.name == name for claim in spec.liveness_properties)
 
@@ -145,10 +139,7 @@ def for_a_counterexample(walk: Walk, name: str, budget: Budget) -> Search:
 
 
 def recorded(walk: Walk, name: str) -> Result | None:
-    """Returns the recorded counterexample to the property `name` at the constants of `walk`.
-
-    Returns None if the record has no such counterexample.
-    """
+    """Returns the recorded counterexample to the property at the constants of `walk`, or None."""
     found = kept().get((walk.variant.spec, walk.variant.name))
     if found is None or found.breaks != name:
         return None

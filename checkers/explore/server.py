@@ -1,9 +1,9 @@
 """Serves the page and the JSON API over HTTP, on the loopback address only.
 
-A page of another site cannot use the server. A request must name this server in `Host`, so a name
-that another site points to 127.0.0.1 is refused (DNS rebinding). A request with an `Origin` must
-come from this server's page. The API takes only POST with JSON, which another site's form cannot
-send.
+A page of another site cannot use the server. A request must name this server in `Host`, which
+excludes a name that another site points to 127.0.0.1 (DNS rebinding). A request with an `Origin`
+must come from this server's page. The API takes only POST with JSON, which another site's form
+cannot send.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ POLICY: Final = (
 
 
 class Server(ThreadingHTTPServer):
-    """Serves the page and the API of one `Explorer`; `url` is the address of the page.
+    """Serves the page and the API of one `Explorer`.
 
-    When the server ends, it closes every connection, because browsers keep idle ones open.
+    At its end it closes every connection, because browsers keep idle ones open.
     """
 
     daemon_threads = False
@@ -61,10 +61,7 @@ class Server(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}/"
 
     def link(self, opened: Answer) -> str:
-        """Returns the page's URL for `opened`, an answer of this server.
-
-        The URL has the spec, variant, constants and path of the answer.
-        """
+        """Returns the page's URL for an answer, with its spec, variant, constants and path."""
         constants = opened.get("constants") or {}
         words = {
             "spec": opened["spec"],
@@ -79,17 +76,14 @@ class Server(ThreadingHTTPServer):
         return f"{self.url}#{urlencode(given, quote_via=quote, safe='(),=')}"
 
     def page(self, name: str) -> bytes:
-        """Returns a file of the web page, such as `index.html`."""
         return files("checkers.explore").joinpath("page", name).read_bytes()
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """Accepts a connection, and adds it to `connections`, which `server_close` closes."""
         connection, address = super().get_request()
         self.connections.add(connection)
         return connection, address
 
     def shutdown_request(self, request: Any) -> None:
-        """Closes a connection, and removes it from `connections`."""
         self.connections.discard(request)
         super().shutdown_request(request)
 
@@ -101,7 +95,7 @@ class Server(ThreadingHTTPServer):
         super().server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Prints the error of a connection; prints nothing if the connection broke or timed out."""
+        """Prints the error, unless the connection broke or timed out."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
@@ -117,7 +111,6 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30.0
 
     def do_GET(self) -> None:
-        """Answers a GET request with a file of the web page."""
         if self._is_foreign():
             return
         name = urlsplit(self.path).path.lstrip("/") or "index.html"
@@ -128,7 +121,6 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(HTTPStatus.OK, KINDS[name[name.rindex(".") :]], body)
 
     def do_POST(self) -> None:
-        """Answers a POST request to the JSON API."""
         if self._is_foreign():
             return
         name = urlsplit(self.path).path.removeprefix("/api/")

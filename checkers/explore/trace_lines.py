@@ -1,8 +1,7 @@
 """The lines of an explained trace, for the web page of `urteil explore`.
 
-Each line has the steps that explain it. The path has the steps of all lines, one after another.
-The field `steps` of a line is the number of its own steps, and `end` is the number of steps up to
-and including its own. So the web page finds the state after a line without a further request.
+`steps` is the number of a line's own steps in the path, and `end` the number up to and including
+its own. So the page finds the state after a line without a further request.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from model.faults import InputFault
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceLines:
-    """The lines of one explained trace; if the spec forbids a line, this line is the last one."""
+    """The lines of one explained trace; a line that the spec forbids is the last one."""
 
     subject: str
     elements: Mapping[str, Mapping[str, str]]  # of a sort: an element, and its name in the run
@@ -27,9 +26,6 @@ class TraceLines:
 
     @classmethod
     def of(cls, trace: ExplainedTrace, path: Path) -> Self:
-        """Returns the lines of an explained trace; `path` has the actions and states of the
-        trace.
-        """
         return cls(
             subject=trace.subject,
             elements={
@@ -40,10 +36,10 @@ class TraceLines:
 
     @property
     def refused(self) -> Mapping[str, Any] | None:
-        """The line of the trace that the spec forbids; None if the spec permits every line.
+        """The line of the trace that the spec forbids, or None.
 
-        The field `why` of this line has the reason. The field `needs` has the action that the line
-        requires and the spec refuses; None if there is no such action.
+        Its `why` is the reason; its `needs` is the action that the line requires and the spec
+        refuses, or None.
         """
         last = self.lines[-1] if self.lines else {}
         return last if "why" in last else None
@@ -91,10 +87,9 @@ def _line(line: Line) -> dict[str, Any]:
 
 
 def _needs(path: Path, needs: Step) -> dict[str, Any]:
-    """Returns JSON about the action that a refused log line would need: its call and why it is
-    refused.
+    """Returns the call of the action that a refused log line needs, and why it is refused.
 
-    The field `line` is the source line of the false conjunct of the guard; None if there is none.
+    `line` is the source line of the false conjunct, or None.
     """
     walk = path.walk
     action = next((a for a in walk.spec.actions if a.name == needs.action), None)

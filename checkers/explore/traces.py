@@ -1,8 +1,8 @@
 """Opens recorded traces as paths: counterexamples in ITF, and explained traces of brokers.
 
-`urteil check` writes ITF, and so do Apalache and TLC. If a trace does not name its actions,
-`urteil` finds them step by step. `urteil trace` writes explained traces of real brokers, and
-`urteil test` those of simulated brokers. In an explained trace, each line has its actions.
+`urteil check`, Apalache and TLC write ITF. If a trace does not name its actions, they are found
+step by step. In an explained trace, from `urteil trace` or `urteil test`, each line has its
+actions.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ KINDS: Final = " or ".join(f"*{suffix}" for suffix in SUFFIXES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """A recorded trace, converted to a path: actions of a spec, and the states after them.
+    """A recorded trace, converted to a path.
 
-    `notes` has a sentence for each step of the trace that is left out because it changes nothing.
-    It also has one for each step whose recorded state differs from the state in the path. `lines`
-    has the lines of an explained trace.
+    `notes` names each step that is left out because it changes nothing, and each step whose
+    recorded state differs from the state in the path.
     """
 
     walk: Walk
@@ -45,7 +44,7 @@ class Opened:
 
 
 def is_recorded(name: str) -> bool:
-    """Returns True if the name is that of a trace or a run folder, and False for a spec."""
+    """True for the name of a trace or a run folder, False for a spec."""
     return not name.endswith(".py") and (
         name.endswith(".json") or os.sep in name or File(name).is_dir()
     )
@@ -54,8 +53,7 @@ def is_recorded(name: str) -> bool:
 def files(place: File) -> list[File]:
     """Returns the path of a trace unchanged; for a run folder, the paths of its traces.
 
-    Traces with a line that the spec forbids come first. Raises InputFault if the path does not
-    exist, or if the folder has no traces.
+    Traces with a line that the spec forbids come first. Raises InputFault without traces.
     """
     if not place.exists():
         raise InputFault(f"{place}: no such file; name a spec, a run folder or a trace {KINDS}")
@@ -72,10 +70,9 @@ def files(place: File) -> list[File]:
 
 
 def opened(file: File, variant: str | None = None) -> Opened:
-    """Returns the trace in a file as a path of `variant`.
+    """Returns the trace in a file as a path, by default of the variant that the trace names.
 
-    By default, the trace itself names the variant. Raises InputFault if the file is no trace,
-    or if the spec forbids a step.
+    Raises InputFault if the file is no trace, or if the spec forbids a step.
     """
     read = _read(file)
     if explained_trace.is_explained(read):

@@ -1,8 +1,4 @@
-"""The view of the last state of a path: the JSON fields that `urteil explore` displays.
-
-The view has the changes of each step, and the reasons why an action is disabled or a claim is
-false. Changes and reasons are printed as in the counterexample table.
-"""
+"""The view of the last state of a path: the JSON fields that `urteil explore` displays."""
 
 from __future__ import annotations
 
@@ -29,7 +25,6 @@ JUDGED_WIDE = 20  # the same with a wide sort: a property then takes millisecond
 
 
 def view(path: Path, painter: Painter) -> View:
-    """Returns the view of the last state of the path: picture, text, actions and properties."""
     walk = path.walk
     before = path.states[-2] if len(path.states) > 1 else None
     options = walk.options(path.state)
@@ -82,10 +77,7 @@ def _steps(path: Path) -> Iterator[View]:
 
 
 def changes(found: Sequence[tuple[str, list[str]]]) -> list[View]:
-    """Returns the changes of a step as JSON objects.
-
-    Each object has a variable (`place`) and the changes of the variable's fields (`fields`).
-    """
+    """Returns the changes of a step as JSON: a variable (`place`) and the changes of its fields."""
     return [{"place": place, "fields": fields} for place, fields in found]
 
 
@@ -170,8 +162,7 @@ def judged_from(path: Path) -> int:
 def first_broken(path: Path, claim: Claim) -> int | None:
     """Returns the first step after which the claim is false, or None.
 
-    In a long path, the claim is evaluated only in the states from number `judged_from` on. So no
-    earlier step is returned.
+    In a long path, only states from number `judged_from` on are evaluated.
     """
     judged = range(judged_from(path), len(path.states))
     return next((k for k in judged if _holds(path, claim, k) is False), None)

@@ -1,7 +1,6 @@
 """The states of one spec: initial states, enabled actions, and disabled ones with the reason.
 
-The interpreter of the spec language is the oracle: a test compares its steps with those of this
-module, in random walks of every spec.
+The interpreter of the spec language is the oracle: a test compares random walks of every spec.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Kind = Literal["enabled", "disabled", "undefined"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """An action with values for its parameters; `text` is the call as reports print it."""
+    """An action with its arguments; `text` is the call as reports print it."""
 
     action: Action
     values: tuple[int, ...]
@@ -43,11 +42,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A call (an action with its arguments) in a state; the next state, or why the call is not
-    possible.
+    """A call in a state: the state after it, or why the call is not possible.
 
-    For a disabled call, `guard` is the first false conjunct of the guard. `undefined` is the error
-    if a term gets a value outside its type.
+    `guard` is the first false conjunct. `undefined` is the error if a term is outside its type.
     """
 
     call: Call
@@ -64,8 +61,6 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """An initial state, and the call of `init` that makes it."""
-
     call: Call
     state: RowState
 
@@ -74,8 +69,7 @@ class Start:
 class Walk:
     """Computes the initial states of one variant of a spec, and the state after an action.
 
-    The constants of the spec have fixed values. `scope` is the sizes of the types as text; if it is
-    empty, the constants determine these sizes.
+    `scope` is the sizes of the types as text; by default, the constants determine these sizes.
     """
 
     variant: Variant
@@ -89,10 +83,8 @@ class Walk:
 
     @classmethod
     def of(cls, variant: Variant, spec: Spec, scope: str = "") -> Self:
-        """Returns a `Walk` that computes the states of the spec, at the scope in the text `scope`.
-
-        Raises SpecError if the spec's own scope (the finite sizes of its types) is unusable, and
-        InputFault if the text is unusable.
+        """Returns a `Walk`; raises InputFault for a bad text `scope`, SpecError for a bad scope
+        of the spec.
         """
         ranges = scope_ranges(spec, scope) if scope else ranges_of(spec.scope())
         stepper, writer = Stepper.of(spec, ranges), Writer(spec, ranges)
@@ -117,16 +109,18 @@ class Walk:
 
     @property
     def wide(self) -> tuple[str, ...]:
-        """The types with so many elements that only some of them are tried as arguments."""
+        """The types with so many elements that only some of them are tried as arguments
+        (`near`).
+        """
         used = {p.sort.name for action in self.spec.actions for p in action.params}
         return tuple(n for n, elements in self.interpreter.ranges.items()
                      if n in used and is_wide(elements))  # fmt: skip
 
     def calls(self, state: RowState) -> Iterator[Call]:
-        """Yields every action with every choice of values for its parameters.
+        """Yields every action with every choice of arguments.
 
-        A parameter of a large type gets only some values: the values in the state, their neighbours
-        and the least value (`near`).
+        Of a large type, only some are tried: those in the state, their neighbours and the least
+        (`near`).
         """
         ranges = self.interpreter.ranges
         chosen: dict[str, Sequence[int]] = {}
@@ -141,7 +135,7 @@ class Walk:
                 yield self.call(action, values)
 
     def option(self, state: RowState, call: Call) -> Option:
-        """Returns the state after the call (an action with parameters), or why there is none."""
+        """Returns the state after the call, or why there is none."""
         try:
             guard = self.stepper.why_disabled(call.action, state, call.values)
             if guard is not None:
@@ -151,10 +145,7 @@ class Walk:
             return Option(call=call, undefined=str(fault))
 
     def options(self, state: RowState) -> list[Option]:
-        """Returns an `Option` for every action with every choice of arguments, enabled or not.
-
-        The options are in the order of the spec's actions.
-        """
+        """Returns all calls, enabled or not, in the order of the spec's actions."""
         return [self.option(state, call) for call in self.calls(state)]
 
     def holds(self, formula: t.Node, state: RowState) -> bool:
@@ -167,7 +158,7 @@ class Walk:
     def why_disabled(self, state: State, option: Option) -> str:
         """Returns the false conjunct as a sentence with the values of the state.
 
-        For a quantified formula, the sentence names the elements for which the formula is false.
+        It names the elements for which a quantified formula is false.
         """
         assert option.guard is not None
         bindings = dict(zip(option.call.action.params, option.call.values, strict=True))

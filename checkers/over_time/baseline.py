@@ -7,10 +7,8 @@
     reason = "KAFKA-19148, fixed in 4.4"
     expires = 2027-03-31              # the last day on which it is known
 
-A fingerprint is a hash of the claim and of the shape of its violation. The shape is the part of a
-violation that is the same in every recording of a bug: for example, the kinds and outcomes of the
-operations that cause the violation. So a violation of the same claim with another shape is a new
-violation.
+A fingerprint is a hash of the claim and of the parts of its violation that are the same in every
+recording of a bug, such as the kinds and outcomes of operations.
 """
 
 from __future__ import annotations
@@ -40,13 +38,11 @@ _LINE: Final = re.compile(r"line (\d+)")
 
 
 class BadBaseline(InputFault):
-    """Raised if the file of known violations is unreadable or wrong; the message has the line."""
+    """Raised if the baseline is unreadable or wrong; the message has the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownViolation:
-    """An entry of the baseline, the file of known violations; its header is at line `line`."""
-
     claim: str
     fingerprint: str
     owner: str
@@ -58,14 +54,12 @@ class KnownViolation:
         return f"{self.reason} ({self.owner}, until {self.expires})"
 
     def at(self) -> str:
-        """Returns a text that identifies the entry: claim, fingerprint and line."""
+        """Returns claim, fingerprint and line of the entry."""
         return f"{self.claim} {self.fingerprint} (line {self.line})"
 
 
 @dataclass(slots=True)
 class Baseline:
-    """The known violations in a baseline file, and which of them the run has shown so far."""
-
     file: Path
     entries: Sequence[KnownViolation]
     today: date = field(default_factory=lambda: datetime.now(tz=UTC).date())
@@ -75,8 +69,8 @@ class Baseline:
     def __call__(self, decision: Decision) -> Decision:
         """Returns the decision with its known violations in the fields `known` and `expired`.
 
-        A violation of the decision is known if the baseline has an entry with its claim and
-        fingerprint. It is in `expired` if the entry is past its expiry date, otherwise in `known`.
+        A violation is known if an entry has its claim and fingerprint; `expired` if the entry is
+        past its date.
         """
         if decision.verdict in ("holds", "violated"):
             self._decided.add(claim(decision))
@@ -94,11 +88,7 @@ class Baseline:
         return self.today <= entry.expires
 
     def result(self) -> BaselineApplied:
-        """Returns the entries of the baseline in four groups: found, expired, not found, or not
-        checked.
-
-        The baseline is the file of known violations.
-        """
+        """Returns the entries in four groups: found, expired, not found, or not checked."""
         absent = [one for one in self.entries if one not in self._shown]
         return BaselineApplied(
             file=str(self.file),
@@ -118,7 +108,7 @@ def _places(entries: Iterable[KnownViolation]) -> tuple[str, ...]:
 
 
 def read_baseline(file: Path) -> Baseline:
-    """Returns the known violations in the file; raises BadBaseline for a mistake, with its line."""
+    """Returns the known violations in the file; raises BadBaseline."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as why:
@@ -239,9 +229,9 @@ _EXAMPLES: Final = {
 
 
 def written(run: KeptRun, *, owner: str, reason: str, expires: date) -> str:
-    """Returns the text of a baseline: a file of known violations, here the new ones of the run.
+    """Returns the text of a baseline with the violations of the run that are in no baseline.
 
-    A violation is new if no baseline names it. Without new violations, the text has only comments.
+    Without such violations, the text has only comments.
     """
     lines = [
         f"# Known violations of {run.id}: {run.command_line}",

@@ -20,8 +20,8 @@ _DAYS: Final = re.compile(r"(\d+)d")
 def named(text: str, runs: Sequence[KeptRun]) -> KeptRun:
     """Returns the run that the text names: a folder, an id or its last four digits, or `last`.
 
-    `last~1` is the run before the last one; runs without verdicts are not counted. Raises
-    InputFault if there is no such run, or more than one.
+    `last~1` is the run before the last one; runs without verdicts do not count. Raises InputFault
+    if there is no such run, or more than one.
     """
     folder = Path(text)
     if (folder / DESCRIPTION).is_file():
@@ -46,8 +46,6 @@ def named(text: str, runs: Sequence[KeptRun]) -> KeptRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Conditions on runs and verdicts; a field that is None accepts all of them."""
-
     command: str | None = None
     spec: str | None = None
     claim: str | None = None
@@ -55,10 +53,9 @@ class Filter:
     since: date | None = None
 
     def __call__(self, runs: Sequence[KeptRun]) -> tuple[KeptRun, ...]:
-        """Returns the runs that satisfy the conditions.
+        """Returns the runs that satisfy the conditions, with only the verdicts that satisfy them.
 
-        With a condition on the spec, claim or verdict, a run keeps only its verdicts that satisfy
-        this condition. A run without such a verdict is left out.
+        A run without such a verdict is left out.
         """
         kept = [run for run in runs if self._fits(run)]
         if self.spec is None and self.claim is None and self.verdict is None:
@@ -81,10 +78,7 @@ class Filter:
 
 
 def since(text: str) -> date:
-    """Returns the day that a text names, such as `2026-11-21`; `7d` names the day a week ago.
-
-    Raises InputFault for any other text.
-    """
+    """Returns the day that a text names: `2026-11-21`, or `7d` (a week ago); raises InputFault."""
     if found := _DAYS.fullmatch(text):
         return (datetime.now(tz=UTC) - timedelta(days=int(found[1]))).date()
     try:

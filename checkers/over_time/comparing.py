@@ -1,9 +1,8 @@
 """Compares two runs: which violations are new, which are gone, and which verdicts changed.
 
 Verdicts are matched by claim or anomaly, and by subject: the spec with its constants, or the
-history. If each run has one subject, the two subjects are compared, even if their names differ. A
-violation is new if the earlier run has no violation of the claim with the same fingerprint (a hash
-that identifies the violation in every run).
+history. If each run has one subject, these are compared even if their names differ. A violation is
+new if the earlier run has none with its fingerprint, a hash.
 """
 
 from __future__ import annotations
@@ -21,10 +20,7 @@ _Key = tuple[str, str]
 
 
 def compared(before: KeptRun, after: KeptRun) -> tuple[VerdictCompared, ...]:
-    """Returns the differences: new violations first, then gone ones, then other changes.
-
-    Returns an empty tuple if the runs have equal verdicts.
-    """
+    """Returns the differences: new violations first, then gone ones, then other changes."""
     many = max(len({one.subject for one in run.verdicts}) for run in (before, after)) > 1
     earlier, later = _by_claim(before, by_subject=many), _by_claim(after, by_subject=many)
     found = [
@@ -99,5 +95,5 @@ def _difference(
 
 
 def is_failure(difference: VerdictCompared) -> bool:
-    """Returns True for a new violation that no baseline (file of known violations) names."""
+    """True for a new violation that no baseline (file of known violations) names."""
     return difference.change == NEW and difference.after == "violated"

@@ -1,8 +1,8 @@
 """Finds flaky verdicts: a claim that holds in one run, and is violated in another one.
 
-The two runs have the same command, subject, system, git commit and release of Urteil. Runs with
-uncommitted changes are left out, because their code is unknown. All runs outside a git repository
-count as runs of one commit.
+The runs have the same command, subject, system, git commit and release of Urteil. Runs with
+uncommitted changes are left out, because their code is unknown; runs outside a git repository count
+as one commit.
 """
 
 from __future__ import annotations
@@ -18,11 +18,6 @@ _Conditions = tuple[str, str, str, str | None, str, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flaky:
-    """A claim that was violated in some runs, and held in other runs under the same conditions.
-
-    The runs have the same command, subject, system, git commit and release of Urteil.
-    """
-
     command: str
     claim: str
     subject: str
@@ -36,10 +31,9 @@ class Flaky:
 
 
 def decided(run: KeptRun) -> dict[tuple[str, str, str | None], KeptVerdict]:
-    """Maps (claim, subject, system) to the run's verdict on them: `holds` or `violated`.
+    """Maps (claim, subject, system) to the run's worst verdict on them: `holds` or `violated`.
 
-    A subject is a spec with its constants, or a history. If a run has several verdicts for one key,
-    the worst one counts. Undecided claims are left out.
+    A subject is a spec with its constants, or a history. Undecided claims are left out.
     """
     groups: dict[tuple[str, str, str | None], list[KeptVerdict]] = {}
     for one in run.verdicts:
@@ -49,11 +43,7 @@ def decided(run: KeptRun) -> dict[tuple[str, str, str | None], KeptVerdict]:
 
 
 def flaky(runs: Iterable[KeptRun]) -> tuple[Flaky, ...]:
-    """Returns the claims that are violated in some runs, and hold in others under the same
-    conditions.
-
-    The results are sorted by claim and subject.
-    """
+    """Returns the flaky claims, sorted by claim and subject."""
     seen: dict[_Conditions, dict[str, str]] = {}
     for run in runs:
         if run.uncommitted:

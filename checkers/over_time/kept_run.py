@@ -1,6 +1,6 @@
 """A run in the store of runs: its command, its settings and its verdicts.
 
-The data comes from the run folder. If the folder and the store differ, the folder is right.
+If the run folder and the store differ, the folder is right.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ WORST: Final = {verdict: rank for rank, verdict in enumerate(MEANINGS)}
 class KeptVerdict:
     """A verdict on one claim or anomaly.
 
-    `verdict` is the result of the check. `judged` decides the exit code; for example, a known
-    violation counts as `holds`. `subject` is the spec with its constants and engine, or the
-    history. In `subject`, `*` replaces the name of a run folder, because this name differs from run
-    to run.
+    `verdict` is the result of the check; `judged` decides the exit code, where a known violation
+    counts as `holds`. `subject` is the spec with its constants and engine, or the history, with `*`
+    for the name of a run folder, which differs from run to run.
     """
 
     claim: str
@@ -65,7 +64,7 @@ class KeptVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptRun:
-    """A run and its verdicts; `exit_code` is None if the run did not end."""
+    """A run; `exit_code` is None if the run did not end."""
 
     id: str
     folder: str
@@ -97,10 +96,7 @@ def run_folders(base: Path) -> Iterator[Path]:
 
 
 def read_run(folder: Path) -> KeptRun:
-    """Returns the run of the folder.
-
-    Raises NoRun if the folder has no run, and UnreadableEvents if an event cannot be read.
-    """
+    """Returns the run of the folder; raises NoRun, or UnreadableEvents for an unreadable event."""
     described = description(folder)
     path = folder / EVENTS
     size = path.stat().st_size if path.exists() else 0

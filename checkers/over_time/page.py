@@ -1,8 +1,8 @@
 """The page with the history of each claim: one HTML file that has no scripts and loads nothing.
 
 A claim has one row for each subject: a history, or a spec with its constants and engine. A row has
-one mark for the verdict of each run, the oldest run first. It also has a table of the runs with
-seeds, versions and durations. A row has only the newest 200 runs.
+the newest 200 runs, the oldest first: one mark for each verdict, and a table of seeds, versions and
+durations.
 """
 
 from __future__ import annotations
@@ -28,10 +28,8 @@ STATES: Final = {
 
 
 def page(runs: Sequence[KeptRun], unsteady: Sequence[Flaky]) -> str:
-    """Returns an HTML page with the history of each claim; violated claims come first.
-
-    Flaky claims come next: claims that differ between runs under the same conditions. Without runs,
-    the page has no claims, and a sentence states this.
+    """Returns an HTML page with the history of each claim: violated, then flaky, then other
+    claims.
     """
     rows: dict[tuple[str, str], list[tuple[KeptRun, KeptVerdict]]] = {}
     for run in runs:

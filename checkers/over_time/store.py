@@ -1,12 +1,9 @@
 """The store of runs: `runs.sqlite`, next to the run folders.
 
-Each run adds itself when it ends. A run whose entry is missing (it was killed, or an earlier
-release wrote it) is added from its folder when the store is read. So a lost store costs nothing as
-long as the folders exist; a run whose folder was deleted stays in the store.
+Each run adds itself when it ends. A run that was killed, or that an earlier release wrote, is added
+from its folder when the store is read. So a lost store costs nothing as long as the folders exist.
 
-SQLite's write-ahead log orders concurrent writers, and a write that is interrupted is undone.
-Simplified: SQLite's log works only on a local file system. If runs are on a network file system,
-the machines must not share a store: each needs its own folder for its runs.
+Simplified: SQLite's log works only on a local file system, so machines must not share a store.
 """
 
 from __future__ import annotations
@@ -52,16 +49,12 @@ class UnusableStore(InputFault):
 
 @dataclass(slots=True)
 class Store:
-    """The open store of runs in one folder: the file `runs.sqlite`."""
-
     base: Path
     _database: sqlite3.Connection
     unread: list[str] = field(default_factory=list[str])  # why a run folder was left out
 
     def add(self, run: KeptRun) -> None:
-        """Adds the run and its verdicts in one transaction; replaces an earlier entry of the
-        run.
-        """
+        """Adds the run and its verdicts in one transaction, in place of an earlier entry."""
         with self._writing():
             self._database.execute("DELETE FROM run WHERE id = ?", (run.id,))
             cells = [getattr(run, name) for name in _RUN]
@@ -101,7 +94,6 @@ class Store:
                     self.unread.append(str(fault))
 
     def runs(self) -> tuple[KeptRun, ...]:
-        """Returns every run with its verdicts, the oldest first."""
         verdicts: dict[str, list[KeptVerdict]] = {}
         for run, _, *cells in self._rows("verdict", ("run", "number", *_VERDICT), "run, number"):
             row = dict(zip(_VERDICT, cells, strict=True))
@@ -122,7 +114,7 @@ class Store:
 
 @contextmanager
 def opened(base: Path) -> Generator[Store]:
-    """Opens the store in the folder `base`, and creates the store if it is missing.
+    """Opens the store in the folder `base`, which is created if it is missing.
 
     Raises UnusableStore if the store is damaged, locked for 30 seconds, or of a newer release.
     """

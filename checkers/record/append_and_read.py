@@ -1,9 +1,8 @@
 """The workload `append-and-read`: producers send records, consumers read every partition.
 
 Two processes send through each producer. Consumers are assigned every partition from its beginning;
-they join no group. Other processes query end offsets. When every record is sent, a last process
-queries every end offset. It then reads each partition from the beginning to this offset. Without
-this last read, an unread record would look like a lost record.
+they join no group. Other processes query end offsets. At the end, a process reads each partition to
+its end offset, because an unread record would look like a lost record.
 """
 
 from __future__ import annotations
@@ -21,10 +20,7 @@ END_OFFSET_PAUSE_S: Final = 0.005
 
 
 def run(options: RecordOptions, shared: Shared, clients: Clients, topic: Topic) -> tuple[str, ...]:
-    """Runs the workload's threads, then reads every partition to its end.
-
-    Returns the keys of the partitions that were not read to their end.
-    """
+    """Runs the workload; returns the keys of the partitions that were not read to their end."""
     sending = Threads(shared)
     watching = Threads(shared)
     start_senders(options, shared, clients, topic, sending)

@@ -1,7 +1,6 @@
-"""Creates the clients of one cluster; checks within seconds that the cluster answers.
+"""Creates the clients of one cluster, which are unmodified confluent-kafka.
 
-The clients are unmodified confluent-kafka. `client_config` has every setting that differs from the
-library's default.
+`client_config` has every setting that differs from the library's default.
 """
 
 from __future__ import annotations
@@ -51,10 +50,7 @@ class UnreachableCluster(InputFault):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A consumer with its isolation level.
-
-    `read_up_to` has the position in each partition at which the consumer found no more records.
-    """
+    """A consumer; in each partition, it found no more records at the position `read_up_to`."""
 
     consumer: Any
     isolation: Isolation
@@ -63,8 +59,6 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """Creates clients of one cluster of brokers."""
-
     servers: str
     config: ClientConfig
     admin: Any
@@ -93,14 +87,14 @@ class Clients:
         return Producer(self._settings(kind), logger=_SILENT)
 
     def transactional_producer(self, transactional_id: str) -> Any:
-        """Creates a transactional producer; the caller calls `init_transactions`."""
+        """Creates a transactional producer, without `init_transactions`."""
         settings = {**self._settings(TRANSACTIONAL), "transactional.id": transactional_id}
         return Producer(settings, logger=_SILENT)
 
     def reader(self, isolation: Isolation, group: str | None = None) -> Reader:
-        """Creates a consumer for assigned partitions, which joins no group.
+        """Creates a consumer for assigned partitions; it joins no group.
 
-        With `group`, the consumer can also fetch this group's committed offsets.
+        With `group`, it can also fetch this group's committed offsets.
         """
         settings = {
             **self._settings(CONSUMER),
@@ -112,7 +106,7 @@ class Clients:
         return Reader(Consumer(settings, logger=_SILENT), isolation)
 
     def member(self, group: str) -> Any:
-        """Creates a consumer that can join the group; it reads at read_committed."""
+        """Creates a consumer that can join the group, at read_committed."""
         settings = {**self._settings(MEMBER), "group.id": group}
         return Consumer(settings, logger=_SILENT)
 
@@ -120,11 +114,7 @@ class Clients:
         return self.config.merged(self.servers, kind)
 
     def require_transactions(self, transactional_id: str) -> None:
-        """Waits until the cluster can initialize a transactional producer.
-
-        Raises UnreachableCluster if the cluster does not support transactions, or if it is not
-        ready in time.
-        """
+        """Waits until a transactional producer can be initialized; raises UnreachableCluster."""
         producer = self.transactional_producer(transactional_id)
         until = time.monotonic() + LEADERS_WITHIN_S
         while True:
@@ -141,10 +131,7 @@ class Clients:
                 time.sleep(PAUSE_S)
 
     def create_topic(self, topic: str, partitions: int, replication_factor: int) -> None:
-        """Creates the topic and waits for its leaders.
-
-        Raises UnreachableCluster if the cluster refuses it or a leader is missing too long.
-        """
+        """Creates the topic and waits for its leaders; raises UnreachableCluster."""
         new = NewTopic(topic, partitions, replication_factor)
         try:
             self.admin.create_topics([new])[topic].result()

@@ -17,8 +17,6 @@ BROKER_DEFAULT: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOptions:
-    """The options of a recording, such as the cluster, the workload, the size and the folder."""
-
     folder: Path  # for the history; must not exist
     bootstrap_servers: str
     client_config: ClientConfig = field(default_factory=ClientConfig)

@@ -1,10 +1,9 @@
 """The outcome of a librdkafka operation: `ok`, `fail` (it never happened) or `info` (unknown).
 
-A delivery report without an error is `ok`. Some errors depend only on the request and the static
-configuration of the cluster. Such an error is `fail`, because every earlier attempt was refused
-too. Any other error is `info`, because an earlier attempt may have been applied although its
-response was lost. For example, NOT_ENOUGH_REPLICAS is `info`, and so are all of librdkafka's own
-errors (time-outs, purged queues, transport).
+An error is `fail` if it depends only on the request and the static configuration of the cluster,
+because every earlier attempt was refused too. Any other error is `info`, because an earlier attempt
+may have been applied although its response was lost: for example NOT_ENOUGH_REPLICAS, and all of
+librdkafka's own errors (time-outs, purged queues, transport).
 
 A transaction is `ok` if its commit succeeded, and `fail` if its abort succeeded. If both failed,
 `of_transaction` decides.
@@ -47,7 +46,7 @@ def of_delivery(error: Any) -> Outcome:
 
 
 def offset_of(message: Any) -> int | None:
-    """Returns the offset of a delivered message, or None if the client does not know it."""
+    """Returns the offset of a delivered message; None if the client does not know it."""
     # None for DUPLICATE_SEQUENCE_NUMBER: librdkafka counts it as a success, but it has no offset
     offset: int | None = message.offset()
     return offset
@@ -60,9 +59,8 @@ def reason(error: Any) -> str | None:
 def of_transaction(error: Any, *, requested: bool, replaced: bool) -> Outcome:
     """Returns the outcome of a transaction whose commit and abort both failed.
 
-    The outcome is `fail` if the producer never requested the commit. It is also `fail` if another
-    producer had replaced this producer before the request, and the error says that this producer is
-    fenced. Otherwise the outcome is `info`: a response may have been lost after the commit was
+    It is `fail` if the producer never requested the commit, or was replaced before the request and
+    got a fencing error. Otherwise it is `info`: a response may have been lost after the commit was
     applied.
     """
     fenced = error.code() in FENCED

@@ -1,9 +1,8 @@
 """A member of a consumer group that consumes, transforms and produces in transactions.
 
 In a transaction, the member polls a few records of the group's input, sends one output record for
-each, and commits the input offsets. In the history this is one operation `txn`, from the first poll
-to the last response; sends are recorded before they leave the client. After a transaction that did
-not commit, the member seeks back to the group's committed offsets.
+each, and commits the input offsets. In the history this is one operation `txn`. After a transaction
+that did not commit, the member seeks back to the group's committed offsets.
 
 A few transactions fail on purpose, as in production:
 
@@ -14,10 +13,10 @@ A few transactions fail on purpose, as in production:
 
 A member that notices a rebalance sends nothing: another member may own the polled partitions now.
 If the group's coordinator died, a client call may never return, in spite of its time-out
-(librdkafka#5456, #5511). Then the member abandons the call and the producer.
+(librdkafka#5456, #5511); the member then abandons the call and the producer.
 
-Source: KIP-98, KIP-447; librdkafka, "Transactional producer API".
-Simplified: one output for each input, to a random partition.
+Source: KIP-98, KIP-447; librdkafka, "Transactional producer API". Simplified: one output for each
+input, to a random partition.
 """
 
 from __future__ import annotations
@@ -62,8 +61,6 @@ LEAVES_EVERY: Final = 60  # steps, on average
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """The input topic, output topic and group of a pipeline."""
-
     source: Topic
     target: Topic
     group: str
@@ -71,8 +68,6 @@ class Route:
 
 @dataclass(slots=True, kw_only=True)
 class Pipeline:
-    """One member of a consumer group, with its consumer and its transactional producer."""
-
     shared: Shared
     clients: Clients
     route: Route
@@ -84,7 +79,7 @@ class Pipeline:
     _touched: set[str] = field(default_factory=set[str])  # partitions that a rebalance moved
 
     def run(self, done: Callable[[], bool]) -> None:
-        """Runs one transaction after another, until `done()` is true or the recording stops."""
+        """Runs transactions until `done()` is true or the recording stops."""
         self._renew()
         self._join()
         while not done() and not self.shared.stopped.is_set():
@@ -164,9 +159,8 @@ class Pipeline:
                 return
 
     def _instance(self) -> tuple[int, Any, bool]:
-        """Creates a producer as a new process of the history, and calls `init_transactions`.
-
-        Returns the process, the producer, and True if the call succeeded.
+        """Creates a producer as a new process of the history; returns both, and if
+        `init_transactions` worked.
         """
         process = self.shared.new_process()
         producer = self.clients.transactional_producer(self.transactional_id)
@@ -231,8 +225,6 @@ class Pipeline:
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
-    """One transaction: its sends, the offsets that it commits, and its end."""
-
     pipeline: Pipeline
     operation: int
     seen: tuple[Poll, ...]
@@ -249,9 +241,8 @@ class Attempt:
         return (*self.sends, *self.seen, *commits)
 
     def prepare(self) -> Any:
-        """Begins a transaction; sends its output records and the offsets that it will commit.
-
-        Returns the first error, or None if all this succeeded.
+        """Begins a transaction; sends its output records and input offsets; returns the first
+        error or None.
         """
         producer, consumer = self.pipeline.producer, self.pipeline.consumer
         try:
@@ -281,10 +272,9 @@ class Attempt:
     def end(self, error: Any, *, abort: bool, replaced: bool) -> tuple[Outcome, str | None, bool]:
         """Commits or aborts the transaction.
 
-        It is aborted if `abort` is true, if `error` is an earlier error, or if the commit fails.
+        It is aborted if `abort` is true, after an earlier `error`, or if the commit fails.
         `replaced` is true if another producer has replaced this one. Returns the outcome, the
-        reason if the transaction was not committed (else None), and whether the producer can be
-        used again.
+        reason for an abort, and whether the producer can be used again.
         """
         producer = self.pipeline.producer
         requested = False
@@ -313,7 +303,7 @@ class Attempt:
 def fetch_offsets(
     shared: Shared, consumer: Any, process: int, group: str, places: list[Any]
 ) -> list[Any] | None:
-    """Returns the offsets that the group committed for partitions; None if the request fails."""
+    """Returns the group's committed offsets of partitions; None if the request fails."""
     operation = shared.history.invoke(
         process, "fetch_offset", group=group, isolation="read_committed"
     )
@@ -336,9 +326,8 @@ def fetch_offsets(
 def commit_beginnings(shared: Shared, clients: Clients, route: Route) -> None:
     """Commits offset 0 of each input partition, before the group has members.
 
-    So every member begins at a committed offset. Otherwise librdkafka may move a member back to the
-    beginning of a partition, if a response to ListOffsets is late
-    (docs/findings/late-list-offsets.md).
+    Otherwise librdkafka may move a member back to the beginning of a partition, if a response to
+    ListOffsets is late (docs/findings/late-list-offsets.md).
     """
     did = tuple(CommitOffset(key, 0) for key in route.source.keys)
     process = shared.new_process()
@@ -358,11 +347,9 @@ def commit_beginnings(shared: Shared, clients: Clients, route: Route) -> None:
 
 
 def with_retries(call: Callable[[], object]) -> Any:
-    """Repeats `call` until it succeeds; returns None after a success, else the error of the last
-    attempt.
+    """Repeats `call` until it succeeds, for `STEP_S` seconds; returns None or the last error.
 
-    Gives up after `STEP_S` seconds. Gives up at once if the error is not retriable, or if an
-    earlier call did not return.
+    Gives up at once if the error is not retriable, or if an earlier call did not return.
     """
     until = time.monotonic() + STEP_S
     while True:

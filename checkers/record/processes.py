@@ -1,8 +1,7 @@
 """The processes of a history: threads that call an unmodified client and record the results.
 
-A process begins an operation only after its previous operation has completed. After an operation
-with the outcome `info`, the process ends, and its thread continues as a new process. Such an
-operation may still take effect, so the process must not begin another operation.
+A process begins an operation only after its previous one has completed. After an operation with the
+outcome `info`, which may still take effect, the thread continues as a new process.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ class Topic:
     partitions: int
 
     def key(self, index: int) -> str:
-        """Returns the key of a partition in the history, such as `orders-0`."""
         return f"{self.name}-{index}"
 
     @property
@@ -46,7 +44,7 @@ class Shared:
 
 @dataclass(slots=True)
 class Threads:
-    """A group of threads; the first failure of a thread stops the recording."""
+    """A group of threads; the first failure stops the recording."""
 
     shared: Shared
     _threads: list[threading.Thread] = field(default_factory=list[threading.Thread])
@@ -65,7 +63,7 @@ class Threads:
         thread.start()
 
     def join(self, progress: Callable[[str], None]) -> None:
-        """Waits for all threads; raises the first error of a thread. Ctrl-C interrupts the wait."""
+        """Waits for all threads; raises their first error. Ctrl-C interrupts the wait."""
         while any(thread.is_alive() for thread in self._threads):
             time.sleep(0.02)
             progress(f"{self.shared.history.operations} operations")

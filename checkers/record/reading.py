@@ -1,7 +1,7 @@
 """Processes that read partitions by assignment, from the beginning, and that query offsets.
 
-These readers join no group. If an unclean election truncated the log below a reader's position, the
-reader starts again as a new process. An application that needs every record does the same.
+If an unclean election truncated the log below a reader's position, it starts again as a new
+process, like an application that needs every record.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Done = Callable[[int, tuple[MicroOperation, ...]], bool]
 def poll_until(shared: Shared, reader: Reader, topics: Sequence[Topic], done: Done) -> None:
     """Polls all partitions from their beginnings, until `done` returns True or the recording stops.
 
-    After each poll, `done` gets the logical process of the reader and the records of this poll.
+    `done` gets the process of the reader and the records of each poll.
     """
     process = _assigned(shared, reader, topics)
     seen: tuple[MicroOperation, ...] = ()
@@ -103,7 +103,7 @@ def query_end_offsets(
 def end_offset(
     shared: Shared, reader: Reader, process: int, topic: Topic, index: int
 ) -> int | None:
-    """Returns a partition's end offset at the reader's isolation level; None if the query fails."""
+    """Returns the end offset at the reader's isolation level; None if the query fails."""
     bounds = _bounds(shared, reader, process, topic, index, "end_offset")
     return None if bounds is None else bounds[1]
 
@@ -111,7 +111,7 @@ def end_offset(
 def start_offset(
     shared: Shared, reader: Reader, process: int, topic: Topic, index: int
 ) -> int | None:
-    """Returns a partition's log start offset; None if the query fails."""
+    """Returns the log start offset; None if the query fails."""
     bounds = _bounds(shared, reader, process, topic, index, "start_offset")
     return None if bounds is None else bounds[0]
 

@@ -2,9 +2,8 @@
 
     record(RecordOptions(folder=Path("history"), bootstrap_servers="127.0.0.1:9092"))
 
-The workload `append_and_read` or `transactions` defines the operations of the clients. The
-recording creates its topics, and refuses topics that exist. So no earlier client has sent the same
-values to the topics.
+The recording creates its topics, and refuses topics that exist: an earlier client may have sent the
+same values to them.
 """
 
 from __future__ import annotations
@@ -39,8 +38,6 @@ SUB_VIA: Final[Mapping[Workload, tuple[str, ...]]] = {  # how its consumers get 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordResult:
-    """The folder of a recording, and its figures such as the count of operations."""
-
     folder: Path
     topic: str
     operations: int

@@ -1,8 +1,7 @@
 """Processes that send one record after another; each send is one operation of the history.
 
-A process waits for the answer to a send before it sends its next record. But two processes share
-each producer. So the producer can put records of both processes into one request, and can have
-several requests in flight.
+A process waits for each answer. Two processes share each producer, so it can put records of both
+into one request, and can have several requests in flight.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class SharedProducer:
         self.now = self.make()
 
     def renew(self, refusing: Any) -> None:
-        """Replaces the failed producer, unless another process has already replaced it."""
+        """Replaces the failed producer, unless another process has done so."""
         with self._lock:
             if self.now is refusing:
                 self.now = self.make()
@@ -47,9 +46,7 @@ class SharedProducer:
 def start_senders(
     options: RecordOptions, shared: Shared, clients: Clients, topic: Topic, threads: Threads
 ) -> None:
-    """Starts the threads that send, two for each producer; each thread is a process of the
-    history.
-    """
+    """Starts the threads that send, two for each producer; each is a process of the history."""
     senders = options.producers * PROCESSES_PER_PRODUCER
     shares = [options.sends // senders + (n < options.sends % senders) for n in range(senders)]
     producers = [
@@ -73,9 +70,8 @@ def send_all(
 ) -> None:
     """Sends `count` records, each to a random partition.
 
-    If a send has no delivery report after 60 seconds, the outcome of the send is unknown. Then the
-    history gets a new process, which sends the following records. Stops early when sends with an
-    unknown outcome have taken 60 seconds in total.
+    Without a delivery report after 60 seconds, the outcome is unknown, and a new process sends the
+    following records. Stops early when such sends have taken 60 seconds in total.
     """
     process = shared.new_process()
     unanswered_s = 0.0

@@ -4,9 +4,9 @@ An operation is recorded before its request leaves. So even after `kill -9`, the
 request that a broker may have applied. Each line is one unbuffered `write`; only a power loss can
 lose a line. `checkers.histories.io.recorded` describes the format.
 
-The file with these lines is called the tail. Completed operations also stay in memory until there
-are enough for a Parquet part. The part then replaces the tail, and a new tail begins. One lock
-orders all lines, so completions in the file are in the order of their times.
+The file with these lines is called the tail. When there are enough completed operations, a Parquet
+part replaces it. One lock orders all lines, so completions in the file are in the order of their
+times.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ROWS_PER_PART: Final = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """Facts about a recording, such as its workload and its seed; `history.json` contains them."""
+    """Facts about a recording; `history.json` contains them."""
 
     workload: str
     clients: Mapping[str, str]  # library -> version
@@ -47,7 +47,7 @@ class Described:
 
 @dataclass(slots=True)
 class HistoryWriter:
-    """Writes one history to disk; many threads may use it, each as a process of the history."""
+    """Writes one history to disk; many threads may use it."""
 
     folder: Path
     described: Described
@@ -74,7 +74,7 @@ class HistoryWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Ends the history: open operations get the outcome `info`, without a completion."""
+        """Ends the history: open operations get the outcome `info`."""
         with self._lock:
             self._completed += self._opened.values()
             self._opened.clear()
@@ -98,7 +98,7 @@ class HistoryWriter:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> int:
-        """Records the invocation of an operation and returns its number.
+        """Records the invocation of an operation; returns its number.
 
         Raises ValueError if the process has an open operation.
         """
@@ -127,8 +127,7 @@ class HistoryWriter:
     ) -> None:
         """Replaces the micro-operations of an open operation.
 
-        A transaction needs this method: its sends depend on its polls, so the sends are unknown
-        when the transaction begins.
+        The sends of a transaction depend on its polls, so they are unknown when it begins.
         """
         with self._lock:
             operation = replace(self._opened[number], did=did, end_asked_ns=end_asked_ns)
@@ -144,7 +143,7 @@ class HistoryWriter:
     ) -> None:
         """Records the completion of an operation.
 
-        `did` has the operation's final micro-operations; None keeps those recorded so far.
+        `did` has its final micro-operations; None keeps those recorded so far.
         """
         with self._lock:
             operation = self._opened.pop(number)

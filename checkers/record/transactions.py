@@ -2,13 +2,12 @@
 
     producers -> topic-in -> pipelines of one group -> topic-out -> readers
 
-Readers read the output at both isolation levels. Other processes query the output's end offsets at
-both levels, and one process fetches the group's offsets. When every record is sent, the group
-continues until it has consumed everything. Then one process reads both topics to their ends at
-read_committed, so that no record remains unread.
+Readers read the output, and processes query its end offsets, at both isolation levels. When every
+record is sent, the group continues until it has consumed everything. Then one process reads both
+topics to their ends at read_committed.
 
-An output value is the input value with the number of the transaction. So two attempts at the same
-input write different values, and each output record shows its attempt.
+An output value is the input value with the number of the transaction, so each output record shows
+its attempt.
 """
 
 from __future__ import annotations
@@ -36,10 +35,7 @@ DRAINED_WITHIN_S: Final = 60.0  # without progress of the group's offsets
 def run(
     options: RecordOptions, shared: Shared, clients: Clients, source: Topic, target: Topic
 ) -> tuple[str, ...]:
-    """Runs the workload's threads, then reads every partition to its end.
-
-    Returns the keys of the partitions that were not read to their end.
-    """
+    """Runs the workload; returns the keys of the partitions that were not read to their end."""
     route = Route(source=source, target=target, group=f"{target.name}-group")
     commit_beginnings(shared, clients, route)
     drained = threading.Event()

@@ -7,12 +7,12 @@
         lost.await_acted()
         (first, again) = broker.requests(api="Produce", topic="orders")
 
-The broker runs in a process of its own, so any client library can be tested with it. The broker's
-process ends when the `with` block ends. It also ends when the test's process ends, even if the test
-is killed. The faults are described in docs/how-to/faults-in-your-tests.md.
+The broker runs in a process of its own, which ends with the `with` block, or with the test's
+process, even if the test is killed. The faults are described in
+docs/how-to/faults-in-your-tests.md.
 
-This module imports only the standard library. So it also works in a project that has a package of
-the same name as a package of Urteil, such as `model`.
+This module imports only the standard library, so it also works in a project that has a package such
+as `model`, as Urteil has.
 """
 
 from __future__ import annotations
@@ -63,9 +63,7 @@ class Refused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class InjectedFault:
-    """A fault that acts on requests to the broker, from its injection until the method `end` is
-    called.
-    """
+    """A fault that acts on requests to the broker until the method `end` is called."""
 
     id: int
     _broker: Broker
@@ -76,9 +74,8 @@ class InjectedFault:
         return int(self._broker.call("GET", f"/faults/{self.id}")["acted"])
 
     def await_acted(self, times: int = 1, within_s: float = WAITS_S) -> None:
-        """Waits until the fault has acted on a number of requests, by default one.
-
-        Raises TimeoutError if this takes too long, by default 10 seconds.
+        """Waits until the fault has acted on `times` requests; raises TimeoutError after
+        `within_s` seconds.
         """
         query = urlencode({"acted": times, "wait_ms": int(within_s * 1000)})
         found = self._broker.call("GET", f"/faults/{self.id}?{query}")
@@ -95,10 +92,10 @@ class Broker:
     """A cluster of the reference broker in a process of its own; brokers are numbered from 1.
 
     At the start, the cluster creates the topics and adds the faults. `topics` maps names to numbers
-    of partitions. `faults` has the fault rules to send to the control port. `users` maps user
-    names to passwords. With `processes`, each broker has a process of its own. `tls_cert`,
-    `tls_key` and `tls_client_ca` are the options of the command `urteil broker` with these names.
-    `options` has any other options of this command, as texts.
+    of partitions. `faults` has rules for the control port. `users` maps user names to passwords.
+    With `processes`, each broker has a process of its own. `tls_cert`, `tls_key` and
+    `tls_client_ca` are options of `urteil broker`; `options` has any other options of this command,
+    as texts.
     """
 
     brokers: int = 3
@@ -129,10 +126,7 @@ class Broker:
         self.stop()
 
     def start(self) -> None:
-        """Starts the process and waits until every broker is ready.
-
-        Raises NotStarted if the brokers do not become ready.
-        """
+        """Starts the process and waits until every broker is ready; raises NotStarted."""
         words = ["broker", "--json", "--control", "0", "--brokers", str(self.brokers)]
         words += [*self._security(), *(["--processes"] if self.processes else [])]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `stop`
@@ -177,7 +171,7 @@ class Broker:
 
     @property
     def log(self) -> str:
-        """The text that the process has written to its standard error so far."""
+        """The text that the process has written to its standard error."""
         if self._log is None:
             return ""
         size = os.fstat(self._log.fileno()).st_size
@@ -185,7 +179,7 @@ class Broker:
 
     @property
     def pid(self) -> int | None:
-        """The id of the broker's process; None while the process does not run."""
+        """The id of the broker's process; None while it does not run."""
         return None if self._process is None else self._process.pid
 
     @property
@@ -196,12 +190,12 @@ class Broker:
 
     @property
     def controller_pid(self) -> int | None:
-        """The process id of the controller, if it runs in a process of its own."""
+        """The id of the controller's process, if it has one of its own."""
         found: int | None = self.call("GET", "/")["controller"].get("pid")
         return found
 
     def stop(self) -> None:
-        """Stops the broker's process; does nothing if the process does not run."""
+        """Stops the broker's process, if it runs."""
         process, self._process = self._process, None
         atexit.unregister(self.stop)
         if process is not None:
@@ -221,10 +215,7 @@ class Broker:
     # ------------------------------------------------------------ the control port
 
     def call(self, method: str, path: str, document: Mapping[str, Any] | None = None) -> Any:
-        """Sends a request to the control port, and returns the answer, parsed from JSON.
-
-        Raises Refused if the control port refuses the request.
-        """
+        """Sends a request to the control port, and returns the answer from JSON; raises Refused."""
         host = urlsplit(self.control_url)
         connection = HTTPConnection(host.hostname or "", host.port, timeout=120)
         try:
@@ -241,8 +232,7 @@ class Broker:
         """Injects a fault, which acts on each request that matches `when`; an empty `when` matches
         all.
 
-        `do` is the effect of the fault, for example a closed connection, and `fields` are its
-        parameters.
+        `do` is its effect, such as a closed connection, and `fields` are the effect's parameters.
         """
         answer = self.call("POST", "/faults", {"do": do, "when": when, **fields})
         return InjectedFault(answer["id"], self)
@@ -270,9 +260,8 @@ class Broker:
     ) -> list[dict[str, Any]]:
         """Returns the requests that the brokers have received, oldest first.
 
-        The parameters `api`, `topic`, `partition`, `client_id` and `broker` select requests. With
-        `count`, waits until `count` requests have arrived; raises TimeoutError if this takes too
-        long.
+        `api`, `topic`, `partition`, `client_id` and `broker` select requests. With `count`, waits
+        until so many have arrived; raises TimeoutError after `within_s` seconds.
         """
         query = {**selection, "since": since, "count": count, "wait_ms": int(within_s * 1000)}
         found: list[dict[str, Any]] = self.call("GET", f"/requests?{urlencode(query)}")["requests"]
@@ -296,7 +285,7 @@ class Broker:
         raise LookupError(f"there is no topic {topic!r}: create it with create_topic")
 
     def leader(self, topic: str, partition: int = 0) -> int:
-        """Returns the id of the partition's leader, or -1 if there is no leader."""
+        """Returns the id of the partition's leader, or -1."""
         return int(self.partitions(topic)[partition]["leader"])
 
     def reset(self) -> None:

@@ -5,11 +5,9 @@
         producer = Producer({"bootstrap.servers": urteil_broker.bootstrap_servers})
 
 Each test has a broker of its own. With `urteil_scope = module` or `session` in the configuration,
-tests share a broker. Then all faults end after each test, and every broker runs again, but topics
-stay.
+tests share a broker. Then all faults end and every broker runs after each test, but topics stay.
 
-If Urteil is installed, pytest loads this module in every run. So the module imports nothing until a
-test uses the fixture.
+pytest loads this module in every run if Urteil is installed, so it imports nothing before its use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The process that a `Broker` object starts: `urteil broker`, which never outlives its parent.
 
-Its standard input is a pipe from the parent process. When the parent ends, even by SIGKILL, the
-input ends, and this process stops as after SIGTERM.
+Its standard input is a pipe, which ends with the parent, even by SIGKILL; the process then stops as
+after SIGTERM.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import threading
 
 
 def main() -> None:
-    """Runs `urteil` with this process's arguments; stops when its standard input ends."""
+    """Runs `urteil` with this process's arguments, until its standard input ends."""
     threading.Thread(target=_stop_at_end_of_input, name="end of input", daemon=True).start()
 
     from checkers.cli.main import main as urteil
