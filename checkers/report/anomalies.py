@@ -1,9 +1,8 @@
 """The analysis of a history as text for a terminal.
 
-A row is one violation of an anomaly. For each anomaly that occurs, the text has its worst rows,
-each with an explanation, and the number of rows left out. The anomaly itself defines how severe a
-row is. Times count from the first invocation of the history. The table of verdicts is not part of
-this text.
+For each anomaly that occurs, the text has its worst violations, each with an explanation, and the
+number of those left out. The anomaly itself defines how severe a violation is. Times count from the
+first invocation of the history. The table of verdicts is not part of this text.
 """
 
 from __future__ import annotations
@@ -26,9 +25,8 @@ SHOWN_VERBOSE: Final = 32  # as many as an analysis keeps
 
 
 def explained(analysis: Analysis, *, verbose: bool = False) -> str:
-    """Returns the analysis as text: a summary, then each anomaly that occurs.
-
-    Under each anomaly are its 8 most severe violations, or 32 if `verbose` is true.
+    """Returns a summary, then each anomaly with its 8 worst violations, or 32 if `verbose` is
+    true.
     """
     limit = SHOWN_VERBOSE if verbose else SHOWN
     paragraphs = [

@@ -1,7 +1,4 @@
-"""Builds the event with the verdict on an anomaly, and writes its violations to a Parquet file.
-
-The event has one form for anomalies of histories and for checks of log directories.
-"""
+"""Builds the event with the verdict on an anomaly, and writes its violations to a Parquet file."""
 
 from __future__ import annotations
 
@@ -32,7 +29,6 @@ class Described(Protocol):
 
 
 def decided(anomaly: Described, **verdict: Any) -> AnomalyDecided:
-    """Returns an event with the verdict on an anomaly, and the texts that describe the anomaly."""
     return AnomalyDecided(
         anomaly=anomaly.id,
         statement=anomaly.statement,
@@ -46,7 +42,6 @@ def decided(anomaly: Described, **verdict: Any) -> AnomalyDecided:
 def undecided(
     anomalies: Iterable[Described], history: str, reason: str, input_kind: str = HISTORY
 ) -> Iterator[AnomalyDecided]:
-    """Yields an event with the verdict `undecided` for each of the `anomalies`."""
     for anomaly in anomalies:
         yield AnomalyDecided(
             anomaly=anomaly.id,
@@ -62,7 +57,7 @@ def undecided(
 def keep_rows(tables: Mapping[str, pa.Table], folder: Path, name: str) -> dict[str, str]:
     """Writes each anomaly's violations to the file `FOLDER/NAME/ANOMALY.parquet`.
 
-    Returns the files by anomaly, relative to FOLDER. An anomaly without violations has no file.
+    Returns the files by anomaly, relative to FOLDER; an anomaly without violations has none.
     """
     import pyarrow.parquet as pq
 

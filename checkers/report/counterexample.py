@@ -1,8 +1,7 @@
 """A violation on one screen: the claim, the steps that break it, the reason, the replay command.
 
-A step shows only the parts of the state that it changed; the failing step is marked. Two formulas
-are printed with their values: the false conjunct of the claim, and the guard that allowed the last
-step.
+A step shows only the parts of the state that it changed. Two formulas are printed with their
+values: the false conjunct of the claim, and the guard that allowed the last step.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def counterexample(
 ) -> str:
     """Returns the violation of one property as text.
 
-    With `verbose` 1 the text has the full states, with 2 also the disabled actions.
+    With `verbose` 1 it has the full states, with 2 also the disabled actions.
     """
     discovery = found.discoveries[name]
     writer = Writer(spec, found.ranges)

@@ -4,8 +4,7 @@
      ▲            │
      └──wr k──────┘
 
-Operations are named T1, T2, ... in the order of the cycle, as in the text of the report. If a cycle
-is long, only its first operations are drawn, and the number of the others is printed.
+Of a long cycle, only the first operations are drawn, and the number of the others is printed.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def cycle_drawing(edges: Sequence[EdgeShown], texts: Mapping[int, str], *, title
 
 
 def _circle(ops: Sequence[int]) -> tuple[dict[int, Point], Point]:
-    """Returns the centre of each operation's box on a circle, and the picture's size, in px."""
+    """Returns the centre of each operation's box, and the picture's size, in px."""
     many = max(len(ops), 2)
     across = max(190.0, 46.0 * many), 30.0 * many  # px from the centre
     labels = 0.0 if many == 2 else CHARACTER * LONGEST / 2 + 24.0  # px left and right

@@ -13,10 +13,9 @@ FEW = 10  # a verdict on fewer observations says so
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
     """Returns the verdict that counts for the exit code.
 
-    By default this is the decision's verdict, but a permitted or known violation counts as `holds`.
+    By default a permitted or known violation counts as `holds`.
 
-    With `by_expectation`, the verdict is compared with the expected verdict. Where `holds` is
-    expected, `not exercised` counts as expected too.
+    Where `holds` is expected, `not exercised` counts as expected too.
 
         not exercised, and expected    not exercised
         any other expected verdict     holds
@@ -39,9 +38,7 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
 
 
 def is_known(decision: Decision) -> bool:
-    """Returns True for a violation with fingerprints that are all in the file of known
-    violations.
-    """
+    """True if the file of known violations has all fingerprints of the violation."""
     return bool(decision.known) and decision.fingerprints.keys() <= decision.known.keys()
 
 
@@ -52,7 +49,7 @@ def claim(decision: Decision) -> str:
 def heading(decision: Decision) -> str:
     """Returns the heading under which reports list a verdict.
 
-    For an anomaly it names the history; for a property, the spec, the engine, the number of states,
+    It names the history of an anomaly; for a property, the spec, the engine, the number of states,
     the duration and the constants.
     """
     if isinstance(decision, AnomalyDecided):
@@ -67,11 +64,7 @@ def heading(decision: Decision) -> str:
 
 
 def subject(decision: Decision) -> str:
-    """Returns the subject of a verdict as text: the history, or the spec and engine.
-
-    Unlike `heading`, the text has no number of states and no duration, so it is the same in every
-    run.
-    """
+    """Returns the history, or the spec and engine: the same text in every run, unlike `heading`."""
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"
     return " · ".join(filter(None, _subject(decision)))
@@ -88,7 +81,7 @@ def many(count: int, what: str, plural: str | None = None) -> str:
 
 
 def verdict(decision: Decision) -> str:
-    """Returns the verdict as text, followed by a remark such as `permitted` or `as expected`."""
+    """Returns the verdict as text, with a remark such as `permitted` or `as expected`."""
     if is_known(decision):
         return f"{decision.verdict}, known"
     if decision.expected is not None and not is_expected(decision.verdict, decision.expected):
@@ -102,9 +95,8 @@ def verdict(decision: Decision) -> str:
 def grounds(decision: Decision) -> str:
     """Returns the reason for a verdict as text; without a reason, the size of the evidence.
 
-    The size for a property is the length of the trace or the depth of the search, if known. The
-    size for an anomaly is the number of violations and observations. If the baseline (the file of
-    known violations) names violations of this verdict, the baseline's reasons come first.
+    For a property, the size is the length of the trace or the depth of the search; for an anomaly,
+    the number of violations and observations. Reasons in the file of known violations come first.
     """
     return "; ".join(filter(None, (_baseline(decision), _reason(decision))))
 

@@ -16,8 +16,6 @@ from model.faults import InputFault
 
 @dataclass(slots=True)
 class Document:
-    """A file that an option such as --junit requests; `render` returns its text."""
-
     path: Path
     option: str
     render: Callable[[RunResult], str]

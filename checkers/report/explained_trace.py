@@ -4,15 +4,15 @@ A *line* is one event of a run: a line of a broker's log, or an event of a simul
 no action if it changes nothing that the spec knows. If the spec forbids a line, the trace ends with
 it: `refused` has the reason, and the action that the line needs, if there is one.
 
-The file has values, not text: an action has the numbers of its arguments. So `urteil explore` can
-take the same steps, at the same scope (the number of elements of each type).
-
     {"format": "urteil-trace-1", "subject": "orders-0", "spec": "replication-abstract",
      "variant": "with-losses", "constants": {...}, "scope": {"Replica": 3, "Offset": 185, ...},
      "elements": {"Replica": ["broker 1", "broker 2", "broker 3"]}, "start": [0, 0],
      "lines": [{"place": "broker-1.log:71", "at_ms": 12.5, "text": "...",
                 "steps": [["fetch_request", [1, 0]]]}, ...],
      "refused": {..., "why": "...", "needs": ["advance_high_watermark", [2, 101]]}}
+
+Arguments of actions are numbers, so `urteil explore` can take the same steps, at the same scope
+(the number of elements of each type).
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ FORMAT: Final = "urteil-trace-1"
 
 
 class Step(NamedTuple):
-    """An action of a spec, with its arguments as numbers."""
-
     action: str
     values: tuple[int, ...]
 
@@ -42,8 +40,8 @@ class Step(NamedTuple):
 class Line:
     """One event of a run, and the actions that explain it.
 
-    `steps` are these actions. On the line that the spec forbids, `needs` is the action that the
-    event requires after `steps`, and `why` is the reason that the spec does not allow the event.
+    On the line that the spec forbids, `needs` is the action that the event requires after `steps`,
+    and `why` is the reason.
     """
 
     place: str  # such as `broker-1.log:71`
@@ -57,10 +55,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedTrace:
-    """A trace of one subject, such as a topic partition.
-
-    Each line is an event of the run, with the actions of the spec that explain the event.
-    """
+    """A trace of one subject, such as a topic partition."""
 
     subject: str
     spec: str
@@ -82,10 +77,7 @@ class ExplainedTrace:
         refused: Line | None = None,
         elements: Mapping[str, Sequence[str]] | None = None,
     ) -> ExplainedTrace:
-        """Returns the explained trace of a subject, such as a topic partition.
-
-        `behaviour` has the spec object with its constants, and the initial state.
-        """
+        """Returns the trace; `behaviour` has the spec with its constants, and the initial state."""
         of_spec = behaviour.spec
         variant = next(one for one in variants_of(spec) if one.cls is type(of_spec))
         ranges = behaviour.stepper.ranges
@@ -116,7 +108,7 @@ def step_of(refusal: Refusal) -> Step:
 
 
 def written(trace: ExplainedTrace) -> str:
-    """Returns the trace as JSON, in which each event of the run has a line of its own."""
+    """Returns the trace as JSON, with a line for each event of the run."""
     head = {
         "format": FORMAT,
         "subject": trace.subject,
@@ -151,7 +143,7 @@ def _as_json(line: Line) -> dict[str, Any]:
 
 
 def has_refusal(file: Path) -> bool:
-    """Returns True if the file is an explained trace with a line that the spec forbids."""
+    """True if the file is an explained trace with a line that the spec forbids."""
     if not file.name.endswith(SUFFIX):
         return False
     with file.open(encoding="utf-8", errors="replace") as text:
@@ -160,7 +152,6 @@ def has_refusal(file: Path) -> bool:
 
 
 def is_explained(read: Mapping[str, Any]) -> bool:
-    """Returns True if a JSON object declares the format of an explained trace."""
     return str(read.get("format", "")).startswith("urteil-trace-")
 
 

@@ -74,7 +74,7 @@ class RunFolder:
             write_report(self.path)
 
     def end(self) -> None:
-        """Marks the run as ended; otherwise the next run would report this one as killed."""
+        """Marks the run as ended; otherwise the next run would report it as killed."""
         (self.path / RUNNING).unlink(missing_ok=True)
         if self._running is not None:
             os.close(self._running)
@@ -91,8 +91,8 @@ class RunFolder:
     def keep(self, name: str, text: str) -> str:
         """Writes text to a new file of the folder, and returns the file's name.
 
-        The file is called `name`, without special characters, and numbered if the name is taken.
-        The number precedes all endings, so that a reader finds `a-2.trace.json` by `*.trace.json`.
+        It is `name` without special characters, numbered if the name is taken. The number precedes
+        all endings, so that `*.trace.json` finds `a-2.trace.json`.
         """
         plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "evidence"
         parts = _STEM_AND_ENDINGS.fullmatch(plain)

@@ -1,8 +1,7 @@
 """The output for GitHub Actions: a summary of the step, and annotations.
 
-The summary is Markdown, appended to the file that `GITHUB_STEP_SUMMARY` names. GitHub drops a
-summary above 1,024 KiB, so it stays below 900 kB. Annotations are workflow commands on stderr,
-which the runner also reads. GitHub keeps ten annotations of each level.
+The summary is Markdown, appended to the file that `GITHUB_STEP_SUMMARY` names; GitHub drops one
+above 1,024 KiB. Annotations are workflow commands on stderr; GitHub keeps ten of each level.
 
 Source: GitHub, "Workflow commands for GitHub Actions".
 """
@@ -32,10 +31,7 @@ SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 
 @dataclass(slots=True)
 class GitHub:
-    """Writes annotations to a stream, and a summary to the file that `GITHUB_STEP_SUMMARY` names.
-
-    Both are written once, when the run has finished.
-    """
+    """Writes annotations to a stream, and a summary to a file, when the run has finished."""
 
     stream: TextIO
     summary: Path | None = field(
@@ -55,10 +51,10 @@ class GitHub:
 
 
 def commands(result: RunResult) -> list[str]:
-    """Returns the annotations for GitHub Actions, one line of text each.
+    """Returns the annotations, one line of text each.
 
-    A violated property, or an anomaly that occurs, gives an error. An undecided property or anomaly
-    gives a warning. A permitted or known violation gives a notice.
+    A violation is an error, or a notice if it is permitted or known; an undecided verdict is a
+    warning.
     """
     levels = (
         ("error", "violated"),
@@ -109,9 +105,8 @@ def _escaped(text: str, also: str = "") -> str:
 
 
 def summary(result: RunResult) -> str:
-    """Returns Markdown of at most 900 kB: a table of verdicts, and the first violation.
-
-    The violation is in a collapsed section.
+    """Returns Markdown of at most 900 kB: a table of verdicts, and the first violation,
+    collapsed.
     """
     started = result.started
     line = started.command_line if started is not None else "urteil"

@@ -1,11 +1,8 @@
 """The report of a run: one HTML file without dependencies, smaller than 5 MB for any run.
 
-Violated and undecided claims come first, then the evidence, then the other verdicts (folded), then
-the figures. The page works without scripts; its scripts filter, expand, copy and highlight. The
-page makes no requests, and its content security policy forbids them.
-
-The page shows as much as fits into 5 MB, and says what was left out. `CAPS` lists sets of limits
-from wide to narrow; the report uses the first set with which the page fits.
+The page works without scripts; its scripts filter, expand, copy and highlight. It makes no
+requests, and its content security policy forbids them. `CAPS` lists sets of limits from wide to
+narrow; the report uses the first set with which the page fits, and says what was left out.
 """
 
 from __future__ import annotations
@@ -48,8 +45,6 @@ _OPERATION: Final = re.compile(r"\boperation (\d+)\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
-    """The limits on the number of items that the HTML report shows."""
-
     findings: int
     rows: int  # of each finding
     pictures: int  # of each finding
@@ -79,7 +74,7 @@ def report(result: RunResult, described: Mapping[str, Any], *, budget: int = BUD
 
 
 def environment() -> Environment:
-    """Returns a Jinja environment that escapes every text, for the templates of the HTML report."""
+    """Returns a Jinja environment that escapes every text."""
     made = Environment(
         loader=PackageLoader("checkers.report"),
         autoescape=True,

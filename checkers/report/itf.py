@@ -1,8 +1,7 @@
 """Writes and reads a counterexample in ITF, Apalache's Informal Trace Format.
 
-Variables and elements have the names of the exported TLA+ module. The field `#meta` has the spec,
-variant, constants and property, and for each state the action that led to it. `urteil replay` needs
-this field.
+Names are those of the exported TLA+ module. The field `#meta`, which `urteil replay` needs, has the
+spec, variant, constants and property, and for each state the action that led to it.
 
 Source: Apalache ADR 015, https://apalache-mc.org/docs/adr/015adr-trace.html
 """
@@ -28,10 +27,7 @@ NOTHING = "Nothing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A state of a trace, with the action and the arguments that led to it.
-
-    The action is None if the trace does not name it.
-    """
+    """A state of a trace, with the action that led to it, or None if the trace does not name it."""
 
     action: str | None
     values: tuple[int, ...]
@@ -41,7 +37,6 @@ class Recorded:
 def document(
     spec: Spec, ranges: Ranges, discovery: Discovery, *, name: str, variant: str
 ) -> Document:
-    """Returns the trace of a violation as an ITF document."""
     constants = {n: getattr(spec, n) for n in spec.constants}
     states = [
         {

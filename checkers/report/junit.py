@@ -1,12 +1,10 @@
 """The verdicts as JUnit XML, which every CI displays: one test case for each verdict.
 
-A violation is a failure, with its evidence as text. But a violation in the file of known violations
-is skipped, with its owner. A permitted or expected violation passes. An undecided verdict is an
-error, since CI must not show it as success. A claim that was not exercised is skipped, with the
-reason.
-
-If the run fails and no verdict explains its exit code, a further test case is an error. The name of
-a test case contains the spec and its constants, but no figure that changes from run to run.
+A violation is a failure, with its evidence as text; a known one is skipped, with its owner; a
+permitted or expected one passes. An undecided verdict is an error, since CI must not show it as
+success. A claim that was not exercised is skipped, with the reason. If no verdict explains a failed
+run's exit code, a further test case is an error. The name of a test case has no figure that changes
+from run to run.
 
 Source: the xunit2 schema that Jenkins and pytest share.
 """

@@ -14,10 +14,7 @@ VERDICTS = (b'"property_decided"', b'"anomaly_decided"')
 
 
 def killed_runs(base: Path) -> Iterator[str]:
-    """Yields a text for each killed run below `base`: its folder, and the results in the folder.
-
-    A run that was reported is left out by later calls.
-    """
+    """Yields a text for each killed run below `base`, which later calls leave out."""
     for running in sorted(base.glob(f"*/{RUNNING}")):
         lock = locked(running)
         if lock is not None:

@@ -1,9 +1,4 @@
-"""The audit of log directories as text for a terminal, and its violations as events.
-
-For each check that found violations, the text has the check's statement, the first violations, and
-the number of those left out. A violation has a location: replica, topic partition, segment, byte
-position.
-"""
+"""The audit of log directories as text for a terminal, and its violations as events."""
 
 from __future__ import annotations
 
@@ -25,9 +20,9 @@ SHOWN_VERBOSE: Final = 32  # as many as an audit keeps
 
 
 def explained(audit: Audit, name: str, *, verbose: bool = False) -> str:
-    """Returns the audit as text, with the first 8 violations of each check; with `verbose`, 32.
+    """Returns the first 8 violations of each check, or 32 if `verbose`, and the number left out.
 
-    The violations are ordered by topic partition and offset.
+    They are ordered by topic partition and offset.
     """
     limit = SHOWN_VERBOSE if verbose else SHOWN
     paragraphs = [

@@ -1,7 +1,7 @@
 """Escapes text for HTML, XML and SVG, and builds elements of these languages.
 
-The value of a record may contain any character. Characters that XML does not allow (controls, lone
-surrogates) are written as Python's escape sequences.
+The value of a record may contain characters that XML does not allow (controls, lone surrogates);
+they become Python's escape sequences.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ def element(tag: str, *inside: str, **attributes: str | float | None) -> str:
 
 
 def words(text: str) -> str:
-    """Returns the text as markup, with special characters escaped."""
     return escape(readable(text))
 
 

@@ -1,6 +1,6 @@
 """Replaces signs such as `✗` for a terminal that cannot encode them: `✗` by `x`, `≤` by `<=`.
 
-A sign never becomes `?`, because `?` marks an undecided verdict.
+No sign becomes `?`, which marks an undecided verdict.
 """
 
 from __future__ import annotations
@@ -32,10 +32,7 @@ PLAIN: Final[Mapping[str, str]] = {
 
 
 def register() -> None:
-    """Registers an error handler in Python's `codecs` for output streams.
-
-    The handler replaces each character that the stream's encoding lacks: `✗` by `x`, `≤` by `<=`.
-    """
+    """Registers the replacement of signs as an error handler in Python's `codecs`."""
     codecs.register_error(HANDLER, _plain)
 
 

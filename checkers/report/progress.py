@@ -1,8 +1,7 @@
 """Displays progress on stderr: one live line on a terminal, or lines of text in a log.
 
-The live line is redrawn a few times a second and erased at the end. In a log, each stage has one
-line when it begins, and another every 30 seconds while it lasts. But a log never has two lines
-within a second, and none in the first second of a run. So a short stage may have no line.
+In a log, each stage has one line when it begins, and another every 30 seconds. A log never has two
+lines within a second, and none in the first second of a run.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ _CLEAR: Final = "\r\x1b[K"
 
 @dataclass(slots=True)
 class ProgressLine:
-    """Displays progress on a stream: a terminal or a log."""
-
     stream: TextIO
     clock: Callable[[], float] = time.monotonic
     _stage: str = ""

@@ -14,7 +14,6 @@ IF_NEEDED: Final = "only if earlier stages found rows for it"
 
 
 def pass_explained(one: PassExplained) -> str:
-    """Returns a pass over the data as text: each stage with its columns and anomalies."""
     into = f" → {', '.join(one.into)}" if one.into else ""
     return "\n".join([f"pass {one.number}  {one.source}{into}", *_lines(one)])
 

@@ -5,8 +5,7 @@ Kafka 4.3
     ✗ leader_completeness  false of kafka-4.3, 15 steps   holds in elr-of-replicas
     ✓ 7 other claims hold in kafka-4.3
 
-Here `kafka-4.3` and `elr-of-replicas` are versions of the spec `reassignment`. The first one models
-the release; a counterexample with 15 steps breaks its claim. The second one has the fix.
+Here `kafka-4.3` and `elr-of-replicas` are versions of the spec `reassignment`.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ WIDTH = 100
 def release_table(decided: Sequence[ReleaseDecided], *, verbose: bool = False) -> str:
     """Returns the table as text; the claims of a spec that do not hold come first.
 
-    Unless `verbose`, all claims of the spec that hold share one line. The text is empty if
-    `decided` is empty.
+    Unless `verbose`, all claims of a spec that hold share one line.
     """
     open_claims = [one for one in decided if one.claim and one.verdict != "holds"]
     widest = max((len(one.claim or "") for one in open_claims), default=0)
@@ -40,10 +38,7 @@ def release_table(decided: Sequence[ReleaseDecided], *, verbose: bool = False) -
 
 
 def verdict_of_release(row: ReleaseDecided) -> str:
-    """Returns one line: the verdict on a claim in a release, and in the version that fixes it.
-
-    For example: `false of kafka-4.3, 15 steps; holds in elr-of-replicas`.
-    """
+    """Returns a line such as `false of kafka-4.3, 15 steps; holds in elr-of-replicas`."""
     return "; ".join(filter(None, (_of_release(row), _of_fix(row))))
 
 

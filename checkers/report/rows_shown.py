@@ -1,9 +1,8 @@
 """Builds an event for each of the 32 worst violations of an anomaly, for reports.
 
-An event has the violation as text. The events of the 8 worst violations also have operations for a
-timeline. These are the operations that the violation names, and up to 20 others whose operation
-numbers are near. Among the others, operations on a key of the violation are preferred. A poll may
-return a thousand records, so an operation's text has only the records that concern the violation.
+The 8 worst also have operations for a timeline: those that the violation names, and up to 20 others
+with near numbers, preferably on a key of the violation. A poll may return a thousand records, so an
+operation's text has only those that concern the violation.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _KEY: Final = re.compile(r"(\w+_)?keys?")  # names of fields that hold keys
 
 
 def since_start(analysis: Analysis) -> dict[int, Operation]:
-    """Returns the operations that reports show, by number; times count from the history's start."""
+    """Returns the operations that reports show, by number, with times since the history's start."""
     return {op: _since(analysis.started_ns, it) for op, it in analysis.shown.items()}
 
 
@@ -66,7 +65,7 @@ def rows_shown(
 ) -> Iterator[RowShown]:
     """Yields an event for each of the 32 worst violations of an anomaly, the worst first.
 
-    Only the first 8 events have operations and faults.
+    The first 8 have operations and faults.
     """
     operations = since_start(analysis)
     for number, row in enumerate(decision.worst, 1):
@@ -147,18 +146,14 @@ class _About:
         return not self.keys or any(micro.key in self.keys for micro in operation.did)
 
     def text(self, operation: Operation) -> str:
-        """Returns an operation as text, with at most 4 of the records that the violation names.
-
-        The text ends with the number of records that it leaves out.
-        """
+        """Returns an operation as text, with at most 4 of the records that the violation names."""
         micros, more = self._of_concern(operation)
         text = shortened(show(replace(operation, did=micros)), LONGEST)
         return f"{text}  (and {more:,} more)" if more else text
 
     def brief(self, operation: Operation) -> str:
-        """Returns an operation in a few words, such as `poll k=a@5`.
-
-        The key is left out if the violation names only one key.
+        """Returns an operation in a few words, such as `poll k=a@5`; without the only key of the
+        violation.
         """
         micros, more = self._of_concern(operation)
         ended = operation.outcome if operation.completed_ns is not None else "never"

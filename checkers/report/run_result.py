@@ -1,7 +1,6 @@
 """The result of a run, collected from its events: each decision with its evidence.
 
-A decision is a verdict on one property or anomaly. The events come from the run itself or from the
-run folder, so a report can be written again later.
+A decision is a verdict on one property or anomaly. The events come from the run or its folder.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A verdict on a property or anomaly, with its evidence.
+    """A verdict with its evidence.
 
     `judged` is the verdict that counts for the exit code: for example, `holds` if a violation is
     permitted.
@@ -48,10 +47,8 @@ class Finding:
 
     @property
     def as_expected(self) -> bool:
-        """True for a violation that does not fail the run, because it is expected or permitted.
-
-        False for a violation in the baseline, the file of known violations: for it, `is_known` is
-        true.
+        """True for a violation that does not fail the run, because it is expected or permitted,
+        not known.
         """
         return self.decision.verdict == "violated" and self.judged == "holds" and not self.is_known
 
@@ -62,16 +59,14 @@ class Finding:
 
     @property
     def replay(self) -> str:
-        """The command that shows the anomaly again, as text; empty if there is no such command."""
+        """The command that shows the anomaly again, or an empty text."""
         replay = self.decision.replay if isinstance(self.decision, AnomalyDecided) else None
         return f"replay  {replay}" if replay else ""
 
     @property
     def text(self) -> str:
-        """Returns the text that a report shows for the verdict.
-
-        For an anomaly, the text has its worst violations, one after the other. Without violations,
-        it is the evidence; without evidence, it is the name of the verdict.
+        """Returns the worst violations of an anomaly, else the evidence, else the name of the
+        verdict.
         """
         shown = [row.text for row in self.rows] or [one.text for one in self.evidence]
         return "\n\n".join(shown) or f"{verdict(self.decision)}"
@@ -79,8 +74,6 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """The result of a whole run: its verdicts with their evidence, and other facts for reports."""
-
     started: RunStarted | None
     findings: tuple[Finding, ...]
     evidence: tuple[Evidence, ...]
@@ -96,7 +89,6 @@ class RunResult:
 
 
 def run_result(events: Iterable[Event]) -> RunResult:
-    """Returns the result of the run that emitted the events."""
     stream = tuple(events)
     started = next((one for one in stream if isinstance(one, RunStarted)), None)
     by_expectation = started is not None and started.judged_by_expectation

@@ -22,9 +22,8 @@ class NoRun(InputFault):
 
 
 def write_report(folder: Path) -> Path:
-    """Writes report.html into the run folder, replacing an older report; returns its path.
-
-    Raises NoRun, UnreadableEvents.
+    """Writes report.html into the run folder, and returns its path; raises NoRun,
+    UnreadableEvents.
     """
     result = run_result(events(folder))
     if not result.findings:
@@ -37,7 +36,7 @@ def write_report(folder: Path) -> Path:
 
 
 def events(folder: Path) -> list[Event]:
-    """Returns the events of the run; an incomplete last line, from a killed run, is left out."""
+    """Returns the events of the run, without an incomplete last line of a killed run."""
     read: list[Event] = []
     for number, line in lines_of(folder / EVENTS):
         try:
@@ -48,7 +47,7 @@ def events(folder: Path) -> list[Event]:
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields each whole line with its number, from 1; an incomplete last line is left out."""
+    """Yields each whole line with its number, from 1, without an incomplete last line."""
     whole, _, _torn = _text(path).rpartition("\n")
     yield from enumerate(whole.split("\n") if whole else (), 1)
 

@@ -1,9 +1,9 @@
 """Prints a formula as a sentence about one state of a spec.
 
-A state variable is followed by its value. A parameter or bound variable is replaced by its value.
-So if `offset` is 0, `member` is b1 and the log end offset of b1 is 7, then the formula
-`offset < log.end_offset[member]` becomes `0 < log[b1].end_offset 7`. Membership is written
-`b1 ∈ replica[b0].isr`. A formula without a short sentence is printed as in the spec.
+A state variable is followed by its value, and a parameter or bound variable is replaced by it: if
+`offset` is 0, `member` is b1 and the log end offset of b1 is 7, `offset < log.end_offset[member]`
+becomes `0 < log[b1].end_offset 7`. Membership is written `b1 ∈ replica[b0].isr`. A formula without
+a short sentence is printed as in the spec.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from model.language.values import Writer
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """Prints formulas as sentences about one state of a spec."""
-
     writer: Writer
     state: State
     bindings: Mapping[t.Local, Value]

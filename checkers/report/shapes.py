@@ -8,8 +8,8 @@ offsets, times, counts. It keeps these parts of a violation:
     a trace of a spec       the action that breaks the property
     a suite, a log audit    the text of the reason, without names and numbers
 
-The fingerprint is a hash of the claim or anomaly, the spec and its variant, and the shape. Two bugs
-that break one claim with evidence of the same shape have the same fingerprint.
+The fingerprint is a hash of the claim or anomaly, the spec and its variant, and the shape; two bugs
+may have the same one.
 """
 
 from __future__ import annotations
@@ -48,10 +48,9 @@ def fingerprint(*content: str | None) -> str:
 def shape_of_row(row: Row, operations: Mapping[int, Operation]) -> str:
     """Returns the shape of a violation, such as `writer: send ok; reader: poll ok`.
 
-    Operations that only witness the violation are left out; if there are no others, the shape is
-    `all violations`. For a cycle, the shape is the kinds of its edges, such as `cycle: wr, ww`. The
-    edges can be listed from any edge of the cycle. The shape is the alphabetically first of these
-    lists, so that the same cycle always has the same shape.
+    Operations that only witness the violation are left out; without others, the shape is `all
+    violations`. For a cycle, it is the kinds of its edges, such as `cycle: wr, ww`: of all
+    rotations the alphabetically first, so that the same cycle always has the same shape.
     """
     made: Any = row
     kinds: tuple[str, ...] | None = getattr(made, "kinds", None)
@@ -81,8 +80,7 @@ def _done(operation: Operation) -> str:
 def shape_of_trace(actions: Sequence[str], loop: int | None = None) -> str:
     """Returns the action that breaks a property; for a lasso, the actions that repeat forever.
 
-    A lasso returns to the state after the action with the index `loop`. If no action repeats, the
-    lasso stays in its last state.
+    A lasso returns to the state after action `loop`, or stays in its last state.
 
     >>> shape_of_trace(["init", "leader_write", "become_follower"])
     'after become_follower'
@@ -98,10 +96,9 @@ def shape_of_trace(actions: Sequence[str], loop: int | None = None) -> str:
 
 
 def shape_of_text(text: str) -> str:
-    """Returns the first line of the text without its details.
+    """Returns the first line; each number, quoted text and word with a digit becomes `#`.
 
-    Each number, each quoted text and each word with a digit becomes `#`. Then a list such as `#, #`
-    becomes one `#`.
+    A list such as `#, #` becomes one `#`.
 
     >>> shape_of_text("v17 is downstream 2 times")
     '# is downstream # times'
@@ -114,11 +111,7 @@ def shape_of_text(text: str) -> str:
 
 @dataclass(slots=True)
 class Fingerprints:
-    """Adds fingerprints to the events of a run that show a violation.
-
-    A fingerprint is a hash that is the same in every recording of one bug. The events must come in
-    the order of the run.
-    """
+    """Adds fingerprints to the events of a run that show a violation, in the order of the run."""
 
     _rows: dict[tuple[str, str | None], dict[str, str]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -126,12 +119,7 @@ class Fingerprints:
     _shapes: dict[str, str] = field(default_factory=dict[str, str])  # by property
 
     def __call__(self, event: Event) -> Event:
-        """Returns the event; an event that reports a violation gets its fingerprints.
-
-        A fingerprint is a hash that is the same in every recording of one bug. Two kinds of events
-        report violations: `RowShown` reports one violation of an anomaly, and a decision reports
-        the verdict on a whole property or anomaly.
-        """
+        """Returns the event, with fingerprints if it reports a violation or a verdict."""
         match event:
             case RowShown():
                 shape = event.shape or shape_of_text(event.text)

@@ -1,6 +1,6 @@
 """Converts a run of the simulated reference broker to explained traces, one for each spec.
 
-An explained trace has, for each event, the actions of the spec that explain the event.
+Such a trace has, for each event, the actions of the spec that explain it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ LONGEST: Final = 240  # characters of a line
 
 
 def traces_of(events: Sequence[Traced]) -> Iterator[ExplainedTrace]:
-    """Yields an explained trace for each spec that covers a part of the run.
+    """Yields an explained trace for each spec, and for each topic partition if the spec has only
+    one.
 
-    A spec of one topic partition has a trace for each topic partition. A trace has one line for
-    each event of the run, up to the first event that the spec rejects.
+    A trace ends with the first event that the spec rejects.
     """
     for run in explained_runs(events):
         yield _trace(run, events)

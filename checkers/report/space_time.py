@@ -6,12 +6,10 @@
     b1   ───────────────●──────────◎──▶
                     replicate
 
-A *sort* is a type of the spec, such as its replicas. The lanes are the elements of one sort: the
-one that occurs most often as a parameter of actions. A step is a dot on the lane of its first
-parameter, with the name of its action. Lines lead to smaller dots on the lanes of its other
-parameters. A step without a parameter is on an extra lane at the top. A hollow dot marks another
-lane whose state the step changes. A ring marks the last step of a violation. An arc shows where a
-liveness counterexample loops back.
+The lanes are the elements of the type that occurs most often as a parameter of actions. A step is a
+dot on the lane of its first parameter, with lines to smaller dots on the lanes of the others, or on
+an extra lane at the top. A hollow dot marks another lane whose state the step changes, a ring the
+last step of a violation, and an arc where a liveness counterexample loops back.
 """
 
 from __future__ import annotations
@@ -49,7 +47,6 @@ STYLE: Final = """
 
 
 def space_time(spec: Spec, ranges: Ranges, discovery: Discovery) -> str:
-    """Returns the drawing of a violation's trace as a complete SVG document."""
     return _Drawing(spec, ranges, discovery).svg()
 
 

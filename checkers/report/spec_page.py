@@ -1,7 +1,4 @@
-"""The page of a spec: state, actions with fairness, claims, assumptions, versions and bugs.
-
-All texts come from the spec itself: from its declarations, or from the docstrings of its modules.
-"""
+"""The page of a spec: state, actions with fairness, claims, assumptions, versions and bugs."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ FAIRNESS = (
 def spec_page(name: str) -> dict[str, str]:
     """Returns the page of a spec as a map from titles, such as `actions`, to texts.
 
-    `name` may be the path of a .py file. Raises SpecError for a mistake in this file.
+    `name` may be the path of a .py file; raises SpecError for a mistake in it.
     """
     default = find(name)
     spec = default.make()

@@ -44,8 +44,6 @@ WIDTH = 100
 
 @dataclass(slots=True)
 class Terminal:
-    """Prints results to one stream; stores the decisions for the table of verdicts at the end."""
-
     stream: TextIO
     meaning: Callable[[int], str] = EXIT_CODES.__getitem__  # of an exit code
     verbose: bool = False
@@ -130,10 +128,9 @@ def _line(event: _InOneText) -> str:
 
 
 def baseline_lines(applied: BaselineApplied) -> list[str]:
-    """Returns lines about the baseline (the file of known violations): its counts, then entries.
+    """Returns the counts of the baseline (the file of known violations), and lines on some entries.
 
-    An entry has a line if it is expired, if this run has no such violation, or if this run did not
-    check it.
+    These are expired, without a violation in this run, or not checked.
     """
     unmatched = many(len(applied.unmatched), "entry", "entries")
     counts = [f"{len(applied.known):,} known", f"{len(applied.expired):,} expired"]
@@ -147,9 +144,7 @@ def baseline_lines(applied: BaselineApplied) -> list[str]:
 def difference(one: VerdictCompared) -> str:
     """Returns the text of a claim whose verdict differs between two runs.
 
-    The first line has the claim and both verdicts. Then each violation that only one of the runs
-    has is on a line, with its fingerprint. A fingerprint is a hash that identifies a violation in
-    every run.
+    Each violation that only one of the runs has is on a line, with its fingerprint.
     """
     was, now = (
         f"{word or f'not in the {which} run'}{f' ({count:,} found)' if count else ''}"
@@ -164,10 +159,7 @@ def difference(one: VerdictCompared) -> str:
 
 
 def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
-    """Returns the verdicts as a table, with a heading for each input or spec.
-
-    Below a heading, each line shows one verdict or a group of verdicts.
-    """
+    """Returns the verdicts as a table, with a heading for each input or spec."""
     lines: list[str] = []
     parts = [
         (title, _Part.of([*group], verbose=verbose))

@@ -3,10 +3,8 @@
     process 3   ▕▔▔▔ 12 send k=b -> ok @1 ▔▔▔▏
     process 5           ▕▔ 14 poll -> ok k=c@2 ▔▔▔▔▔▔▏
 
-A bar begins at the invocation and ends at the completion, or at the edge if the operation never
-completed. Time runs to the right, not to scale; `//` marks a shortened pause. Times are printed
-below the operations of the anomaly. Lanes after the eighth are left out, and so are labels that
-would overlap.
+A bar ends at the completion, or at the edge if the operation never completed. Time is not to scale;
+`//` marks a shortened pause. Lanes after the eighth are left out, and labels that would overlap.
 """
 
 from __future__ import annotations
@@ -64,7 +62,7 @@ class _Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """A drawing as SVG, and the number of operations that the drawing leaves out."""
+    """A drawing, and the number of operations that it leaves out."""
 
     svg: str
     left_out: int
@@ -79,7 +77,7 @@ def timeline(
 ) -> Timeline:
     """Draws the operations as SVG, in a lane for each process; at most eight lanes.
 
-    `marked` has the numbers of the operations to mark: those that show the anomaly.
+    `marked` has the numbers of the operations that show the anomaly.
     """
     lanes = _lanes(operations, marked)
     drawn = [one for one in operations if one.process in lanes]

@@ -1,7 +1,6 @@
 """Actions of steps that show a defect of Kafka on real brokers: faults, requests and pauses.
 
-An action is a function whose argument is the `Stage`: the running cluster and its clients. A
-function of this module is an action or returns an action.
+An action is a function of the `Stage`: the running cluster and its clients.
 """
 
 from __future__ import annotations
@@ -34,14 +33,13 @@ def nothing(_: Stage) -> None:
 
 
 def pause_for(seconds: float) -> Do:
-    """Waits `seconds` seconds, so that a later check can show that nothing happened meanwhile."""
+    """Waits, so that a later check can show that nothing happened meanwhile."""
     return lambda _: time.sleep(seconds)
 
 
 def create_topic(*replicas: int, **configs: str) -> Do:
-    """Creates the topic, with each partition on the named brokers and with some configurations.
-
-    In the name of a configuration, `_` stands for `.`.
+    """Creates the topic with each partition on the named brokers; in `configs`, `_` stands for
+    `.`.
     """
 
     def do(stage: Stage) -> None:
@@ -63,7 +61,7 @@ def create_topic(*replicas: int, **configs: str) -> Do:
 
 
 def to(action: Ability, *brokers: int) -> Do:
-    """Performs one action, such as a kill or a pause, on several brokers, one after the other."""
+    """Performs one action, such as a kill, on several brokers, one after the other."""
 
     def do(stage: Stage) -> None:
         for broker in brokers:
@@ -83,7 +81,7 @@ def restart(action: Ability, broker: int) -> Do:
 
 
 def start(*brokers: int) -> Do:
-    """Starts several brokers, and waits until all of them answer clients."""
+    """Starts brokers, and waits until all of them answer clients."""
 
     def do(stage: Stage) -> None:
         to(Ability.START, *brokers)(stage)
@@ -93,7 +91,7 @@ def start(*brokers: int) -> Do:
 
 
 def send(*values: str, acks: Acks = "all", key: bytes | None = None) -> Do:
-    """Sends records with confluent-kafka one by one, each after the answer to the previous one."""
+    """Sends records with confluent-kafka, each after the answer to the previous one."""
     return lambda stage: stage.send([*values], acks, key)
 
 
@@ -118,15 +116,14 @@ def java_send(value: str, *, joins: bool = False) -> Do:
 
 
 def begin(value: str) -> Do:
-    """Begins a transaction with confluent-kafka, and sends a record in it.
-
-    Waits until the record is acknowledged.
+    """Begins a transaction with confluent-kafka, and waits until its first record is
+    acknowledged.
     """
     return lambda stage: stage.client.begin(value)
 
 
 def begin_commit(stage: Stage) -> None:
-    """Requests the commit of confluent-kafka's transaction, and does not wait for the answer."""
+    """Requests the commit of confluent-kafka's transaction, without waiting for the answer."""
     stage.client.begin_commit()
 
 
@@ -137,10 +134,7 @@ def abort(stage: Stage) -> None:
 def transaction(
     request: Callable[[RawTransactions], str], *, version: int = 1, after_s: float = 0.0
 ) -> Do:
-    """Sends one request of a transactional producer, for example to add a partition.
-
-    The error in the answer is stored in `stage.noted`, where the check of this step reads it.
-    """
+    """Sends one request of a transactional producer; stores the answer's error in `stage.noted`."""
 
     def do(stage: Stage) -> None:
         time.sleep(after_s)
@@ -161,9 +155,8 @@ def use_epochs(until: int) -> Do:
 
 
 def send_in_transaction(value: str) -> Do:
-    """Begins a transaction of transaction version 2 (KIP-890), and sends a record in it.
-
-    The whole transaction is one operation of the history.
+    """Begins a transaction of version 2 (KIP-890), one operation of the history, and sends a
+    record.
     """
     return lambda stage: stage.begin_transaction(value)
 
@@ -178,9 +171,8 @@ def read(stage: Stage) -> None:
 
 
 def reassign(*replicas: int, partition: int | None = None) -> Do:
-    """Begins to move a partition to other brokers; the first one is the preferred leader.
-
-    Without `partition`, the topic's last partition is moved.
+    """Begins to move a partition, by default the topic's last; the first broker is its preferred
+    leader.
     """
 
     def do(stage: Stage) -> None:
@@ -191,7 +183,6 @@ def reassign(*replicas: int, partition: int | None = None) -> Do:
 
 
 def cancel_reassignment(stage: Stage) -> None:
-    """Cancels the reassignment of the partition."""
     stage.administration().reassign({stage.place: None})
 
 
@@ -209,37 +200,32 @@ def coordinate_at(broker: int) -> Do:
 
 
 def set_config(kind: int, resource: str, name: str, value: str) -> Do:
-    """Sets one configuration of a topic or of a broker.
-
-    The request for a broker's configuration goes to this broker.
-    """
+    """Sets one configuration of a topic or of a broker, by a request to this broker."""
     at = int(resource) if kind == BROKER_RESOURCE else None
 
     return lambda stage: stage.administration(at).configure(kind, resource, name, value)
 
 
 def elect_preferred(at: int) -> Do:
-    """Asks broker `at` to elect the preferred leader, which is the first of the replicas."""
+    """Requests from broker `at` the election of the preferred leader, the first of the replicas."""
 
     return lambda stage: stage.administration(at).elect([stage.place])
 
 
 def elect_unclean(stage: Stage) -> None:
-    """Requests an unclean election of the partition that all steps use: any live replica may win.
-
-    Does nothing if the partition has a leader.
+    """Requests an unclean election, which any live replica may win; does nothing if there is a
+    leader.
     """
     stage.administration().elect([stage.place], "unclean", {"ELECTION_NOT_NEEDED"})
 
 
 def delete_topic(stage: Stage) -> None:
-    """Deletes the topic."""
     body = {"topic_names": [stage.topic.name], "timeout": TIMEOUT_MS}
     accept(stage.call(Api.DELETE_TOPICS, 4, body)["responses"][0])
 
 
 def prefer_disk(broker: int, disk: int) -> Do:
-    """Chooses the disk, numbered from 1, on which the broker will create its partition replica."""
+    """Chooses the disk, numbered from 1, on which the broker will create its replica."""
 
     def do(stage: Stage) -> None:
         topics = [{"name": stage.topic.name, "partitions": [stage.index]}]
@@ -255,10 +241,8 @@ def prefer_disk(broker: int, disk: int) -> Do:
 
 
 def fail_disk(broker: int) -> Do:
-    """Renames the last directory in a running broker's log.dirs; the broker's next checkpoint
-    fails.
-
-    The broker then reports that the disk failed.
+    """Renames the last directory in a running broker's log.dirs; its next checkpoint reports a
+    failure.
     """
     return lambda stage: stage.fail_disk(broker)
 
@@ -266,17 +250,13 @@ def fail_disk(broker: int) -> Do:
 def lose_disk(broker: int, *, listed: bool) -> Do:
     """Deletes the last directory in the log.dirs of a broker that is down, with all data in it.
 
-    With `listed`, the broker's log.dirs still has this directory, now empty. Otherwise log.dirs no
-    longer has it.
+    With `listed`, log.dirs still has this directory, now empty.
     """
     return lambda stage: stage.lose_disk(broker, listed=listed)
 
 
 def delete_records(before: int, at: int) -> Do:
-    """Deletes the records of the partition before an offset, by a request to its leader.
-
-    A timeout is no failure.
-    """
+    """Deletes the records before an offset, by a request to the leader; a timeout is no failure."""
 
     # The leader deletes its own records at once, and answers after its followers have deleted
     # theirs.
@@ -284,10 +264,7 @@ def delete_records(before: int, at: int) -> Do:
 
 
 def delete_all(before: int, at: int) -> Do:
-    """Deletes the records of the partition before an offset.
-
-    The leader's answer is stored in `stage.noted`, where the check of this step reads it.
-    """
+    """Deletes the records before an offset; stores the leader's answer in `stage.noted`."""
 
     def do(stage: Stage) -> None:
         partitions = [{"partition_index": stage.index, "offset": before}]
@@ -300,9 +277,8 @@ def delete_all(before: int, at: int) -> Do:
 
 
 def list_offsets(timestamp: int, at: int) -> Do:
-    """Requests the log start offset (`timestamp` -2) or the high watermark (-1) from the leader.
-
-    The answer is stored in `stage.noted`, where the check of this step reads it.
+    """Stores the log start offset (`timestamp` -2) or high watermark (-1) of the leader in
+    `stage.noted`.
     """
 
     def do(stage: Stage) -> None:
@@ -317,10 +293,8 @@ def list_offsets(timestamp: int, at: int) -> Do:
 
 
 def fetch_committed(at: int) -> Do:
-    """Fetches the partition at read_committed.
-
-    The last stable offset and the values of the records are stored in `stage.noted`, where the
-    check of this step reads them.
+    """Fetches at read_committed; stores last stable offset and values of records in
+    `stage.noted`.
     """
 
     def do(stage: Stage) -> None:

@@ -83,7 +83,6 @@ REPRODUCTIONS: Final[dict[str, Reproduction]] = {
 
 
 def find(name: str) -> Reproduction:
-    """Returns the reproduction with this name; raises UnknownName."""
     if name not in REPRODUCTIONS:
         raise UnknownName("reproduction", name, REPRODUCTIONS)
     return REPRODUCTIONS[name]

@@ -27,8 +27,8 @@ def partition(
     """Checks that a partition's metadata has the values of the arguments; None accepts every value.
 
     `elr_has` is one member of the ELR, and `preferred` is the first replica. `at` is the broker
-    whose metadata is read, by default any. `index` is the number of the partition, by default the
-    topic's last one. The leader -1 means that there is none.
+    whose metadata is read, by default any. `index` is by default the topic's last partition. The
+    leader -1 means that there is none.
     """
 
     def check(stage: Stage) -> Seen:
@@ -55,9 +55,8 @@ def deleted(stage: Stage) -> Seen:
 
 
 def registered(*brokers: int, at: int) -> Check:
-    """Checks that broker `at` lists exactly the named brokers in its metadata.
-
-    A broker is listed if it is registered and not fenced.
+    """Checks that broker `at` has exactly these brokers in its metadata: registered, and not
+    fenced.
     """
 
     def check(stage: Stage) -> Seen:
@@ -69,8 +68,6 @@ def registered(*brokers: int, at: int) -> Check:
 
 
 def acknowledged(*values: str) -> Check:
-    """Checks that each of the values was acknowledged to the client that sent it."""
-
     def check(stage: Stage) -> Seen:
         missing = [value for value in values if value not in stage.acknowledged]
         if missing:
@@ -95,8 +92,6 @@ def unanswered(value: str, for_s: float = 1.0) -> Check:
 
 
 def refused(value: str, error: str) -> Check:
-    """Checks that the client reports the error `error` for the send of a value."""
-
     def check(stage: Stage) -> Seen:
         found = stage.refused.get(value, "no error")
         return Seen(reached=error in found, text=f"{value}: {found}")
@@ -112,7 +107,7 @@ def _ranges(offsets: list[int]) -> str:
 
 
 def acted(rule: str, times: int) -> Check:
-    """Checks that a fault rule of a proxy has affected at least `times` requests or responses."""
+    """Checks that a proxy's fault rule has affected at least `times` requests or responses."""
 
     def check(stage: Stage) -> Seen:
         active = stage.rules[rule]
@@ -125,8 +120,6 @@ def acted(rule: str, times: int) -> Check:
 
 
 def logged(node: int, pattern: str) -> Check:
-    """Checks that a line in the server log of a node matches a pattern."""
-
     def check(stage: Stage) -> Seen:
         lines = stage.log_of(node).read_text(errors="replace").splitlines()
         found = next((line for line in lines if re.search(pattern, line)), None)
@@ -136,7 +129,7 @@ def logged(node: int, pattern: str) -> Check:
 
 
 def folders(node: int, pattern: str, *, disk: int = 1) -> Check:
-    """Checks that a log directory of a broker has a folder whose name matches a pattern."""
+    """Checks that a log directory of a broker has a folder that matches a pattern."""
 
     def check(stage: Stage) -> Seen:
         names = sorted(path.name for path in stage.log_dirs_of(node)[disk - 1].iterdir())
@@ -147,7 +140,7 @@ def folders(node: int, pattern: str, *, disk: int = 1) -> Check:
 
 
 def copied(value: str, *nodes: int) -> Check:
-    """Checks that the logs of the named brokers have a record with this value."""
+    """Checks that the logs of the brokers have a record with this value."""
 
     def check(stage: Stage) -> Seen:
         lacking = [node for node in nodes if value.encode() not in stage.values_of(node)]
@@ -184,11 +177,7 @@ def was_read(stage: Stage) -> Seen:
 
 
 def is_noted(error: str | None = None) -> Check:
-    """Checks that `stage.noted` is the text `error`.
-
-    An action has stored this text, for example the error in an answer, or a record that it
-    received. If `error` is None, any text passes.
-    """
+    """Checks that an action has stored the text `error`, or any text if None, in `stage.noted`."""
 
     def check(stage: Stage) -> Seen:
         return Seen(reached=error in (None, stage.noted), text=f"answer: {stage.noted}")
@@ -206,5 +195,5 @@ def is_ended(stage: Stage) -> Seen:
 
 
 def done(_: Stage) -> Seen:
-    """A check that always succeeds, for an action that raises an error if it fails."""
+    """Always succeeds, for an action that raises an error if it fails."""
     return Seen(reached=True, text="done")

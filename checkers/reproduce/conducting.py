@@ -1,8 +1,5 @@
 """Runs one case of a reproduction: starts a cluster, performs the case's steps, records a history.
 
-A case is a list of steps on real brokers. Either the steps show a defect, or they are a control
-experiment without it.
-
 The folder of a case has four parts:
 
 - `history`: the history and the faults, as `urteil record` writes them;
@@ -38,8 +35,6 @@ PROXIES: Final = "proxies.txt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A step that was taken, its time since the first step, and what the step's check observed."""
-
     step: Step
     at_s: float
     seen: Seen
@@ -52,9 +47,9 @@ class Taken:
 def conduct(
     case: Case, jars: Jars, folder: Path, report: Callable[[Taken], None]
 ) -> tuple[Taken, ...]:
-    """Runs a case (a list of steps on real brokers) until a step fails; returns the steps that ran.
+    """Runs a case until a step fails, and returns the steps, including a failed one.
 
-    A failed step is the last one returned. Raises SystemFailed if the cluster does not start.
+    Raises SystemFailed if the cluster does not start.
     """
     taken: list[Taken] = []
     described = Described(

@@ -1,8 +1,8 @@
 """Drives the Java producer of the Kafka version under test, by lines of text.
 
-Some defects need the Java client: after some errors it moves to a new producer epoch and sends
-again, whereas librdkafka ends with a fatal error. The Java program is one source file, which the
-`java` of a JDK compiles when it starts. The producer has Kafka's default settings.
+After some errors, the Java client moves to a new producer epoch and sends again, whereas librdkafka
+ends with a fatal error. The `java` of a JDK compiles the one source file when it starts. The
+producer has Kafka's default settings.
 
 Source: KAFKA-5793 and TransactionManager.canRetry for the client's reaction to
 OUT_OF_ORDER_SEQUENCE_NUMBER.
@@ -68,7 +68,6 @@ class JavaProducer:
         _stream(self.process.stdin).flush()
 
     def close(self) -> None:
-        """Ends the Java process, even if records are still being sent."""
         self.process.kill()
         self.process.wait()
         self._reading.join()
@@ -113,9 +112,7 @@ class JavaSends:
         error: str | None,
         history: HistoryWriter,
     ) -> None:
-        """Stores the outcome of one record; completes the operation after the outcome of its last
-        record.
-        """
+        """Stores the outcome of one record; the last one completes the operation."""
         self.values[value] = replace(self.values[value], offset=offset)
         self.pending.discard(value)
         if outcome != "ok":

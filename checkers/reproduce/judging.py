@@ -1,15 +1,11 @@
 """The verdict on a case: the analysis of its history, by the code of `urteil analyze`.
 
-A reproduction names the anomalies of a defect. It has two cases: one must show the defect, the
-other one must not. A case shows the defect if its history has all of these anomalies. An anomaly
-counts even if a client's settings permit it, such as lost records with acks=1. A case is undecided
-if a step did not happen, or if an assumption about the history is broken.
+A case shows the defect if its history has all anomalies that the reproduction names, even if a
+client's settings permit them, such as lost records with acks=1. It is undecided if a step did not
+happen, or if an assumption about the history is broken.
 
-Two kinds of defects are decided in another way:
-
-- A defect in the logs that no client sees: the log directories are audited, by the code of `urteil
-  analyze --log-dirs`.
-- A wrong answer: the answer to the last step decides.
+For a defect in the logs that no client sees, the log directories are audited. For a wrong answer,
+the answer to the last step decides.
 """
 
 from __future__ import annotations
@@ -30,10 +26,7 @@ from checkers.verdicts import Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The verdict on a case (a list of steps on real brokers), its reason, and its evidence.
-
-    The evidence is the text of the anomalies.
-    """
+    """The verdict on a case, its reason, and the text of the anomalies."""
 
     verdict: Verdict
     reason: str
@@ -47,10 +40,9 @@ def verdict(
     folder: Path,
     log_dirs: Sequence[Path],
 ) -> Judged:
-    """Returns the verdict on a case (a list of steps on real brokers), from the recorded data.
+    """Returns the verdict on a case; `folder` has the history.
 
-    `folder` has the history. `log_dirs` has the brokers' log directories, for a defect that no
-    client sees. The case is undecided if its last step did not happen.
+    `log_dirs` has the brokers' log directories, for a defect that no client sees.
     """
     last = taken[-1]
     if not last.seen.reached:
@@ -67,7 +59,6 @@ def verdict(
 
 
 def judged(reproduction: Reproduction, history: Path) -> Judged:
-    """Analyzes the history of one run on real brokers, and returns the verdict on the run."""
     analysis = analyze(history, declared=assumptions_of(history))
     evidence = explained(analysis)
     if analysis.broken:
@@ -84,7 +75,6 @@ def judged(reproduction: Reproduction, history: Path) -> Judged:
 
 
 def audited(reproduction: Reproduction, log_dirs: Sequence[Path]) -> Judged:
-    """Audits the log directories of one run on real brokers; returns the verdict on the run."""
     found = audit(log_dirs, checks=reproduction.log_anomalies)
     counted = ", ".join(f"{one.check.id} {one.count}" for one in found.decisions)
     return Judged(

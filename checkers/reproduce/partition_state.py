@@ -1,6 +1,6 @@
 """A partition in the metadata of one broker: its leader, ISR, ELR and replicas.
 
-Brokers before 4.0 have no ELR. They receive a Metadata request, not DescribeTopicPartitions.
+Brokers before 4.0 have no ELR, and receive a Metadata request, not DescribeTopicPartitions.
 
 Source: KIP-966.
 """
@@ -21,7 +21,7 @@ NO_LEADER = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """A partition's leader, ISR, ELR and replicas; `leader` is -1 if there is no leader."""
+    """A partition's state; `leader` is -1 if there is none."""
 
     leader: int
     isr: frozenset[int]
@@ -43,10 +43,7 @@ def _listed(nodes: Iterable[int]) -> str:
 
 
 def partition_state(broker: Address, topic: str, partition: int = 0) -> PartitionState | None:
-    """Returns the state of a partition in one broker's metadata; None if the partition is missing.
-
-    Raises OSError if the broker does not answer.
-    """
+    """Returns the partition in one broker's metadata, or None; raises OSError without an answer."""
     try:
         found = call(
             broker,

@@ -1,9 +1,7 @@
 """A reproduction: a counterexample of a spec, as a fixed list of steps on real brokers.
 
-A reproduction has two cases: one that shows the defect, and a control experiment that must not show
-it. The two differ in one version, one setting or one step. A case is a set of brokers with their
-settings, and a list of steps. Each step has a check that it happened. If a step did not happen, the
-case decides nothing.
+One case shows the defect; the other, a control experiment, must not, and differs in one version,
+one setting or one step. Each step has a check that it happened; otherwise the case decides nothing.
 """
 
 from __future__ import annotations
@@ -20,18 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Whether a step's effect was observed (`reached`), and the observation as text."""
-
     reached: bool
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An action on the cluster, and a check that the action has happened.
-
-    The check is repeated until it succeeds, for at most `within_s` seconds.
-    """
+    """An action on the cluster, and a check, repeated for at most `within_s` seconds."""
 
     text: str
     do: Callable[[Stage], None]
@@ -41,10 +34,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One of a reproduction's two cases: the case that shows the defect, or the control experiment.
-
-    A case has the brokers, their settings, and the list of steps.
-    """
+    """The case that shows the defect, or the control: brokers, their settings and steps."""
 
     about: str  # how this case differs from the other one, in a few words
     steps: tuple[Step, ...]
@@ -58,7 +48,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """The spec, variant and property with which `urteil check` finds the defect in the model."""
+    """The variant and property with which `urteil check` finds the defect in the model."""
 
     spec: str
     variant: str
@@ -67,7 +57,6 @@ class Instance:
 
     @property
     def command(self) -> str:
-        """The `urteil` command that finds the counterexample in the spec."""
         settings = "".join(f" --set {one}" for one in self.settings)
         chosen = f"urteil check {self.spec} --variant {self.variant}"
         return f"{chosen}{settings} --property {self.claim}"
@@ -75,10 +64,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduction:
-    """A defect of Kafka: the promise that it breaks, a case that shows it, and a control.
-
-    The control must not show the defect.
-    """
+    """A defect of Kafka: the promise that it breaks, a case that shows it, and a control."""
 
     name: str
     promise: str  # what is promised and broken
@@ -94,5 +80,5 @@ class Reproduction:
     page: str | None = None  # in docs/findings/
 
     def has(self, number: tuple[int, int]) -> bool:
-        """Returns True if a version of Apache Kafka is in the range of versions with the defect."""
+        """True for a version of Apache Kafka with the defect."""
         return self.since <= number and (self.until is None or number <= self.until)

@@ -1,8 +1,4 @@
-"""Steps on a share group, for lists of steps that show a defect of Kafka on real brokers.
-
-Each function returns the action of a step. A step names the members of the group that it uses. A
-member joins the group at its first action.
-"""
+"""Steps on a share group, for reproductions on real brokers; a member joins at its first action."""
 
 from __future__ import annotations
 
@@ -42,9 +38,7 @@ def join(*members: str) -> Do:
 
 
 def configure_group(**configs: str) -> Do:
-    """Sets each configuration in `configs` for the share group; in the names, `_` stands for
-    `.`.
-    """
+    """Sets configurations of the share group; in the names, `_` stands for `.`."""
 
     def do(stage: Stage) -> None:
         for name, value in configs.items():
@@ -54,11 +48,7 @@ def configure_group(**configs: str) -> Do:
 
 
 def receive(member: str) -> Do:
-    """Polls until the member gets a record, or until a timeout.
-
-    The record, or the text `no record`, is stored in `stage.noted`, where the check of this step
-    reads it.
-    """
+    """Polls until the member gets a record, else `no record`; stores it in `stage.noted`."""
 
     def do(stage: Stage) -> None:
         stage.noted = stage.member(member).poll()
@@ -67,10 +57,7 @@ def receive(member: str) -> Do:
 
 
 def accept_record(member: str, value: str) -> Do:
-    """Accepts a record that the member has.
-
-    The broker's answer is stored in `stage.noted`, where the check of this step reads it.
-    """
+    """Accepts a record that the member has; stores the broker's answer in `stage.noted`."""
 
     def do(stage: Stage) -> None:
         stage.member(member).accept(value)
@@ -80,16 +67,12 @@ def accept_record(member: str, value: str) -> Do:
 
 
 def begin_release(member: str, value: str) -> Do:
-    """Releases a record that the member has, and does not wait for the broker's answer."""
+    """Releases a record that the member has, without waiting for the answer."""
     return lambda stage: stage.member(member).begin_release(value)
 
 
 def await_answer(member: str, within_s: float = WITHIN_S) -> Do:
-    """Waits for the answer to the member's last acknowledgement, for at most `within_s` seconds.
-
-    The answer is stored in `stage.noted`, where the check of this step reads it. If none came,
-    `NO_ANSWER` is stored.
-    """
+    """Stores the answer to the member's last acknowledgement, or `NO_ANSWER`, in `stage.noted`."""
 
     def do(stage: Stage) -> None:
         stage.member(member).await_answer(within_s)

@@ -1,8 +1,5 @@
 """A member of a share group (KIP-932): a consumer of confluent-kafka that handles single records.
 
-The member polls a record, and then accepts or releases it. The broker answers each of these
-acknowledgements.
-
 Source: KIP-932.
 """
 
@@ -39,10 +36,7 @@ class ShareMember:
 
     @classmethod
     def join(cls, servers: str, topic: str) -> ShareMember:
-        """Returns a new member of the share group; the member subscribes to the topic.
-
-        Raises InputFault if the installed confluent-kafka has no share consumer.
-        """
+        """Returns a new member of the share group; raises InputFault without a share consumer."""
         create = getattr(confluent_kafka, "ShareConsumer", None)
         if create is None:
             raise InputFault(
@@ -55,7 +49,7 @@ class ShareMember:
         return member
 
     def poll(self) -> str:
-        """Returns the next record that this member gets and its delivery count, or `no record`."""
+        """Returns the next record and its delivery count as text, or `no record`."""
         until = time.monotonic() + WITHIN_S
         while True:
             for message in self.consumer.poll(1.0):
@@ -67,23 +61,16 @@ class ShareMember:
                 return "no record"
 
     def accept(self, value: str) -> None:
-        """Accepts a record, and waits for the answer."""
         self._acknowledge(value, ACCEPT)
         self.consumer.commit_sync(WITHIN_S)
 
     def begin_release(self, value: str) -> None:
-        """Releases a record, so that any member may get it.
-
-        Returns before the broker has answered.
-        """
+        """Releases a record, so that any member may get it, without waiting for the answer."""
         self._acknowledge(value, RELEASE)
         self.consumer.commit_async()
 
     def await_answer(self, within_s: float) -> None:
-        """Waits for the answer to the last acknowledgement, for at most `within_s` seconds.
-
-        If `within_s` is 0, looks for the answer only once.
-        """
+        """Waits for the answer to the last acknowledgement; with 0 seconds, looks for it once."""
         until = time.monotonic() + within_s
         while True:
             self.consumer.commit_async()  # sends nothing more, and calls `_answered`

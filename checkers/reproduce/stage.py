@@ -1,8 +1,8 @@
 """The running cluster of a reproduction (a list of steps on real brokers), its proxies and clients.
 
-Every send and every read becomes an operation of a history, in the form of `urteil record`. So
-`urteil analyze` can judge the history. A metadata request goes to one chosen broker, because
-brokers that are cut off from the controller may name different leaders.
+Every send and every read becomes an operation of a history, which `urteil analyze` can judge. A
+metadata request goes to one chosen broker, because brokers that are cut off from the controller may
+name different leaders.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ PATIENT: Final = {"message.timeout.ms": "50000"}  # an election may take 15 s
 
 @dataclass(slots=True)
 class Stage:
-    """A running cluster with one topic, and the clients that execute the steps of a reproduction.
+    """A running cluster with one topic, and the clients of a reproduction.
 
     All steps use one partition: the one with the topic's highest index.
     """
@@ -98,25 +98,20 @@ class Stage:
     def lose_disk(self, broker: int, *, listed: bool) -> None:
         """Deletes the last directory in the log.dirs of a broker that is down.
 
-        With `listed`, the broker's log.dirs still has this directory, now empty. Otherwise log.dirs
-        no longer has it.
+        With `listed`, log.dirs still has this directory, now empty.
         """
         self.cluster.lose_disk(broker, listed=listed)
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="lose-disk", node=broker))
 
     def fail_disk(self, broker: int) -> None:
-        """Makes the last directory in a running broker's log.dirs fail at the broker's next
-        checkpoint.
-        """
+        """Makes the last directory in a running broker's log.dirs fail at its next checkpoint."""
         folder = self.cluster.log_dirs(broker)[-1]
         folder.rename(folder.with_name(f"{folder.name}-failed"))
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="fail-disk", node=broker))
 
     def state(self, at: int | None = None, index: int | None = None) -> PartitionState | None:
-        """Returns a partition's state, as the metadata of one broker shows it.
-
-        By default the state is from any running broker that answers. Returns None if the broker
-        does not answer, or does not know the partition.
+        """Returns a partition in the metadata of broker `at`, by default of any that answers, or
+        None.
         """
         partition = self.index if index is None else index
         for broker in self.up() if at is None else (at,):
@@ -128,17 +123,14 @@ class Stage:
 
     @property
     def index(self) -> int:
-        """The index of the partition that all steps use: the highest index of the topic."""
         return self.topic.partitions - 1
 
     @property
     def place(self) -> tuple[str, int]:
-        """The topic and the index of the partition that all steps of the reproduction use."""
         return self.topic.name, self.index
 
     @property
     def key(self) -> str:
-        """The topic partition that all steps use, as histories name it: `orders-0`."""
         return self.topic.key(self.index)
 
     def up(self) -> tuple[int, ...]:
@@ -158,14 +150,12 @@ class Stage:
         return self.cluster.log_dirs(node)
 
     def values_of(self, node: int) -> list[bytes | None]:
-        """Returns the values of all records in the broker's log of the partition, in order."""
         topic, index = self.place
         segments = sorted((self.log_dirs_of(node)[0] / f"{topic}-{index}").glob("*.log"))
         found = (batch for one in segments for batch in whole_batches(one.read_bytes()))
         return [record.value for batch in found for _, record in decode(batch)]
 
     def lost_by(self, node: int) -> int:
-        """Returns how many records of the partition the broker has lost in power losses."""
         place = f"{self.topic.name}-{self.index}"
         return sum(
             one.last + 1 - one.first for one in self.cluster.lost(node) if one.partition == place
@@ -179,7 +169,6 @@ class Stage:
         return self.cluster.proxies
 
     def add_rule(self, name: str, rule: Rule) -> None:
-        """Adds a fault rule to the proxies; `lift_rules` ends the rule by this name."""
         self.rules[name] = self.proxies.add(rule)
 
     def lift_rules(self, *names: str) -> None:
@@ -249,10 +238,7 @@ class Stage:
         self._sending.append(thread)
 
     def send_once(self, broker: int, value: str) -> None:
-        """Sends one produce request with acks=all to a broker, without a retry.
-
-        The history gets the outcome.
-        """
+        """Sends one produce request with acks=all to a broker, without a retry."""
         batch = encode([Record(value=value.encode(), timestamp_ms=time.time_ns() // 1_000_000)])
         partition = {"index": self.index, "records": batch}
         body = {
@@ -298,31 +284,26 @@ class Stage:
 
     @property
     def client(self) -> TransactionalClient:
-        """Returns the transactional producer of confluent-kafka; the first call creates it."""
         if self._client is None:
             self._client = TransactionalClient.connect(self.servers, self.shared, self.topic)
         return self._client
 
     def member(self, name: str) -> ShareMember:
-        """Returns the member of the share group with this name; the first call lets it join."""
+        """Returns the member with this name, which joins the share group at the first call."""
         if name not in self._members:
             self._members[name] = ShareMember.join(self.servers, self.topic.name)
         return self._members[name]
 
     def transactions(self, version: int) -> RawTransactions:
-        """Returns a transactional producer whose caller chooses each request and its time.
-
-        The first call creates the producer; later calls return the same one.
+        """Returns the transactional producer whose caller chooses each request; the first call
+        creates it.
         """
         if self._raw is None:
             self._raw = RawTransactions(self.call, self.topic.name, version)
         return self._raw
 
     def begin_transaction(self, value: str) -> None:
-        """Begins a transaction and sends a record in it.
-
-        The history has one operation for the transaction, open until the transaction ends.
-        """
+        """Begins a transaction, which is one operation of the history, and sends a record in it."""
         name = self.key
         self._transaction = self.shared.history.invoke(
             self.shared.new_process(),

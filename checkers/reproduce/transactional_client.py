@@ -1,6 +1,6 @@
 """A transactional producer of confluent-kafka; each transaction is an operation of the history.
 
-A transaction whose commit was never requested has the outcome `fail`, even if the abort failed.
+Without a requested commit, the outcome is `fail`, even if the abort failed.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ SETTINGS: Final = {
 
 @dataclass(slots=True)
 class TransactionalClient:
-    """A producer with a transactional id; each transaction is recorded as one operation."""
-
     producer: Any
     shared: Shared
     topic: Topic

@@ -1,9 +1,7 @@
 """A transactional producer whose caller chooses each request and its time.
 
-In transaction version 1, the producer adds each partition by AddPartitionsToTxn and keeps its
-producer epoch. In transaction version 2 (KIP-890), a produce request adds its partition, and the
-producer gets a new epoch whenever a transaction ends. All requests go to one broker, which must
-lead the partition and be the coordinator of the transactional id.
+All requests go to one broker, which must lead the partition and be the coordinator of the
+transactional id.
 
 Source: KIP-98; KIP-360; KIP-890.
 """
@@ -41,8 +39,6 @@ Send = Callable[[Api, int, Mapping[str, Any]], dict[str, Any]]
 
 @dataclass(slots=True)
 class RawTransactions:
-    """A transactional producer; `version` is the transaction version, 1 or 2."""
-
     call: Call
     topic: str
     version: int
@@ -51,7 +47,7 @@ class RawTransactions:
     sequence: int = 0
 
     def begin(self) -> str:
-        """Gets a producer id and an epoch from the coordinator; returns the error, or `NONE`."""
+        """Gets a producer id and an epoch; returns the error, or `NONE`."""
         self._settled(
             lambda: self.call(
                 Api.FIND_COORDINATOR, 4, {"key_type": 1, "coordinator_keys": (TRANSACTIONAL_ID,)}
@@ -62,16 +58,14 @@ class RawTransactions:
         return str(answer["error_code"])
 
     def newer_instance(self) -> str:
-        """Requests a producer id, as a new instance of the producer does.
-
-        Returns the error, or `NONE`.
+        """Requests a producer id as a new instance of the producer; returns the error, or
+        `NONE`.
         """
         return str(self.call(Api.INIT_PRODUCER_ID, 4, NEW_INSTANCE)["error_code"])
 
     def use_epochs(self, until: int, send: Send) -> str:
-        """Repeats InitProducerId until the producer epoch is `until`, or a request fails.
-
-        Each request raises the epoch by one. Returns the error, or `NONE`.
+        """Repeats InitProducerId until the producer epoch is `until`; returns the error, or
+        `NONE`.
         """
         answer: dict[str, Any] = {"error_code": "NONE"}
         while answer["error_code"] == "NONE" and self.epoch < until:
@@ -90,9 +84,8 @@ class RawTransactions:
         return f"{answer['error_code']}, epoch {answer['producer_epoch']}"
 
     def add_partition(self) -> str:
-        """Adds the partition to the transaction, as clients did before KIP-890.
-
-        Returns the error, or `NONE`.
+        """Adds the partition to the transaction, as before KIP-890; returns the error, or
+        `NONE`.
         """
         body = {
             "v3_and_below_transactional_id": TRANSACTIONAL_ID,
@@ -131,7 +124,7 @@ class RawTransactions:
         return dict(answer)
 
     def end(self, *, commit: bool) -> str:
-        """Commits or aborts the transaction; returns the error, or `NONE`."""
+        """Commits or aborts; returns the error, or `NONE`."""
         body = {
             "transactional_id": TRANSACTIONAL_ID,
             "producer_id": self.producer_id,

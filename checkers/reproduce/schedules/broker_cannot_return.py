@@ -1,9 +1,9 @@
 """A broker cannot register again, and each attempt makes the active controller resign.
 
 Broker 2 crashes and is in the ELR of a topic. A change of min.insync.replicas clears the ELR, but
-the controller's index of ELR members keeps the topic. Then the topic is deleted, and the index
-still has it. When broker 2 registers after its crash, the controller looks up the topic's
-partitions and finds none. The controller throws a RuntimeException, and resigns.
+the controller's index of ELR members keeps the topic, even when it is deleted. When broker 2
+registers, the controller does not find the topic's partitions, throws a RuntimeException, and
+resigns.
 
 Source: ReplicationControlManager.removeTopicElrs; ReplicationControlManager.handleBrokerShutdown;
 ReplicationControlManager.generateLeaderAndIsrUpdates; KIP-966.

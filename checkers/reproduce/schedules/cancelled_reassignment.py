@@ -1,11 +1,10 @@
 """A cancelled reassignment leaves one copy of an acknowledged record, with min.insync.replicas=2.
 
 An operator adds two brokers to a partition of two replicas. One of them joins the ISR, the other is
-down. Then one of the two old replicas stops. The ISR has two members, so records are acknowledged.
-The operator cancels the reassignment, and the added broker deletes its log. Now one broker has the
-records, and no other replica is eligible. When this broker loses its disk, the records are lost.
-
-The control experiment does not cancel the reassignment, and the added broker is elected.
+down. Then one of the two old replicas stops, and records are acknowledged by an ISR of two. The
+operator cancels the reassignment, and the added broker deletes its log. The only broker with the
+records loses its disk. The control experiment does not cancel the reassignment, and the added
+broker is elected.
 
 Source: ReplicationControlManager.cancelPartitionReassignment; PartitionReassignmentRevert.
 """

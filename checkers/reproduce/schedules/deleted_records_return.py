@@ -1,7 +1,7 @@
 """Records that DeleteRecords has deleted are read again after a clean election.
 
 DeleteRecords waits only for live replicas. Broker 2 is down but in the ELR. When broker 1 stops,
-broker 2 is elected. Its log still begins at offset 0, so the deleted records are back.
+broker 2 is elected, and its log still begins at offset 0.
 
 Source: Partition.lowWatermarkIfLeader; KIP-107; KIP-966.
 """

@@ -1,9 +1,9 @@
 """KAFKA-14402: a produce request that arrives after an abort opens a transaction without an end.
 
-A producer's transaction aborts. Then a delayed produce request of this transaction reaches the
-leader of a partition. The leader does not verify that the transaction is still open, and appends
-the records. The coordinator does not know them, so it never ends their transaction. The last stable
-offset stays at the first of these records, and a reader at read_committed never passes it.
+The leader does not verify that the transaction of a delayed produce request is still open, and
+appends the records. The coordinator does not know them, so it never ends their transaction. The
+last stable offset stays at the first of these records, and a reader at read_committed never passes
+it.
 
 Source: KAFKA-14402; KIP-890.
 """

@@ -1,9 +1,8 @@
 """KIP-360: a producer that repeats its request for the last epoch of its producer id gets an error.
 
 A producer id has the epochs 0 to 32766. After an error, a producer with epoch 32765 requests the
-next epoch. The coordinator returns 32766, but the answer is lost. The producer repeats its request.
-The coordinator should detect the retry by its epoch. But first it finds that all epochs are used,
-and throws an IllegalStateException.
+next one, and the answer 32766 is lost. When the producer repeats its request, the coordinator finds
+that all epochs are used before it looks for a retry, and throws an IllegalStateException.
 
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit;
 TransactionMetadata.prepareIncrementProducerEpoch.

@@ -1,9 +1,8 @@
 """The last member of the ISR loses its disk, and is still elected, with an empty log.
 
-Two replicas have every acknowledged record. One of them stops cleanly, and leaves the ISR. The
-other is then the last member of the ISR, and loses its disk. If the partition has no eligible
-leader replicas (ELR), the controller can elect only this last member. The replica that stopped
-cleanly then has to truncate its log.
+Two replicas have every acknowledged record. One stops cleanly; the other is then the last member of
+the ISR, and loses its disk. Without eligible leader replicas (ELR), the controller can elect only
+this last member. The replica that stopped cleanly then has to truncate its log.
 
 Source: KIP-966, "Motivation".
 """
@@ -34,10 +33,7 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
 
 
 def broker_1_loses_its_disk(*, elr: bool) -> tuple[Step, ...]:
-    """Returns three steps: broker 2 stops, broker 1 loses its disk, and both start again.
-
-    When broker 1 loses its disk, it is the last member of the ISR.
-    """
+    """Returns three steps: broker 2 stops, broker 1 loses its disk, and both start again."""
     # Broker 2 stops cleanly before the loss. It can be elected only if it is an eligible leader
     # replica.
     leads = 2 if elr else 1

@@ -1,11 +1,10 @@
 """The last stable offset goes back, because a clean restart forgets an unreplicated marker.
 
-A transaction ends with a marker in the log. Until the marker is replicated, the last stable offset
-stays at the first record of the transaction. The leader restarts cleanly, and reads its producer
-snapshot. The snapshot has the open transactions. It lacks transactions that have ended, even if
-their markers are not replicated. So the last stable offset jumps to the high watermark. Readers at
-read_committed receive the records of the transaction. If the next leader lacks the marker, the
-transaction is open there, and the last stable offset goes back.
+Until the marker of a transaction is replicated, the last stable offset stays at the first record of
+the transaction. The leader restarts cleanly, and reads its producer snapshot, which lacks
+transactions that have ended, even if their markers are not replicated. So the last stable offset
+jumps to the high watermark, and readers at read_committed receive the records. If the next leader
+lacks the marker, the transaction is open there, and the last stable offset goes back.
 
 Source: ProducerStateManager.loadProducerEntry; ProducerStateManager.firstUnstableOffset; KIP-98.
 """

@@ -1,13 +1,10 @@
 """KAFKA-20734: a transaction that ends while a partition has no leader stays open there.
 
-To end a transaction, the coordinator sends a marker to the leader of each partition. The
-coordinator looks up the leader in the metadata. Since 4.3.0, the result for a partition without a
-leader is the same as for a deleted partition. So the coordinator sends no marker to this partition,
-and completes the transaction.
-
-When the partition has a leader again, the transaction is still open in its log. The producer's next
-transaction appends to this log, and one marker ends both transactions. If the first transaction was
-aborted and the next one commits, readers at read_committed receive the aborted records.
+The coordinator sends a marker to the leader of each partition. Since 4.3.0, its metadata has the
+same result for a partition without a leader and for a deleted one. So it sends no marker, and
+completes the transaction. When the partition has a leader again, the transaction is still open in
+its log, and the marker of the producer's next transaction ends both. If that one commits, readers
+at read_committed receive aborted records.
 
 Source: KAFKA-20734; KRaftMetadataCache.getPartitionLeaderEndpoint;
 TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue.
@@ -42,7 +39,7 @@ LAYOUT: Final = Layout(
 
 
 def without_leader(end: Step) -> tuple[Step, ...]:
-    """Returns steps that end the transaction of record `a` while no broker leads its partition."""
+    """Ends the transaction of record `a` while no broker leads its partition."""
     return (
         Step("broker 1 leads", create_topic(1), partition(leader=1, isr=(1,))),
         Step("broker 2 coordinates the transactions", coordinate_at(2), done),
@@ -62,9 +59,9 @@ def without_leader(end: Step) -> tuple[Step, ...]:
 
 
 def reproduction(name: str, *, promise: str, steps: tuple[Step, ...], anomaly: str) -> Reproduction:
-    """Returns a reproduction that runs the same steps on two versions of Kafka.
+    """Returns a reproduction on two versions of Kafka.
 
-    On the tested version, 4.3.0 or newer, the anomaly must appear. On 4.2.0 it must not appear.
+    The anomaly must appear on the tested version, 4.3.0 or newer, and not on 4.2.0.
     """
     return Reproduction(
         name=name,
