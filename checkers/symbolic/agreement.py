@@ -1,6 +1,6 @@
 """The agreement of two solvers: Z3 and cvc5 must not decide a condition of a proof differently.
 
-A condition that cvc5 leaves *unknown* is no disagreement. Such conditions are counted and listed.
+A condition that cvc5 leaves *unknown* is no disagreement.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ NAMED: Final = 5  # unknown conditions whose names a text has
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """A condition of a proof with the verdicts of both solvers, Z3 and cvc5."""
-
     script: Script
     second: Opinion
 
@@ -36,7 +34,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """The verdicts of both solvers on the conditions of a proof that need a query.
+    """The verdicts of both solvers on the conditions that need a query.
 
     A condition by frame needs none. Of the conditions whose claim follows from other claims, only
     the first needs one.
@@ -52,12 +50,12 @@ class Agreement:
 
     @property
     def unknown(self) -> tuple[Compared, ...]:
-        """Returns the conditions of the proof that cvc5 does not decide."""
+        """The conditions that cvc5 does not decide."""
         return tuple(one for one in self.compared if one.second.verdict == "unknown")
 
     @property
     def alone(self) -> tuple[Compared, ...]:
-        """Returns the conditions of the proof that cvc5 decides, but Z3 does not."""
+        """The conditions that cvc5 decides, but Z3 does not."""
         return tuple(
             one
             for one in self.compared
@@ -90,10 +88,9 @@ def agreement(
 ) -> Agreement:
     """Decides each condition of a proof a second time, with cvc5, and compares the verdicts.
 
-    A condition says that an action preserves a claim. After Ctrl-C the result has the conditions
-    that were compared. `units` limits the work of cvc5 for one condition, and `limit_ms` its wall
-    time. Raises EnginesDisagree if one solver proves a condition that the other
-    refutes.
+    `units` limits the work of cvc5 for one condition, and `limit_ms` its wall time. After Ctrl-C
+    the result has the conditions so far. Raises EnginesDisagree if one solver proves a condition
+    that the other refutes.
     """
     compared: list[Compared] = []
     interrupted = False

@@ -12,9 +12,8 @@ from model.language.spec import Action, Claim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A condition of the induction (an action preserves a claim), and the solver's verdict on it.
-
-    For the action `init`, the condition is that the claim is true in every initial state.
+    """A condition and the solver's verdict; for `init`, that the claim is true in every initial
+    state.
     """
 
     action: str

@@ -1,11 +1,9 @@
 """Counterexamples to induction: a state that satisfies all claims, a step that violates a claim.
 
-Such a state may be unreachable. Then the counterexample shows no violation: the proof only needs
-another lemma. A violation is a run from an initial state; exploration finds such runs.
-
-The search for a counterexample is at a finite scope, such as 3 replicas. It minimizes the state: as
-many variables as possible have the least value of their type: false, 0, nothing. The reference
-interpreter then takes the same step, as a check.
+If such a state is unreachable, the proof only needs another lemma; exploration finds violations
+from an initial state. The search, at a finite scope such as 3 replicas, minimizes the state: as
+many variables as possible have the least value of their type. The reference interpreter then takes
+the same step, as a check.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ class EnginesDisagree(Exception):
 class CounterexampleToInduction:
     """A state, a step from this state, and the claim that is false after the step.
 
-    If the claim is false in an initial state, `state` and `after` are both this state.
+    For a claim that is false in an initial state, `state` and `after` are both this state.
     """
 
     spec: str
@@ -53,18 +51,15 @@ class CounterexampleToInduction:
 
     @property
     def label(self) -> str:
-        """Returns a text for the state: initial, or not known to be reachable."""
         return INITIAL if self.action == INIT else NOT_KNOWN_REACHABLE
 
     def by_variable(self) -> dict[str, str]:
-        """Returns the variables of the state as text; variables that are 0, false or empty are
-        left out.
-        """
+        """Returns the variables as text, except those that are 0, false or empty."""
         items = zip(self.writer.items(self.state), self.writer.items(self.quiet), strict=True)
         return {item.place: item.value for item, least in items if item.value != least.value}
 
     def changed(self) -> list[str]:
-        """Returns the variables that the step changes, as text; empty if there are none."""
+        """Returns the variables that the step changes, as text."""
         changes = self.writer.changes(self.state, self.after)
         return [f"{where} {', '.join(what)}" for where, what in changes]
 
@@ -84,9 +79,8 @@ class CounterexampleToInduction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoneFound:
-    """The result of a search that found no counterexample, with the reason.
-
-    Either there is none with the searched numbers of replicas and so on, or the time ran out.
+    """The reason why a search found no counterexample: none at the searched scopes, or no time
+    left.
     """
 
     reason: str
@@ -107,9 +101,9 @@ def counterexample_to_induction(
 ) -> CounterexampleToInduction | NoneFound:
     """Finds a state that satisfies every claim, and a step of the action that violates the claim.
 
-    For the action `init` it finds an initial state in which the claim is false. By default it
-    searches the spec's own scope, such as 3 replicas, then a larger scope. Raises SpecError for
-    unknown names, and EnginesDisagree if the interpreter does not confirm the result of Z3.
+    For `init` it finds an initial state in which the claim is false. By default it searches the
+    spec's own scope, such as 3 replicas, then a larger one. Raises SpecError for unknown names, and
+    EnginesDisagree if the interpreter does not confirm the result of Z3.
     """
     require_known(spec, "action", action, [INIT, *(a.name for a in spec.actions)])
     require_known(spec, "claim", claim, [c.name for c in spec.claims])
@@ -193,5 +187,5 @@ def _confirmed(
 
 
 def scope_text(sizes: Mapping[str, int]) -> str:
-    """Returns the sizes of types as text, such as `2 Replica, 3 Offset`."""
+    """Returns a text such as `2 Replica, 3 Offset`."""
     return ", ".join(f"{n} {sort}" for sort, n in sizes.items())

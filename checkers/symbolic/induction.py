@@ -5,18 +5,15 @@ There are two kinds of conditions:
 - Each claim is true in every initial state.
 - Each action preserves each claim, if it is taken in a state that satisfies all claims.
 
-An action that changes no variable of a claim preserves the claim by its *frame*; this needs no
-solver.
+An action that changes no variable of a claim preserves the claim by its *frame*, without a solver.
 
 If all claims together are too many for the solver, a spec can give a *slice* for one condition: the
-names of the claims that suffice. A proof from fewer claims is still a proof. So a wrong slice costs
-time, but proves nothing false. A spec writes its slices as a class attribute:
+names of the claims that suffice. A wrong slice costs time, but proves nothing false.
 
     using = {("append", "log_is_complete"): ("fetched_is_copied", "one_leader")}
 
 A claim may also *follow* from other claims in the same state. Then one query, without any action,
-replaces all conditions of the claim. A spec writes these claims as a class attribute, a table. If
-a claim follows from another claim in the table, the row of the other claim must come first:
+replaces all its conditions. A claim must come after those from which it follows:
 
     consequences = {"one_leader": ("a_majority_votes_for_each_leader", "votes_are_given_once")}
 """
@@ -57,8 +54,7 @@ class Facts:
 class Goal:
     """One condition of a proof, as Z3 formulas: an action preserves a claim.
 
-    `facts` has several sets of assumptions. The condition is proved if `formula` follows from at
-    least one of the sets.
+    It is proved if `formula` follows from at least one of the sets of assumptions in `facts`.
     """
 
     facts: Sequence[Facts]  # in the order of the attempts; the last has all claims
@@ -69,8 +65,7 @@ class Goal:
 class Induction:
     """Builds the Z3 formulas that prove each claim of a spec by induction.
 
-    `step` translates the spec to Z3, for any number of replicas, records and so on, or for fixed
-    numbers.
+    `step` translates the spec to Z3, for any number of replicas and so on, or for fixed numbers.
     """
 
     def __init__(self, spec: Spec, step: Step, using: Using | None = None) -> None:
@@ -81,9 +76,8 @@ class Induction:
     def goal(self, action: Action, claim: Claim, without: Set[str] = frozenset()) -> Goal:
         """Returns the proof obligation that the claim is true after the action.
 
-        It assumes that all claims are true before the action, except the claims in `without`. For
-        the action `init` it assumes nothing about the state before. Raises Declined if Z3 cannot
-        express the claim or the action.
+        It assumes all claims before the action, except those in `without`; nothing for `init`.
+        Raises Declined if Z3 cannot express the claim or the action.
         """
         if action.name == INIT:
             return self._initially(claim)
@@ -95,10 +89,8 @@ class Induction:
         return premises is not None and without.isdisjoint(premises)
 
     def consequence(self, claim: Claim) -> Goal:
-        """Returns the proof obligation that other claims imply this claim in the same state.
-
-        The field `consequences` names these claims. Since no action is involved, the proof needs no
-        induction. Raises Declined if Z3 cannot express the claim.
+        """Returns the obligation that other claims, in `consequences`, imply this claim; raises
+        Declined.
         """
         return Goal(
             facts=[replace(self._slice(self.consequences[claim.name], []), named="")],
@@ -130,9 +122,8 @@ class Induction:
         )
 
     def assumed(self, claims: Sequence[Claim]) -> tuple[dict[str, Expr], list[str]]:
-        """Returns a formula for each claim, and the names of the claims without a formula.
-
-        The formula says that the claim is true in the state before a step.
+        """Returns a formula for each claim in the state before a step, and the claims without a
+        formula.
         """
         formulas: dict[str, Expr] = {}
         missing: list[str] = []
@@ -162,17 +153,13 @@ class Induction:
 
 
 def framed(action: Action, claim: Claim) -> bool:
-    """Returns True if the action changes no variable that the claim reads.
-
-    Then the action preserves the claim, and no solver is needed.
-    """
+    """True if the action changes no variable that the claim reads, and so preserves the claim."""
     return not t.reads(claim.formula) & action.changes
 
 
 def declared(spec: Spec) -> Using:
-    """Returns the slices in the spec's attribute `using`; empty if there are none.
-
-    A slice names the claims that suffice to prove that an action preserves a claim.
+    """Returns the spec's slices: the claims that suffice to prove that an action preserves a
+    claim.
     """
     slices: Any = getattr(type(spec), "using", {})
     return slices  # type: ignore[no-any-return]  # the base class has no such attribute
@@ -181,8 +168,8 @@ def declared(spec: Spec) -> Using:
 def consequences_of(spec: Spec) -> Consequences:
     """Returns the spec's table `consequences`: each claim, and the claims from which it follows.
 
-    Empty if the spec has none. Raises SpecError for an unknown name, and for a claim that would
-    follow from itself or from a later claim of the table.
+    Raises SpecError for an unknown name, and for a claim that would follow from itself or from a
+    later claim of the table.
     """
     table: Consequences = getattr(type(spec), "consequences", {})
     names, seen = [c.name for c in spec.claims], set[str]()
@@ -200,10 +187,7 @@ def consequences_of(spec: Spec) -> Consequences:
 
 
 def checked(spec: Spec, using: Using) -> Using:
-    """Checks that `using` names only actions and claims of the spec, and returns it unchanged.
-
-    Raises SpecError for an unknown name.
-    """
+    """Returns `using` unchanged; raises SpecError for an unknown action or claim."""
     actions, claims = [INIT, *(a.name for a in spec.actions)], [c.name for c in spec.claims]
     for (action, claim), names in using.items():
         require_known(spec, "action", action, actions)

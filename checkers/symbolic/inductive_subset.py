@@ -1,14 +1,12 @@
 """The largest set of claims that is inductive, if a proof by induction fails for some claims.
 
-A proof has one *condition* for each action and claim: the action preserves the claim. If a
-condition fails, only its claim is *dropped*. The other conditions are then decided again, without
-the dropped claims as assumptions. If another condition fails, its claim is dropped too. The claims
-that remain are true initially, and every action preserves them. So they are true in every reachable
-state.
+If a condition (an action preserves a claim) fails, its claim is *dropped*. The conditions that
+assumed it are decided again without it; other proofs stay valid. If another condition fails, its
+claim is dropped too. The claims that remain are true initially, and every action preserves them, so
+they are true in every reachable state.
 
-A claim that needs a dropped claim is dropped in turn, so its verdict is undecided. If the proof of
-a condition assumed no dropped claim, the proof stays valid and is not repeated. If no invariant
-remains, the search ends, because lemmas alone prove nothing that a user wants to know.
+If no invariant remains, the search ends, because lemmas alone prove nothing that a user wants to
+know.
 
 Source: Flanagan and Leino, Houdini, an Annotation Assistant for ESC/Java (FME 2001).
 """
@@ -27,11 +25,9 @@ Again = Callable[[Condition, frozenset[str]], Condition]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """A claim that was dropped from the inductive subset, and the first of its conditions that
-    failed.
+    """A dropped claim, and the first of its conditions that failed.
 
-    A claim has one condition for each action: the action preserves the claim. `without` names the
-    claims that had been dropped earlier, so the proof could not assume them.
+    `without` names the claims that had been dropped earlier, so the proof could not assume them.
     """
 
     claim: str
@@ -45,8 +41,6 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InductiveSubset:
-    """Claims that are proved together, and the claims that were dropped as not proved."""
-
     kept: tuple[str, ...]  # empty if every invariant was dropped
     dropped: tuple[Dropped, ...]
     decided_again: tuple[Condition, ...]
@@ -63,17 +57,15 @@ def inductive_subset(
 ) -> InductiveSubset:
     """Returns the largest inductive set of claims that the solver can prove.
 
-    `conditions` has a condition for each action and claim, with a verdict of the solver that
-    assumes all claims. If a verdict is refuted or unknown, the claim of its condition is dropped.
-    Then `again` decides the conditions that assumed a dropped claim, until no further claim is
-    dropped.
+    `conditions` has the verdicts that assume all claims. `again` decides the conditions that
+    assumed a dropped claim, until no further claim is dropped.
     """
     dropped = _failed(conditions)
     decided_again: list[Condition] = []
     proofs = {(c.action, c.claim): c for c in conditions}
 
     def invalid() -> list[Condition]:
-        """Returns the conditions to prove again: their proofs assumed a claim that was dropped."""
+        """Returns the conditions whose proofs assumed a claim that was dropped."""
         return [c for c in proofs.values() if c.claim not in dropped and c.assumed & dropped.keys()]
 
     def any_invariant() -> bool:

@@ -1,8 +1,8 @@
 """Ground instances: the claims, instantiated for the terms of a step.
 
-The goal of a proof is that an action preserves a claim. Z3 instantiates a quantifier only where a
-term matches the quantifier's trigger. If no term matches, Z3 gives up at once, even if a short
-proof exists. So for hard conditions, each claim is also instantiated with these terms:
+Z3 instantiates a quantifier only where a term matches the quantifier's trigger; if none matches, it
+gives up at once, even if a short proof exists. So for hard conditions, each claim is also
+instantiated with these terms:
 
 - the parameters of the action;
 - a fresh constant for each quantified variable of the goal;
@@ -35,9 +35,8 @@ Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
     """Returns a formula that Z3 can make false exactly if the step can break the claim.
 
-    The formula is the claim after the step, with fresh constants for the variables of an outer
-    `forall`. For example, `forall x: p(x)` becomes `p(c)`. Also returns the type name and the
-    constant of each such variable.
+    It is the claim after the step, with fresh constants for the variables of an outer `forall`.
+    Also returns the type name and the constant of each such variable.
     """
     formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
     if isinstance(formula, t.Forall):
@@ -54,7 +53,7 @@ def instances(
     """Returns the formula `p(c)` for each `forall x: p(x)` of the claims, and for each term `c`.
 
     The terms are the action's parameters, the terms in `about`, and the values of state variables
-    at these terms, such as `leader[c]`. The formulas are about the state before the step.
+    at them, such as `leader[c]`. The formulas are about the state before the step.
     """
     terms = _terms(step, action, about)
     return [

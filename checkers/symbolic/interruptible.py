@@ -2,7 +2,7 @@
 
 Python notes a signal at once, but runs its handler only after the call. Z3 can handle the signal
 itself, but it loses one that arrives at the end of a query. So another thread waits for the note,
-and stops the call. Then Python runs the handler, which raises KeyboardInterrupt.
+and stops the call.
 
     main thread    calls Z3 ............................ returns, raises KeyboardInterrupt
     signal              noted in a pipe
@@ -27,7 +27,7 @@ def interruptible(task: Callable[[], T], stop: Callable[[], None]) -> T:
     """Returns the result of the task; while the task runs, Ctrl-C calls `stop` again and again.
 
     A call of `stop` that comes too early or too late must do no harm. Only the main thread gets
-    KeyboardInterrupt. In any other thread, the task just runs.
+    KeyboardInterrupt.
     """
     if threading.current_thread() is not threading.main_thread():
         return task()

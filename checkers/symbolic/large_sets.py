@@ -1,9 +1,9 @@
 """The assumption about large sets in proofs: a large set with one more element is large too.
 
-A set is *large* if it has at least k elements. A proof that holds for any number of elements cannot
-count the elements of a set. So the proof uses an arbitrary family of sets in place of the large
-sets. It assumes only one thing: if a set is in the family, so is each of its supersets. A test
-checks this assumption for up to `UP_TO` elements: for every k, every set and every element.
+A set is *large* if it has at least k elements. A proof for any number of elements cannot count
+them, so the large sets are an arbitrary family, with one assumption: each superset of a set in the
+family is in it too. A test checks this for up to `UP_TO` elements: for every k, every set and every
+element.
 
 So a claim is proved for each k at once, and "fewer than k" is "not at least k". For example, if
 fewer than k replicas stop uncleanly, each set of at least k replicas has one that did not.
@@ -18,7 +18,6 @@ UP_TO = 6  # elements
 
 
 def assumption(sort: str, number: int) -> str:
-    """Returns the assumption of a proof about sets with at least `number` elements, as text."""
     return (
         f"a set with at least {number} elements of {sort} stays so when elements join"
         f" (true of all sets up to {UP_TO} elements)"

@@ -1,12 +1,9 @@
 """Z3 with limits: every query of `checkers.symbolic` goes through this module.
 
-Every query has two limits, even if it should be fast. For example, an additional axiom made one
-query run for ten minutes.
-
-The first limit counts Z3's own units of work (its option `rlimit`). So a query stops at the same
-point on a slow, a busy and a fast machine. Z3 does 2 to 14 million units in a second of CPU time.
-The second limit is wall time. It is a last resort, because its effect depends on the machine. A
-query that reaches a limit returns `unknown` with the reason.
+Every query has two limits, even if it should be fast: an additional axiom made one query run for
+ten minutes. The first limit counts Z3's own units of work (its option `rlimit`), so it has the same
+effect on every machine. Z3 does 2 to 14 million units in a second of CPU time. Wall time is a last
+resort. A query that reaches a limit returns `unknown` with the reason.
 """
 
 from __future__ import annotations
@@ -46,8 +43,6 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The result of a query to Z3 or cvc5, with the reason if the result is `unknown`."""
-
     verdict: Literal["unsat", "sat", "unknown"]
     seconds: float
     units: int = 0  # of the solver's work
@@ -55,16 +50,12 @@ class Answer:
 
 
 def solver_version() -> str:
-    """Returns the name and the full version of the solver, such as `Z3 4.13.0.0`."""
+    """Returns a text such as `Z3 4.13.0.0`."""
     return str(z3.get_full_version())
 
 
 class Solver:
-    """A set of Z3 formulas, with a limit for each query about this set.
-
-    A query stops after `units` of Z3's work (its option `rlimit`), or after `limit_ms` of wall
-    time.
-    """
+    """A set of Z3 formulas, with the two limits for each query about this set."""
 
     def __init__(
         self,
@@ -89,8 +80,8 @@ class Solver:
         self._solver.add(*facts)
 
     def check(self, *assumptions: Expr) -> Answer:
-        """Returns whether the formulas of this solver and `assumptions` can be true together: sat,
-        unsat or unknown.
+        """Returns whether the formulas and `assumptions` can be true together: sat, unsat or
+        unknown.
 
         The answer is `unknown` at a limit. Raises KeyboardInterrupt if the user presses Ctrl-C.
         """
@@ -109,9 +100,7 @@ class Solver:
                 return Answer(verdict="unknown", seconds=seconds, units=units, reason=reason)
 
     def _units(self) -> int:
-        """Returns the units of work (`rlimit`) that Z3 has done so far for all solvers of this
-        context.
-        """
+        """Returns the units of work that Z3 has done so far for all solvers of this context."""
         return int(self._solver.statistics().get_key_value("rlimit count"))
 
     def push(self) -> None:
@@ -121,15 +110,15 @@ class Solver:
         self._solver.pop()
 
     def core(self) -> list[str]:
-        """Returns the names of assumptions that contradict the solver's formulas.
+        """Returns the names of assumptions that contradict the formulas; call it only after
+        `unsat`.
 
-        Call it only after a query whose result was `unsat`. A part of these assumptions may already
-        contradict the formulas.
+        A part of them may already contradict the formulas.
         """
         return sorted(str(name) for name in self._solver.unsat_core())
 
     def model(self) -> Model:
-        """Returns the model that the last query found; call it only if its result was `sat`."""
+        """Returns the model that the last query found; call it only after `sat`."""
         return self._solver.model()
 
     def declarations(self) -> str:

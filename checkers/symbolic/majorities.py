@@ -1,8 +1,8 @@
 """The assumption about majorities in proofs: any two majorities share an element.
 
-A proof that holds for any number of elements, such as replicas, cannot count the elements of a set.
-So the proof uses *quorums* in place of majorities: sets of which any two share an element. For few
-elements this assumption is checked here, for all pairs of majorities.
+A proof for any number of elements, such as replicas, cannot count them. So it uses *quorums* in
+place of majorities: sets of which any two share an element. For few elements this is checked here,
+for all pairs of majorities.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ UP_TO = 6  # elements
 
 
 def assumption(sort: str) -> str:
-    """Returns, as text, what a proof assumes about majorities of a set such as `Replica`."""
     return (
         f"any two majorities of {sort} share an element (true of all pairs up to {UP_TO} elements)"
     )
@@ -28,5 +27,4 @@ def majorities(size: int) -> Iterator[frozenset[int]]:
 
 
 def disjoint(sets: list[frozenset[int]]) -> list[tuple[frozenset[int], frozenset[int]]]:
-    """Returns all pairs of sets that share no element."""
     return [(a, b) for a, b in product(sets, repeat=2) if not a & b]

@@ -1,7 +1,6 @@
 """The portfolio: attempts to prove or refute a condition, in a fixed order, until one succeeds.
 
-A condition says that an action preserves a claim: if the claim is true before the action, it is
-true after it. The attempts use these methods:
+A condition says that an action preserves a claim. The attempts use these methods:
 
 - E-matching instantiates quantifiers at existing terms. It proves a condition fast if the claims
   suffice, but never refutes one.
@@ -9,17 +8,16 @@ true after it. The attempts use these methods:
 - Ground instances give E-matching more terms.
 - Model-based instantiation is slow, and complete for some types of variables.
 
-The spec may name a *slice*: claims that suffice to prove the condition. Then the first two attempts
-assume only these claims: first E-matching, then E-matching with ground instances of these claims.
-The later methods assume all claims, and most of these methods try the slice first. In the proof of
-the quorum spec, ground instances decide every condition that the first query leaves open.
+The spec may name a *slice*: claims that suffice to prove the condition. The first two attempts,
+E-matching without and with ground instances, then assume only these claims, and most later methods
+try the slice first.
 
 The same query may take 0.1 seconds or a minute, depending on how Z3 branches. So several short
 searches that branch differently are better than one long search.
 
-The limits are units of Z3's work, so they end each attempt at the same point on every machine. In
-the proofs of Urteil's specs, the first E-matching attempt decides no condition with more than
-0.4 million units. Ground instances of a slice decide no condition with more than 8 million.
+The limits are units of Z3's work, so they are the same on every machine. In the proofs of Urteil's
+specs, the first E-matching attempt decides no condition with more than 0.4 million units, and
+ground instances of a slice none with more than 8 million.
 """
 
 from __future__ import annotations
@@ -82,19 +80,16 @@ class Attempt:
 
     @property
     def name(self) -> str:
-        """The name of the Z3 configuration, such as `e-matching`.
-
-        If the query assumes only a slice (the claims that the spec names for the condition), the
-        name is `e-matching of a slice`.
+        """The name of the Z3 configuration, such as `e-matching`; with a slice, `e-matching of a
+        slice`.
         """
         return f"{self.strategy.name} of a slice" if self.facts.named else self.strategy.name
 
     def run(self, *, units: int, limit_ms: int, seed: int) -> Answer:
         """Returns Z3's answer to this query; at a limit, the answer is `unknown`.
 
-        `units` is the amount of Z3's work that is left for this and all later queries about the
-        goal. This query may use only its strategy's part of `units`. `limit_ms` limits the wall
-        time.
+        `units` is left for this and all later queries; this query may use only its strategy's part.
+        `limit_ms` limits the wall time.
         """
         solver = Solver(
             self.sorts.context,
@@ -107,7 +102,7 @@ class Attempt:
         return solver.check()
 
     def remark(self, answer: Answer) -> str:
-        """Returns why Z3's answer to this attempt does not decide the condition of the proof."""
+        """Returns why Z3's answer does not decide the condition."""
         if answer.verdict == "unknown":
             return f"{self.name}: {answer.reason}"
         if self.facts.missing:
@@ -134,8 +129,7 @@ AtScopes = Callable[[], Iterator[tuple[Goal, Sorts]]]  # the same condition at f
 def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]:
     """Yields the Z3 queries that may decide a condition of a proof, in the order to try them.
 
-    The formulas for a finite scope, such as 3 replicas, are built only when the iterator reaches
-    their query.
+    The formulas for a finite scope are built only when the iterator reaches their query.
     """
     *slices, every = goal.facts
     for facts in slices:
@@ -160,11 +154,7 @@ def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]
 def with_instances(
     goal: Goal, facts: Sequence[Facts], sorts: Sorts, strategy: Strategy
 ) -> Iterator[Attempt]:
-    """Yields, for each set of assumptions, a query that also has ground instances of its claims.
-
-    A ground instance is a claim without quantifiers, for terms of the step. In the goal, constants
-    replace the variables of an outer `forall`.
-    """
+    """Yields, for each set of assumptions, a query that also has ground instances of its claims."""
     if goal.instantiated is not None:
         for some in facts:
             more, formula = goal.instantiated(some)
@@ -185,8 +175,7 @@ def unbounded(goal: Goal, facts: Facts, sorts: Sorts, strategy: Strategy) -> Att
 def decide(goal: Goal, sorts: Sorts, at_scopes: AtScopes, effort: Effort) -> Outcome:
     """Runs Z3 queries in a fixed order until one proves or refutes the goal.
 
-    Returns the verdict, and the query that decided the goal. The verdict is `unknown` if no query
-    decides the goal within the limits of `effort`.
+    The verdict is `unknown` if none does within the limits of `effort`.
     """
     spent, left, remarks = 0.0, effort.units, list[str]()
     for attempt in attempts(goal, sorts, at_scopes):

@@ -1,18 +1,13 @@
 """Unbounded proof: every claim is true in every reachable state, at every scope.
 
-A scope is the number of replicas, records, epochs and so on.
-
-The claims are proved together, by induction. There is one condition for each action and claim: if
-all claims are true before the action, this claim is true after it. If every condition is proved,
-every claim is proved.
-
-If a condition fails, its claim is dropped, and the others are proved again without it as an
-assumption (`checkers.symbolic.inductive_subset`). A claim that needs this assumption is dropped
-too. The dropped claims are undecided; the claims that remain are proved.
+A scope is the number of replicas, records, epochs and so on. The claims are proved together, by
+induction: for each action and claim, if all claims are true before the action, this claim is true
+after it. If a condition fails, its claim is dropped, with all claims that need it
+(`checkers.symbolic.inductive_subset`); the claims that remain are proved.
 
 A refuted condition has a counterexample: a state in which all claims are true, and a step after
-which a claim is false. But the state may be unreachable; only exploration can decide whether it is.
-So a failed proof leaves a claim undecided.
+which a claim is false. But only exploration can decide whether the state is reachable, so the claim
+is undecided.
 """
 
 from __future__ import annotations
@@ -43,8 +38,6 @@ DECLINED: Final = "declined: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The result of the proof for one claim: its verdict, and the conditions to prove for it."""
-
     claim: str
     summary: str
     lemma: bool
@@ -58,8 +51,6 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """The result of a proof: the verdicts on its conditions, and whether they prove every claim."""
-
     spec: str
     seed: int
     claims: tuple[Claim, ...]  # claims whose conditions were tried
@@ -73,7 +64,7 @@ class Proof:
 
     @property
     def failed(self) -> tuple[Condition, ...]:
-        """Returns the conditions of the proof that failed: the refuted ones, then the unknown."""
+        """The conditions that failed: the refuted ones, then the unknown."""
         return tuple(c for v in ("refuted", "unknown") for c in self.conditions if c.verdict == v)
 
     @property
@@ -83,28 +74,26 @@ class Proof:
 
     @property
     def by_frame(self) -> int:
-        """Returns the number of conditions whose action changes no variable of the claim."""
+        """The number of conditions whose action changes no variable of the claim."""
         return sum(c.how == FRAME for c in self.conditions)
 
     @property
     def by_consequence(self) -> int:
-        """Returns the number of conditions that need no query, because the claim follows from
-        others.
+        """The number of conditions without a query, because the claim follows from others.
 
-        The first condition of such a claim has the query, which is not about an action. So this
-        condition is not counted.
+        The first condition of such a claim has the query, so it is not counted.
         """
         following = [c.claim for c in self.conditions if c.how.startswith(FOLLOWS)]
         return len(following) - len(set(following))
 
     @property
     def from_cache(self) -> int:
-        """Returns the number of the proof's conditions that an earlier run has proved."""
+        """The number of conditions that an earlier run has proved."""
         return sum(c.from_cache for c in self.conditions)
 
     @property
     def reason(self) -> str:
-        """Returns why the proof failed; empty if it succeeded."""
+        """Why the proof failed; empty if it succeeded."""
         if not self.claims:
             return "the spec has no claims"
         if self.interrupted:
@@ -121,18 +110,16 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """True if the proof succeeded: every claim is true in every reachable state, at every
-        scope.
-        """
+        """True if every claim is true in every reachable state, at every scope."""
         return not self.reason
 
     @property
     def proved(self) -> frozenset[str]:
-        """Returns the claims that the proof shows to be true in every reachable state.
+        """The claims that the proof shows to be true in every reachable state.
 
-        If all conditions are proved, these are all claims. Otherwise they are an inductive subset
-        of the claims. The result is empty if the solver was interrupted, or if the proof of the
-        subset may be vacuous: for example, no state satisfies all claims of the subset.
+        These are all claims or an inductive subset. The result is empty if the solver was
+        interrupted, or if the proof may be vacuous: for example, no state satisfies all these
+        claims.
         """
         if self.holds:
             return frozenset(claim.name for claim in self.claims)
@@ -142,8 +129,7 @@ class Proof:
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """The claims that the proof gave up: they are unproved, and no proved claim assumes
-        them.
+        """The claims that the proof gave up: they are unproved, and no proved claim assumes them.
 
         Empty if all claims are proved, or if none is.
         """
@@ -152,7 +138,7 @@ class Proof:
         return tuple(d.claim for d in self.subset.dropped)
 
     def why_undecided(self, name: str) -> str:
-        """Returns why the claim is not proved; empty if the claim is proved."""
+        """Returns why the claim is not proved; empty if it is."""
         if name in self.proved:
             return ""
         dropped = self.subset.dropped_claim(name) if self.subset is not None else None
@@ -164,7 +150,7 @@ class Proof:
 
     @property
     def summaries(self) -> tuple[Summary, ...]:
-        """Returns the result for each claim; invariants come before lemmas."""
+        """The result for each claim; invariants come before lemmas."""
         return tuple(
             Summary(
                 claim=claim.name,
@@ -203,8 +189,7 @@ def prove(
 ) -> Proof:
     """Tries to prove by induction that every claim of the spec is true in every reachable state.
 
-    The induction has a condition for each action and claim: if all claims are true before the
-    action, this claim is true after it.
+    A condition is an action and a claim that it must preserve.
 
     - `units` limits Z3's work for one condition, so it has the same effect on every machine.
     - `limit_ms` limits the wall time for one condition, as a last resort.
@@ -215,9 +200,7 @@ def prove(
       vacuity checks.
     - `cache` has conditions that earlier runs proved, and gets those that this run proves.
 
-    If a condition fails, its claim is not proved, nor is any claim whose proof needs it. All other
-    claims are proved. After Ctrl-C the remaining conditions are unknown. Raises SpecError for
-    unknown names.
+    After Ctrl-C the remaining conditions are unknown. Raises SpecError for unknown names.
     """
     for name in only:
         require_known(spec, "claim", name, [c.name for c in spec.claims])
@@ -276,7 +259,7 @@ class _Prover:
         self._consequences: dict[str, Outcome] = {}
 
     def again(self, condition: Condition, without: frozenset[str]) -> Condition:
-        """Decides a condition of the proof again, without assuming the claims in `without`."""
+        """Decides a condition again, without assuming the claims in `without`."""
         spec = self.induction.spec
         action = next(a for a in (spec.initial, *spec.actions) if a.name == condition.action)
         claim = next(c for c in spec.claims if c.name == condition.claim)

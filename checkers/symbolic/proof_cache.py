@@ -1,13 +1,9 @@
 """The cache of proved conditions: each condition is proved once, and the proof is stored on disk.
 
-A proof is found only by the key of its condition. The key is a hash of everything that decides the
-proof: the formulas as Z3 prints them in SMT-LIB, the names of the action and of the claims, the
-solver and its version, the seed, the limits, and the source code of this package. So a condition
-with another guard, lemma, seed or solver has another key, and is decided again. So is every
-condition after a change of how Urteil translates, instantiates or tries formulas.
-
-Only proofs are stored. A refuted condition needs its counterexample and an unknown one needs more
-time, so both are decided again. An entry that is damaged or belongs to another key is ignored and
+A key is a hash of everything that decides the proof: the formulas as Z3 prints them in SMT-LIB, the
+names of the action and of the claims, the solver and its version, the seed, the limits, and the
+source code of this package. A refuted condition needs its counterexample and an unknown one needs
+more time, so they are not stored. An entry that is damaged or belongs to another key is ignored and
 overwritten.
 """
 
@@ -33,12 +29,7 @@ FRESH: Final = re.compile(r"!(\d+)")  # Z3 numbers fresh variables, and shared t
 
 
 class ConditionKeys:
-    """Computes the cache keys of a proof's conditions; equal conditions have equal keys on every
-    machine.
-
-    A key is a hash of formulas as text. If several conditions share a formula, its text is made
-    once.
-    """
+    """Computes the cache keys of conditions; equal conditions have equal keys on every machine."""
 
     def __init__(self, sorts: Sorts, effort: Effort) -> None:
         self.sorts = sorts
@@ -46,7 +37,7 @@ class ConditionKeys:
         self._hashes: dict[int, tuple[str, Expr]] = {}
 
     def key(self, name: str, goal: Goal) -> str:
-        """Returns the cache key of a condition of a proof; `name` has its action and claim."""
+        """Returns the cache key of a condition; `name` has its action and claim."""
         content = [
             self.settings,
             name,
@@ -74,9 +65,7 @@ class ConditionKeys:
 
 @cache
 def sources() -> str:
-    """Returns a hash of the modules of this package; a change of the hash makes stored proofs
-    invalid.
-    """
+    """Returns a hash of the modules of this package; a change makes stored proofs invalid."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return _sha256("".join(file.read_text(encoding="utf-8") for file in files))
 
@@ -84,9 +73,7 @@ def sources() -> str:
 def printed(formula: Expr, sorts: Sorts) -> str:
     """Returns the formula in SMT-LIB, with the declarations of its sorts and functions.
 
-    Z3 numbers bound variables in the order in which a process creates them. In the result, the
-    numbers of each formula count from 0. So two formulas with the same text differ at most in Z3's
-    numbers.
+    Z3 numbers bound variables in the order in which a process creates them; here they count from 0.
     """
     solver = Solver(sorts.context)  # only prints
     solver.add([formula])
@@ -98,7 +85,7 @@ def printed(formula: Expr, sorts: Sorts) -> str:
 
 
 class ProofCache:
-    """A folder with a file for each proved condition of a proof; several processes may share it."""
+    """A folder with a file for each proved condition; several processes may share it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -119,8 +106,7 @@ class ProofCache:
     def keep(self, key: str, outcome: Outcome) -> None:
         """Stores the outcome if it is a proof.
 
-        If the folder is not writable, the attribute `fault` gets the reason, and no further proof
-        is stored.
+        If the folder is not writable, `fault` gets the reason, and no further proof is stored.
         """
         if outcome.verdict != "proved" or self.fault:
             return

@@ -1,16 +1,14 @@
 """The second solver: cvc5 decides the conditions of a proof again, from their SMT-LIB scripts.
 
-cvc5 shares no code with Z3. It answers *unknown* more often on some conditions and less often on
-others, because it instantiates quantifiers in other ways. Each condition is tried with these
-methods, until one decides it:
+cvc5 shares no code with Z3, and instantiates quantifiers in other ways. Each condition is tried
+with these methods, until one decides it:
 
 - E-matching instantiates quantifiers at terms that match a trigger.
 - Enumerative instantiation also tries all terms, which needs no trigger.
 - Finite model finding searches for a model with few elements, so it also refutes conditions.
 
 The limit counts cvc5's own units of work (its option `rlimit-per`), so the load of the machine
-changes no verdict. cvc5 does 30,000 to a million units in a second of CPU time. Wall time is a last
-resort, because its effect depends on the machine.
+changes no verdict; wall time is a last resort. A second of CPU time is 30,000 to a million units.
 """
 
 from __future__ import annotations
@@ -65,7 +63,7 @@ class Opinion:
 
 
 def opinion(script: Script, *, units: int = UNITS, limit_ms: int = LIMIT_MS) -> Opinion:
-    """Decides a condition of a proof with cvc5: `unknown` if it needs more work or wall time."""
+    """Decides a condition with cvc5: `unknown` if it needs more work or wall time."""
     worked, spent, remarks = 0, 0.0, list[str]()
     for method, text, settles in _attempts(script):
         answer = check(
@@ -85,10 +83,7 @@ def opinion(script: Script, *, units: int = UNITS, limit_ms: int = LIMIT_MS) -> 
 
 
 def _attempts(script: Script) -> Iterator[tuple[Method, str, frozenset[str]]]:
-    """Yields the attempts to decide a condition of a proof.
-
-    An attempt has a method, a script, and the answers of the solver that decide the condition.
-    """
+    """Yields attempts to decide a condition: a method, a script, and the answers that decide it."""
     proves = frozenset({"unsat"})
     decides = proves if script.lacks_claims else proves | {"sat"}
     for method in METHODS:
@@ -100,10 +95,7 @@ def _attempts(script: Script) -> Iterator[tuple[Method, str, frozenset[str]]]:
 def check(
     text: str, options: Mapping[str, str], *, units: int = UNITS, limit_ms: int = LIMIT_MS
 ) -> Answer:
-    """Returns the answer of cvc5 to the script: sat, unsat, or unknown with the reason.
-
-    Ctrl-C takes effect after the answer.
-    """
+    """Returns the answer of cvc5 to the script; Ctrl-C takes effect after the answer."""
     terms = cvc5.TermManager()
     solver = cvc5.Solver(terms)
     solver.setOption("rlimit-per", str(max(1, units)))  # for cvc5, 0 is no limit

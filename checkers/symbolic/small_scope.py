@@ -1,8 +1,6 @@
 """A spec whose sorts (types) are finite, for decidable queries of Z3 and for concrete states.
 
-Every sort is an enumeration of its elements, and all quantifiers are expanded. A model that Z3
-finds becomes a state of the interpreter of specs. From this state, the interpreter can perform
-actions.
+All quantifiers are expanded. A model that Z3 finds becomes a state of the interpreter of specs.
 """
 
 from __future__ import annotations
@@ -23,11 +21,6 @@ from model.language.spec import Action, Spec
 
 
 class SmallScope:
-    """A spec with finite sorts (types) in two forms: formulas for Z3, and concrete states.
-
-    The states are those of the interpreter, which evaluates the terms of a spec in plain Python.
-    """
-
     def __init__(self, spec: Spec, scope: Scope | None = None) -> None:
         self.spec = spec
         self.interpreter = Interpreter.of(spec, scope)
@@ -43,10 +36,8 @@ class SmallScope:
         return Solver(self.sorts.context, units=units, limit_ms=limit_ms, seed=seed)
 
     def cells(self) -> list[tuple[Cell, t.SortInfo, Expr]]:
-        """Returns a tuple for each variable and key: for `isr[r0]`, for `isr[r1]` and so on.
-
-        The tuple has the variable's name and keys, the type of its value, and a Z3 term: the value
-        before a step.
+        """Returns each variable and key, such as `isr[r0]`, its type, and its Z3 term before a
+        step.
         """
         out: list[tuple[Cell, t.SortInfo, Expr]] = []
         for v in self.spec.variables:
@@ -58,11 +49,11 @@ class SmallScope:
         return out
 
     def state(self, model: Model) -> State:
-        """Returns the values that the Z3 model gives to the spec's state before the step."""
+        """Returns the state before the step in the Z3 model."""
         return {cell: self.value(model, info, term) for cell, info, term in self.cells()}
 
     def arguments(self, model: Model, action: Action) -> tuple[int, ...]:
-        """Returns the values that the Z3 model gives to the parameters of the step."""
+        """Returns the parameters of the step in the Z3 model."""
         env = self.step.arguments(action)
         return tuple(int(self.value(model, p.sort, env[p.uid]) or 0) for p in action.params)
 
@@ -84,8 +75,7 @@ class SmallScope:
 def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
     """Returns the scopes to search: `scope`, or by default the spec's own scope and a larger one.
 
-    A scope has the size of each type, such as 3 replicas.
-    If `scope` is None and the spec has no scope, the result is empty.
+    Without any scope (the size of each type, such as 3 replicas), the result is empty.
     """
     if scope is not None:
         return [scope]

@@ -4,9 +4,9 @@ A script asserts the axioms of the types, the guard of the action, every claim b
 that one claim is false after it. So `unsat` proves the condition, and a model of a `sat` script is
 a counterexample to induction.
 
-The scripts are about the same Z3 formulas that `checkers.symbolic` decides, printed by Z3. Another
-solver confirms Z3's answers, not the translation of the spec. The reference interpreter confirms
-the translation (`checkers.symbolic.counterexample`).
+The formulas are those that `checkers.symbolic` decides. So another solver confirms Z3's answers,
+not the translation of the spec, which the reference interpreter confirms
+(`checkers.symbolic.counterexample`).
 
 Source: Barrett, Fontaine and Tinelli, The SMT-LIB Standard, version 2.6.
 """
@@ -36,9 +36,8 @@ STATUS: Final = {"proved": "unsat", "refuted": "sat", "unknown": "unknown"}
 class Script:
     """A condition of a proof with Z3's verdict, and its formulas in SMT-LIB.
 
-    A spec may name the claims that suffice to prove a condition. Then `of_slice` is a script that
-    assumes only these claims: `unsat` proves the condition, and `sat` decides nothing. If the spec
-    names no claims for the condition, `of_slice` is empty.
+    `of_slice` is a script that assumes only the claims that the spec names for the condition, or
+    empty: `unsat` proves the condition, and `sat` decides nothing.
     """
 
     name: str  # such as append-atomic, for a file
@@ -60,9 +59,8 @@ class Script:
 def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
     """Yields a script for each condition that decides a verdict of the proof.
 
-    A condition states that one action preserves one claim. If the action changes no variable of the
-    claim, the condition needs no solver, and has no script. If a claim follows from other claims in
-    the same state, one script serves for all its conditions (`Proof.by_consequence`).
+    A condition has no script if its action changes no variable of its claim. If a claim follows
+    from other claims, one script serves for all its conditions (`Proof.by_consequence`).
     """
     sorts = Unbounded()
     induction = Induction(spec, Step(spec, Translation(sorts)))
@@ -93,13 +91,11 @@ def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
 
 
 def deciding(proof: Proof) -> Iterator[tuple[Condition, frozenset[str]]]:
-    """Yields the conditions that decide a proof, each with the claims that its assumptions leave
-    out.
+    """Yields the conditions that decide a proof, each with the claims that it must not assume.
 
-    A condition states that an action preserves a claim. The failed conditions decide the proof, and
-    so do the conditions of the proved claims. A condition is left out if it has no formula, or if
-    its action changes no variable of its claim. The claims of failed conditions are not proved
-    (*dropped*), so the conditions of the proved claims must not assume them.
+    These are the failed conditions, and those of the proved claims, which must not assume a dropped
+    claim. A condition is left out if it has no formula, or if its action changes no variable of its
+    claim.
     """
     dropped = frozenset(proof.dropped)
     for condition in proof.conditions:

@@ -5,13 +5,13 @@
     finite      A sort is an enumeration of its elements. Quantifiers are expanded over these
                 elements, so Z3 need not instantiate them.
 
-The axioms allow more orders than the protocol has, such as dense and infinite ones. A proof for all
-orders also covers those of the protocol. A failed proof does not show a violation: only a
-counterexample at a finite scope, such as 3 replicas, does.
+The axioms allow more orders than the protocol has, such as dense and infinite ones. So a proof
+covers the protocol, but a failed proof does not show a violation: only a counterexample at a finite
+scope, such as 3 replicas, does.
 
-Simplified: both translations decline sorts of integers. At a finite scope, integers have a largest
-element; in a proof they have none. So `+ 1` would mean two things. Integers are also harder for Z3:
-in an experiment, it proved some conditions only after ordered sorts had replaced the integers.
+Simplified: both translations decline sorts of integers, which have a largest element only at a
+finite scope, so `+ 1` would mean two things. Integers are also harder for Z3: in an experiment, it
+proved some conditions only after ordered sorts had replaced them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Declined(SpecError):
 
 
 class Sorts(ABC):
-    """The types of a spec as Z3 sorts, in one translation; each sort is created only once."""
+    """The types of a spec as Z3 sorts, in one translation."""
 
     def __init__(self) -> None:
         # a context of its own, so that earlier queries cannot change the result of later ones
@@ -55,13 +55,11 @@ class Sorts(ABC):
 
     @abstractmethod
     def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
-        """Returns a formula that is true if `right` is the next element after `left`."""
+        """Returns a formula: `right` is the next element after `left`."""
 
     @abstractmethod
     def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula that is true if `is_member` is true for a majority of the type's
-        elements.
-        """
+        """Returns a formula: `is_member` is true for a majority of the type's elements."""
 
     @abstractmethod
     def at_least(self, info: t.SortInfo, number: int, is_member: Callable[[Expr], Expr]) -> Expr:
@@ -74,7 +72,7 @@ class Sorts(ABC):
     def _least_element(self, info: t.SortInfo) -> Expr: ...
 
     def of(self, info: t.SortInfo) -> Expr:
-        """Returns the Z3 sort for a type of the spec; raises Declined for a type of integers."""
+        """Returns the Z3 sort for a type; raises Declined for a type of integers."""
         if info.flavour == "int":
             raise Declined(
                 f"{info.name} is a sort of integers, which a proof cannot use\n"
@@ -89,10 +87,8 @@ class Sorts(ABC):
         return self._plain[info.name]
 
     def least(self, info: t.SortInfo) -> Expr:
-        """Returns the least value of a type of the spec.
-
-        This is `nothing` for an optional type, false for Booleans, and the first element of an
-        order. Raises Declined if the type has no least value.
+        """Returns the least value: `nothing`, false, or the first element of an order; raises
+        Declined.
         """
         sort = self.of(info)
         if info.optional:
@@ -102,9 +98,8 @@ class Sorts(ABC):
         return self._least_element(info)
 
     def untouched(self, info: t.SortInfo) -> Expr | None:
-        """Returns the initial value of a variable that `init` does not assign.
-
-        This is the least value of the variable's type; None if the variable may have any value.
+        """Returns the initial value of a variable that `init` does not assign; None for any
+        value.
         """
         return self.least(info)
 
@@ -128,10 +123,9 @@ class Sorts(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Family:
-    """A family of sets in Z3: a Z3 sort (type) for sets, and two predicates.
+    """A family of sets in Z3: the sort of sets, and two predicates.
 
-    `is_in` tests whether a set belongs to the family. `has` tests whether a set contains an
-    element.
+    `is_in` tests whether a set belongs to the family, and `has` whether a set contains an element.
     """
 
     sets: Expr
@@ -140,8 +134,6 @@ class Family:
 
 
 class Unbounded(Sorts):
-    """The types of a spec as Z3 sorts with any number of elements, at least one."""
-
     def __init__(self) -> None:
         super().__init__()
         self._families: dict[str, Family] = {}
@@ -188,7 +180,7 @@ class Unbounded(Sorts):
         )
 
     def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula that is true if the members include some majority of the elements."""
+        """Returns a formula: the members include some majority of the elements."""
         name = f"Quorum{info.name}"
         if name not in self._families:
             self._any_two_share(info, self._family(info, name))
@@ -196,10 +188,10 @@ class Unbounded(Sorts):
         return self._contains_one(info, self._families[name], is_member)
 
     def at_least(self, info: t.SortInfo, number: int, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula that is true if the members include a set of `number` or more elements.
+        """Returns a formula: the members include a set of `number` or more elements.
 
-        In the formula, `number` is only part of the name of a family of sets. No axiom fixes which
-        sets are in the family. So the proof holds for each number.
+        `number` is only part of the name of a family of sets that no axiom fixes, so the proof
+        holds for each number.
         """
         name = f"AtLeast{number}{info.name}"
         if name not in self._families:
@@ -208,10 +200,7 @@ class Unbounded(Sorts):
         return self._contains_one(info, self._families[name], is_member)
 
     def _family(self, info: t.SortInfo, name: str) -> Family:
-        """Creates a Z3 sort (type) for a family of sets of elements of `info`.
-
-        This method adds no axiom about the sets; the method `majority` adds its axioms.
-        """
+        """Creates a Z3 sort (type) for a family of sets of elements of `info`."""
         sort, boolean = self.of(info), z3.BoolSort(self.context)
         subset = z3.DeclareSort(name, self.context)
         self._families[name] = Family(
@@ -239,8 +228,6 @@ class Unbounded(Sorts):
 
 
 class Finite(Sorts):
-    """The types of a spec as Z3 sorts with the elements of a finite scope, such as 3 replicas."""
-
     def __init__(self, ranges: Ranges) -> None:
         super().__init__()
         self.ranges = ranges

@@ -1,9 +1,8 @@
 """The states before and after a step: each state variable as a function from keys to a value.
 
-The state after an action is computed, not constrained. At the keys that the action writes, a
-variable has the written value; at all other keys it has its value before the step. A variable that
-the action does not write is the same function before and after. So no frame axioms are needed, such
-as `x' = x`.
+The state after an action is computed: a variable has the written value at the keys that the action
+writes, and its value before the step at all others. So no frame axioms are needed, such as `x' =
+x`.
 """
 
 from __future__ import annotations
@@ -20,10 +19,8 @@ from model.language.spec import Action, Spec
 
 
 class Step:
-    """The states before and after an action as Z3 terms.
-
-    `translation` decides whether the states have fixed numbers of replicas, offsets and so on, or
-    any numbers.
+    """The states before and after an action as Z3 terms, for fixed or any numbers of replicas
+    and so on.
     """
 
     def __init__(self, spec: Spec, translation: Translation) -> None:
@@ -35,10 +32,7 @@ class Step:
         return self.translation.formula(node, env or {}, state)
 
     def arguments(self, action: Action) -> Env:
-        """Returns a Z3 constant for each parameter of the action.
-
-        Raises Declined if the type of a parameter cannot be translated.
-        """
+        """Returns a Z3 constant for each parameter of the action; raises Declined."""
         return {
             p.uid: z3.Const(f"{action.name}.{p.name}", self.sorts.of(p.sort)) for p in action.params
         }
@@ -57,8 +51,8 @@ class Step:
     def initial(self) -> Valuation:
         """Returns the initial state.
 
-        A variable that `init` does not assign has the least value of its type. If the type has no
-        least value, the variable may have any value.
+        A variable that `init` does not assign has the least value of its type, or any if there is
+        none.
         """
         blank = Valuation({v.name: self._untouched(v) for v in self.spec.variables})
         init = self.spec.initial

@@ -1,8 +1,4 @@
-"""Translates the terms of a spec to Z3 formulas.
-
-A term that cannot be translated raises Declined. A term that occurs several times is translated
-only once for the same state and the same values of its free variables.
-"""
+"""Translates the terms of a spec to Z3 formulas; raises Declined for an untranslatable term."""
 
 from __future__ import annotations
 
@@ -22,9 +18,8 @@ Env = Mapping[int, Expr]  # uid of a parameter or bound variable -> its value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Valuation:
-    """A state in Z3: `cells` maps each state variable to a function from its keys to its value.
-
-    A key is an index of the variable: `r` in `isr[r]`. A variable without an index has no keys.
+    """A state in Z3: `cells` maps each variable to a function from its keys, such as `r` in
+    `isr[r]`.
     """
 
     cells: Mapping[str, Callable[..., Expr]]
@@ -34,18 +29,12 @@ class Valuation:
 
 
 class Translation:
-    """Translates the terms of a spec to Z3, for any number of replicas, or for a fixed number."""
-
     def __init__(self, sorts: Sorts) -> None:
         self.sorts = sorts
         self._done: dict[tuple[object, ...], tuple[Expr, object]] = {}
         self._free: dict[int, tuple[frozenset[int], t.Node]] = {}
 
     def formula(self, node: t.Node, env: Env, state: Valuation) -> Expr:
-        """Returns the term as a Z3 formula about this state.
-
-        Raises Declined if the term cannot be translated.
-        """
         values = [env[uid] for uid in sorted(self.free(node))]
         key = (id(node), id(state), *(value.get_id() for value in values))
         if key not in self._done:

@@ -1,8 +1,8 @@
 """Vacuity checks: they find contradictory claims, and actions that are never enabled.
 
 Contradictory claims prove everything, and an action that is never enabled preserves everything. So
-two checks run at a finite scope, such as 3 replicas: some state satisfies all claims; and for every
-action, some state satisfies all claims and the guard of the action.
+at a finite scope, such as 3 replicas, some state must satisfy all claims, and for every action,
+some state all claims and its guard.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Vacuity:
 
     @property
     def reason(self) -> str:
-        """Returns why the proof may be vacuous; empty if the checks passed."""
+        """Why the proof may be vacuous; empty if the checks passed."""
         if self.contradictory:
             return (
                 f"vacuous: no state of the scope satisfies all of {', '.join(self.contradictory)}"
@@ -52,11 +52,10 @@ def vacuity_of(
     limit_ms: int = LIMIT_MS,
     without: Set[str] = frozenset(),
 ) -> Vacuity:
-    """Checks at a finite scope that the claims and the actions of a spec are satisfiable.
+    """Checks at a finite scope, by default the spec's own, that claims and actions are satisfiable.
 
-    The result names claims that contradict each other, and actions that are never enabled. If
-    something stays undecided, the result has the reason. By default, the scope is that of the spec.
-    `limit_ms` limits each query of the solver. Claims in `without` are not checked.
+    Claims in `without` are not checked. `limit_ms` limits each query of the solver. If something
+    stays undecided, the result has the reason.
     """
     if not (spec.scope() if scope is None else scope):
         return Vacuity(scope={}, undecided="vacuity was not checked: the spec has no scope")

@@ -4,10 +4,7 @@
     administration.reassign({("orders", 0): (2, 3)})
     administration.elect([("orders", 0)])
 
-When Urteil injects faults into a cluster that it started, two of the faults are functions of this
-module. `prefer` makes a broker the first replica of every partition; if the broker has no replica
-of a partition, Kafka copies the data. `elect_preferred` makes the first replica of every partition
-its leader, if this replica is in sync.
+`prefer` and `elect_preferred` are also faults that Urteil injects into its clusters.
 
 Source: KIP-460 (elections), KIP-455 (reassignments), KIP-339 (configurations), KIP-107 (deletion).
 """
@@ -46,8 +43,6 @@ class Refused(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Administration:
-    """Sends the requests of an administrator to one broker."""
-
     call: Call
 
     def elect(
@@ -58,10 +53,9 @@ class Administration:
     ) -> None:
         """Requests the election of leaders for the partitions `places`, by default for all of them.
 
-        The answer has a result for each partition. The errors `accepted` are ignored; any other
-        error raises Refused. By default two errors are ignored: ELECTION_NOT_NEEDED (the partition
-        already has this leader) and PREFERRED_LEADER_NOT_AVAILABLE (the first replica is out of
-        sync).
+        The errors `accepted` are ignored; any other error raises Refused. By default these are
+        ELECTION_NOT_NEEDED (the partition already has this leader) and
+        PREFERRED_LEADER_NOT_AVAILABLE (the first replica is out of sync).
         """
         topics = None if places is None else [{"topic": t, "partitions": (i,)} for t, i in places]
         body = {"election_type": ELECTIONS[kind], "topic_partitions": topics, "timeout": TIMEOUT_MS}
@@ -72,9 +66,8 @@ class Administration:
                 accept(each, *accepted)
 
     def reassign(self, replicas: Mapping[Place, Collection[int] | None]) -> None:
-        """Begins to move each partition to the listed brokers, the preferred leader first.
-
-        If a partition has None instead of a list, its reassignment is cancelled.
+        """Begins to move each partition to these brokers, the preferred leader first; None
+        cancels a move.
         """
         moved: list[dict[str, Any]] = []
         for (topic, index), brokers in replicas.items():
@@ -91,8 +84,7 @@ class Administration:
     def configure(self, kind: int, resource: str, name: str, value: str) -> None:
         """Sets one configuration of a topic or of a broker.
 
-        A broker accepts only changes to its own configuration, so `call` must send the request to
-        it.
+        A broker accepts only changes to its own configuration.
         """
         changed = {
             "resource_type": kind,
@@ -103,9 +95,8 @@ class Administration:
         accept(self.call(Api.INCREMENTAL_ALTER_CONFIGS, 1, body)["responses"][0])
 
     def delete_records(self, place: Place, before: int) -> None:
-        """Deletes the records of a partition before an offset, by a request to its leader.
-
-        A timeout is not an error.
+        """Deletes the records before an offset, by a request to the leader; a timeout is not an
+        error.
         """
         topic, index = place
         partitions = [{"partition_index": index, "offset": before}]
@@ -126,14 +117,16 @@ class Administration:
 
 
 def accept(answer: Mapping[str, Any], *errors: str) -> None:
-    """Raises Refused if the answer has an error, unless the caller accepts this error."""
+    """Raises Refused if the answer has an error other than `errors`."""
     error = answer["error_code"]
     if error not in (NONE, *errors):
         raise Refused(error, answer.get("error_message") or "")
 
 
 def prefer(system: System, broker: int) -> None:
-    """Makes the broker the first replica of every partition; keeps each replication factor."""
+    """Makes the broker the first replica of every partition; Kafka copies the data if it has
+    none.
+    """
     administration = administration_of(system)
     moved = {
         place: (broker, *(one for one in brokers if one != broker))[: len(brokers)]
@@ -158,7 +151,7 @@ ACTIONS: Final[Mapping[Ability, Callable[[System, int], None]]] = {
 
 
 def perform(system: System, action: Ability, broker: int) -> None:
-    """Performs an action on a broker; raises Unable if the system cannot perform it."""
+    """Performs an action on a broker; raises Unable."""
     if action in ACTIONS and action in system.abilities:
         ACTIONS[action](system, broker)
     else:
@@ -166,10 +159,7 @@ def perform(system: System, action: Ability, broker: int) -> None:
 
 
 def administration_of(system: System, broker: int = 1) -> Administration:
-    """Returns a sender of administrator requests to one broker of a cluster on this machine.
-
-    By default this is broker 1.
-    """
+    """Returns a sender of administrator requests to one broker of a cluster on this machine."""
     address = system.bootstrap_servers.split(",")[broker - 1]
     port = address.rpartition(":")[2]
     return Administration(partial(call, (HOST, int(port))))

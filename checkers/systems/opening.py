@@ -32,8 +32,6 @@ FORMS: Final = f"{SERVED}, {APACHE_KAFKA}:VERSION, {', '.join(PEERS)} or HOST:PO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedSystem:
-    """The reference broker, if the option `--on` selects it as the system to test."""
-
     name: str = SERVED
 
 
@@ -62,7 +60,7 @@ SystemName = ServedSystem | KafkaSystem | PeerSystem | Remote
 
 
 def named(text: str, kafka_home: Path | None = None) -> SystemName:
-    """Returns the system that the text of `--on` names; raises InputFault for any other text."""
+    """Returns the system that the text of `--on` names; raises InputFault."""
     kind, _, version = text.partition(":")
     if kafka_home is not None and text != APACHE_KAFKA:
         raise InputFault(f"--kafka-home: use it with --on {APACHE_KAFKA}, without a version")
@@ -85,9 +83,9 @@ def named(text: str, kafka_home: Path | None = None) -> SystemName:
 def opened(name: SystemName, folder: Path, layout: Layout = DEFAULT) -> Generator[System]:
     """Starts the system that `--on` names, or connects to a running cluster.
 
-    Apache Kafka writes its files to `folder`, which must not exist yet. `layout` has the brokers to
-    start and their settings; a running cluster keeps its own. Raises InputFault if the system
-    cannot be downloaded, and SystemFailed if it does not start.
+    Apache Kafka writes its files to `folder`, which must not exist yet. A running cluster keeps its
+    own settings. Raises InputFault if the system cannot be downloaded, and SystemFailed if it does
+    not start.
     """
     match name:
         case ServedSystem():

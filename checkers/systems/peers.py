@@ -1,9 +1,7 @@
-"""Two other implementations of Kafka's protocol, made for tests of clients.
+"""Two other implementations of Kafka's protocol, made for tests of clients; all data is in memory.
 
     kfake               of franz-go, in Go: built once with `go`, from pinned sources
     librdkafka-mock     the mock cluster inside librdkafka, which comes with confluent-kafka
-
-Both keep everything in memory. Urteil injects no faults into them.
 
 Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, INTRODUCTION.md and rdkafka_mock.h.
 """
@@ -35,10 +33,7 @@ _FILES: Final = ("main.go", "go.mod", "go.sum")
 
 @contextmanager
 def kfake(layout: Layout) -> Generator[Remote]:
-    """Serves kfake in a process that ends with this process.
-
-    Raises InputFault if `go` fails or is missing, and SystemFailed if kfake fails.
-    """
+    """Serves kfake in a process that ends with this one; raises InputFault, SystemFailed."""
     settings = (f"{name}={value}" for name, value in layout.settings.items())
     call = [str(_built()), str(layout.brokers), *settings]
     with subprocess.Popen(
@@ -59,7 +54,6 @@ def kfake(layout: Layout) -> Generator[Remote]:
 
 @contextmanager
 def librdkafka_mock(layout: Layout) -> Generator[Remote]:
-    """Runs the mock cluster of librdkafka inside a client, until the `with` block ends."""
     client = Producer({"test.mock.num.brokers": layout.brokers, "log_level": 0})
     brokers = client.list_topics(timeout=STARTS_WITHIN_S).brokers.values()
     yield Remote(",".join(f"{broker.host}:{broker.port}" for broker in brokers), MOCK)

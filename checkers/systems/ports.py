@@ -1,7 +1,6 @@
 """Free ports on loopback, below the range that the operating system uses for outgoing connections.
 
-While a broker is down, its port is free. If the port were in that range, an outgoing connection
-could take it, and the broker could not start again.
+Otherwise an outgoing connection could take the port of a broker that is down.
 """
 
 from __future__ import annotations

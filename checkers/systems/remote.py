@@ -14,10 +14,7 @@ _ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:,/\[\]]+):\d{1,5}")
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A cluster that already runs, identified by its bootstrap servers.
-
-    Raises InputFault if an address is malformed.
-    """
+    """A cluster that already runs; raises InputFault for a malformed address."""
 
     bootstrap_servers: str
     called: str = ""  # what `--on` names it, if not by its address

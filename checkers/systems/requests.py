@@ -37,10 +37,7 @@ def call(
 def connected(
     to: Address, *, within_s: float = ANSWERS_WITHIN_S
 ) -> Generator[Callable[[Api, int, Mapping[str, Any]], dict[str, Any]]]:
-    """Yields a function that sends requests over one connection and returns their answers.
-
-    Use it for many requests: `call` opens a connection for each.
-    """
+    """Yields a function that sends requests over one connection, for many requests."""
     with socket.create_connection(to, within_s) as stream:
 
         def send(api: Api, version: int, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Rounds of faults on the brokers, drawn from a seed, and the log of the faults.
 
-When a round begins or ends, every broker is running. The kinds of rounds take turns; the brokers
-and the times are random:
+When a round begins or ends, every broker is running. The kinds of rounds are:
 
     stop            one broker stops cleanly and is started again: its session ends at once
     kill            one broker dies by SIGKILL and is started again: leaders move, logs recover
@@ -17,8 +16,8 @@ and the times are random:
                     killed, the others resume, and it starts again. Here an unclean election can
                     happen: the others lack the records that it acknowledged while it was alone
 
-The rounds depend on the seed, the kinds and the brokers only. So two clusters with different
-settings get the same rounds, and only their behaviour differs.
+The rounds depend on the seed, the kinds and the brokers only, so clusters with different settings
+get the same rounds.
 """
 
 from __future__ import annotations
@@ -53,10 +52,7 @@ Round = tuple[Planned, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """The inputs from which rounds of faults are drawn: random numbers, brokers, session timeout.
-
-    The session timeout is needed because a pause takes longer than a session.
-    """
+    """The inputs from which rounds are drawn; a pause takes longer than the session timeout."""
 
     rng: random.Random
     brokers: Sequence[int]
@@ -148,10 +144,7 @@ NEEDS: Final[Mapping[str, frozenset[Ability]]] = {  # the abilities that a kind 
 def rounds(
     seed: int, kinds: Sequence[str], brokers: Sequence[int], session_s: float
 ) -> Iterator[Round]:
-    """Yields rounds of faults without end; each round has one kind of fault.
-
-    The kinds take turns: two kinds give `kill, pause, kill, …`. Equal arguments give equal rounds.
-    """
+    """Yields rounds of faults without end; the kinds take turns: `kill, pause, kill, …`."""
     draw = Draw(rng=random.Random(f"faults {seed}"), brokers=brokers, session_s=session_s)
     while True:
         for kind in kinds:

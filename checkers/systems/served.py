@@ -25,8 +25,6 @@ DEFAULT: Final = ServeOptions()
 
 @dataclass(frozen=True, slots=True)
 class ServedCluster:
-    """A running cluster of the reference broker, with brokers numbered from 1."""
-
     served: Served
     brokers: tuple[int, ...]
     proxies: Proxies | None
@@ -62,9 +60,8 @@ ABILITIES: Final = frozenset(_ACTIONS) | {Ability.CONFIGURE, Ability.DELETE_RECO
 
 @contextmanager
 def running(layout: Layout, options: ServeOptions = DEFAULT) -> Generator[ServedCluster]:
-    """Serves the reference broker while the block runs, with the brokers of the layout.
-
-    Raises InputFault for an unsupported setting.
+    """Serves the reference broker while the block runs; raises InputFault for an unsupported
+    setting.
     """
     if layout.node_settings or layout.features:
         raise InputFault(

@@ -1,13 +1,12 @@
 """The system under test: a running cluster with an address, and the faults that it can suffer.
 
-The abilities of a system are the actions that it supports. The clusters differ:
+The abilities of a system are the actions that it supports:
 
     apache-kafka:4.3.0      every action, because each node is a process of this machine
     served                  kill, start and power loss: the reference broker, run inside Urteil
     HOST:PORT               no action, because somebody else runs the cluster
 
-Tests plan only actions that the system supports. If a claim needs an action that the system does
-not support, the verdict on the claim is `undecided`.
+If a claim needs an action that the system does not support, its verdict is `undecided`.
 """
 
 from __future__ import annotations
@@ -26,11 +25,7 @@ SESSION_MS: Final = 4_000  # a broker that a busy machine stalls for two seconds
 
 
 class Ability(StrEnum):
-    """An action that a system may support, such as the kill of a broker.
-
-    `System.do` performs an action on one broker. The module `administration` sends the requests for
-    elections, reassignments, configurations and the deletion of records.
-    """
+    """An action that a system may support, such as the kill of a broker (`System.do`)."""
 
     KILL = "kill"  # SIGKILL: no clean shutdown; what the process wrote survives
     STOP = "stop"  # SIGTERM: a controlled shutdown, until the process has ended
@@ -46,8 +41,6 @@ class Ability(StrEnum):
 
 
 class System(Protocol):
-    """A running cluster that Urteil tests."""
-
     @property
     def name(self) -> str: ...
 
@@ -62,11 +55,11 @@ class System(Protocol):
 
     @property
     def proxies(self) -> Proxies | None:
-        """The proxies on all connections; None if the cluster was started without proxies."""
+        """The proxies on all connections; None without proxies."""
         ...
 
     def do(self, action: Ability, broker: int) -> None:
-        """Performs the action on the broker; raises Unable if the system has no such ability."""
+        """Performs the action on the broker; raises Unable."""
         ...
 
     def await_brokers(self, *brokers: int) -> None:
@@ -94,9 +87,8 @@ class Layout:
 
 
 class SystemFailed(InputFault):
-    """Raised if a node does not start, or dies without an injected fault.
-
-    The message names the node and its log.
+    """Raised if a node does not start, or dies without an injected fault; names the node and its
+    log.
     """
 
 

@@ -1,12 +1,10 @@
 """The addresses of nodes: where each node listens, and where other nodes connect to it.
 
 Without proxies all nodes connect to 127.0.0.1. With proxies each ordered pair of nodes has a proxy
-with its own address 127.0.X.Y. So a proxy knows both ends of its connections:
+with its own address 127.0.X.Y, so a proxy knows both ends of its connections:
 
     node 1 opens `n2:19094`, which is 127.0.11.12:19094 in its hosts file
     the proxy of 1 -> 2 listens at 127.0.11.12:19094 and connects to 127.0.0.1:19094
-
-Clients connect to the advertised port of the CLIENT listener: with proxies, this is a proxy's port.
 
 Source: JDK 17, the system property `jdk.net.hosts.file`.
 """
@@ -26,10 +24,9 @@ CONTROLLER: Final = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The ports of one node; with proxies, `advertised` is a proxy's port.
+    """The ports at which a node listens for other nodes (`internal`) and for clients (`client`).
 
-    The node listens at `internal` for other nodes, and at `client` for clients. Clients connect to
-    `advertised`; without proxies, this is `client`.
+    Clients connect to `advertised`, which is `client`, or with proxies a proxy's port.
     """
 
     internal: int
@@ -39,14 +36,11 @@ class Ports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addresses:
-    """The ports of all nodes, by number, and whether proxies stand between the nodes."""
-
     ports: Mapping[int, Ports]
     proxied: bool
 
     @classmethod
     def free(cls, nodes: Iterable[int], *, proxied: bool) -> Addresses:
-        """Returns addresses for the nodes, on free ports."""
         free = free_ports()
         ports: dict[int, Ports] = {}
         for node in nodes:
@@ -60,10 +54,10 @@ class Addresses:
         return f"n{node}" if self.proxied else HOST
 
     def hosts_file(self, node: int) -> str:
-        """Returns the hosts file that one node uses: a line for each node, `127.0.11.12 n2`.
+        """Returns the hosts file of one node, with a line such as `127.0.11.12 n2` for each node.
 
-        Each node uses a file of its own. In the file of node 1, `n2` has the address of the proxy
-        from node 1 to node 2. The line of the node itself has 127.0.0.1.
+        The address is that of the proxy to the other node; the line of the node itself has
+        127.0.0.1.
         """
         return "".join(f"{_link(node, other)} n{other}\n" for other in self.ports)
 

@@ -1,8 +1,8 @@
 """A cluster of Apache Kafka on this machine: one controller and some brokers, each a process.
 
-No fault affects the controller, and brokers do not vote in its elections. So the controller can
-elect new leaders of partitions after every fault. Each broker has two listeners: INTERNAL for the
-other nodes, CLIENT for clients. All addresses are on loopback.
+No fault affects the controller, and brokers do not vote in its elections, so it can elect new
+leaders of partitions after every fault. A broker has the listeners INTERNAL for the other nodes and
+CLIENT for clients. All addresses are on loopback.
 
 Source: Kafka documentation, "KRaft".
 """
@@ -44,8 +44,6 @@ JAVA_OPTIONS: Final = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredSto
 
 @dataclass(slots=True)
 class Cluster:
-    """A cluster of Kafka processes on this machine, and their files."""
-
     folder: Path
     jars: Jars
     layout: Layout
@@ -192,8 +190,7 @@ class Cluster:
     def lose_disk(self, broker: int, *, listed: bool) -> None:
         """Deletes the last directory in the log.dirs of a broker that is down.
 
-        With `listed`, the broker's log.dirs still has this directory, now formatted and empty.
-        Otherwise log.dirs no longer has it.
+        With `listed`, log.dirs still has this directory, now formatted and empty.
         """
         assert broker not in self._running, f"broker {broker} is running"
         disks = self.log_dirs(broker)
@@ -289,7 +286,7 @@ _ACTIONS: Final[Mapping[Ability, Callable[[Cluster, int], None]]] = {
 def running(folder: Path, jars: Jars, layout: Layout) -> Generator[Cluster]:
     """Starts a new cluster in a new folder, and waits for its brokers.
 
-    The processes of the cluster end when the block or this process ends. The files stay.
+    The processes end with the block or with this process; the files stay.
     """
     folder.mkdir(parents=True)
     addresses = Addresses.free(range(layout.brokers + 1), proxied=layout.proxied)

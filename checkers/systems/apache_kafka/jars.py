@@ -1,7 +1,6 @@
 """The jars of Apache Kafka: from Maven, which downloads each version once, or from an installation.
 
-The cache has a folder for each version. The folder gets its name, by a rename, only when the
-download is complete. So the cache never has an incomplete folder.
+A folder of the cache gets its name, by a rename, only when the download is complete.
 """
 
 from __future__ import annotations
@@ -47,8 +46,6 @@ _POM: Final = """\
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jars:
-    """A version of Apache Kafka, and the folder that has its jars."""
-
     version: str
     folder: Path
 
@@ -58,9 +55,8 @@ class Jars:
 
     @property
     def logs_flushes(self) -> bool:
-        """True if the jars have log4j2, which this project configures to log each flush of a log.
-
-        Kafka 3 has another logger.
+        """True if the jars have log4j2, which logs each flush of a log; Kafka 3 has another
+        logger.
         """
         return any(self.folder.glob("log4j-core-2*.jar"))
 
@@ -86,10 +82,7 @@ def checked(version: str) -> str:
 
 
 def download(version: str) -> Jars:
-    """Returns the jars of a version of Apache Kafka, cached or downloaded.
-
-    Raises InputFault if `mvn` is not installed, or if Maven cannot download the version.
-    """
+    """Returns the jars of a version, cached or downloaded; raises InputFault."""
     folder = cache("apache-kafka") / checked(version)
     if folder.exists():
         return Jars(version=version, folder=folder)
@@ -119,10 +112,7 @@ def download(version: str) -> Jars:
 
 
 def installed(home: Path) -> Jars:
-    """Returns the jars of an unpacked release of Apache Kafka.
-
-    Raises InputFault if the folder has no release.
-    """
+    """Returns the jars of an unpacked release of Apache Kafka; raises InputFault."""
     for jar in sorted((home / "libs").glob("kafka_2.1*.jar")):
         if matched := _JAR.fullmatch(jar.name):
             return Jars(version=checked(matched[1]), folder=home / "libs")

@@ -1,10 +1,9 @@
 """The log4j2 configuration of a node: its log, its flushes, and a trace for `urteil trace`.
 
-The log of flushes shows which records survive a power loss; the module `power_loss` reads it.
-
-The trace has one line for each step of replication. All processes of a machine share the monotonic
-clock `%nano`, so the traces of the brokers can be merged. After SIGTERM, log4j2 must still write,
-because a broker leads, fetches and appends during its controlled shutdown.
+The log of flushes shows which records survive a power loss (`power_loss`). The trace has one line
+for each step of replication. All processes of a machine share the monotonic clock `%nano`, so the
+traces of the brokers can be merged. After SIGTERM, log4j2 must still write, because a broker leads,
+fetches and appends during its controlled shutdown.
 """
 
 from __future__ import annotations
@@ -60,10 +59,7 @@ FLUSHING: Final = (UNIFIED_LOG, "kafka.log.UnifiedLog")  # the second one until 
 
 
 def configuration(*, traced: bool) -> str:
-    """Returns the log4j2 configuration as a properties file.
-
-    With `traced`, the node also writes the trace.
-    """
+    """Returns the properties file; with `traced`, the node also writes the trace."""
     levels = TRACED if traced else {}
     loggers = dict.fromkeys(FLUSHING, "debug") | levels
     return "".join(

@@ -1,8 +1,7 @@
 """The disk of a broker after a power loss: its logs end where they were last flushed.
 
-The page cache survives a kill of the broker, but not a power loss of the machine. After a power
-loss, records that were written and never flushed may be gone. This module removes all of them from
-the log directory of a dead broker. Here, the batch at offset 5 is the first one not flushed:
+Records that were written and never flushed may be gone; this module removes all of them from the
+log directory of a dead broker. Here, the batch at offset 5 is the first one not flushed:
 
     t-0/00000000000000000000.log        truncated before this batch
     t-0/00000000000000000007.log        deleted, because it begins after this batch
@@ -18,12 +17,11 @@ A partition counts as flushed up to the higher of two offsets:
 
 So a record that was not flushed may be kept, but no flushed record is removed.
 
-Source: UnifiedLog.flush and LogLoader.recoverLog of Kafka 4.3.
-Simplified: a power loss removes every record that was not flushed, and tears no batch. It changes
-no other data: the files that Kafka flushes when it writes them (checkpoints of offsets, metadata of
-partitions) stay, and so does the log of the cluster's metadata. If a topic is deleted and created
-again with the same name, the flushed offset of the old topic is also used for the new one. Then
-fewer records are removed.
+Source: UnifiedLog.flush and LogLoader.recoverLog of Kafka 4.3. Simplified: a power loss removes
+every record that was not flushed, and tears no batch. Other data stays: the files that Kafka
+flushes when it writes them (checkpoints of offsets, metadata of partitions), and the log of the
+cluster's metadata. If a topic is deleted and created again with the same name, the flushed offset
+of the old topic is also used for the new one, so fewer records are removed.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ _INDEXES: Final = (".index", ".timeindex", ".txnindex")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """The records that a partition lost: offsets `first` to `last`, both included."""
+    """The offsets that a partition lost: `first` to `last`, both included."""
 
     partition: str
     first: int
@@ -66,10 +64,7 @@ class _Batch:
 
 
 def lose_unflushed(log_dir: Path, flush_log: Path) -> tuple[Lost, ...]:
-    """Removes all records that were not flushed, and returns the partitions that lost some.
-
-    The broker of the log directory must be dead.
-    """
+    """Removes all records that were not flushed; the broker must be dead."""
     flushed = flushed_offsets(log_dir, flush_log)
     folders = (one for one in sorted(log_dir.iterdir()) if _is_partition(one))
     found = (truncate_at(folder, flushed.get(folder.name, 0)) for folder in folders)
@@ -77,10 +72,7 @@ def lose_unflushed(log_dir: Path, flush_log: Path) -> tuple[Lost, ...]:
 
 
 def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
-    """Returns, for each partition, the offset up to which it was flushed.
-
-    A partition that was never flushed is missing.
-    """
+    """Returns, for each partition that was ever flushed, the offset up to which it was."""
     # The offsets come from Kafka's checkpoint, and from the lines about flushes and truncations in
     # the broker's server log.
     logged: dict[str, int] = {}
@@ -93,9 +85,8 @@ def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
 
 
 def truncate_at(folder: Path, offset: int) -> Lost | None:
-    """Removes a partition's batches whose last offset is `offset` or higher.
-
-    Returns the first and the last removed offset, or None if none was removed.
+    """Removes batches whose last offset is `offset` or higher; returns the removed offsets, or
+    None.
     """
     segments = sorted(folder.glob("*.log"))
     # A batch with records on both sides of the offset is removed too.

@@ -1,9 +1,8 @@
 """The settings of nodes: `EVERY_NODE` for all clusters, and `SAFE` and `UNSAFE` to compare.
 
-`SAFE` is used with acks=all. Kafka's documentation recommends these settings against data loss.
-`UNSAFE` is used with acks=1. It prefers availability, and the documentation promises less for it.
-The controller gets the same settings as the brokers, because it decides elections and topics
-inherit its settings.
+`SAFE`, with acks=all, has the settings that Kafka's documentation recommends against data loss.
+`UNSAFE`, with acks=1, prefers availability, and the documentation promises less for it. The
+controller gets the same settings, because it decides elections and topics inherit its settings.
 
 Source: Kafka documentation, "Broker Configs"; KIP-966 for the settings of the controller.
 """
@@ -45,7 +44,7 @@ UNSAFE: Final[Settings] = {
 
 
 def replicated(brokers: int) -> Settings:
-    """Returns the replication settings of brokers for a cluster of this many brokers."""
+    """Returns the replication settings for a cluster of this many brokers."""
     factor = str(min(brokers, 3))
     return {
         "default.replication.factor": factor,

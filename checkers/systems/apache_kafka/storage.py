@@ -1,8 +1,7 @@
 """The storage of new nodes: formatted once by Kafka's own tool, then copied for every other node.
 
-A formatted folder has two files. `meta.properties` names the node and the folder.
-`bootstrap.checkpoint` has the features of the cluster, and is the same on every node. A run of the
-tool takes seconds, so it runs only once for a cluster.
+`meta.properties` names the node and the folder; `bootstrap.checkpoint` has the features of the
+cluster. A run of the tool takes seconds, so it runs only once for a cluster.
 
 Source: StorageTool of Kafka 4.3.
 """
@@ -28,10 +27,7 @@ _KEPT: Final = (META, "bootstrap.checkpoint", "__cluster_metadata-0")
 
 
 def format_first(java: Sequence[str], properties: Path, features: Mapping[str, int]) -> None:
-    """Formats the storage that the properties file describes, with Kafka's own tool.
-
-    Raises SystemFailed if the tool fails.
-    """
+    """Formats the storage that the properties file describes; raises SystemFailed."""
     call = [*java, "kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID]
     call += ["--config", str(properties)]
     for name, level in features.items():
@@ -45,10 +41,7 @@ def format_first(java: Sequence[str], properties: Path, features: Mapping[str, i
 
 
 def copy_to(formatted: Path, others: Iterable[tuple[int, Path]]) -> None:
-    """Copies a formatted folder for each other node.
-
-    `others` has the number and the new folder of each node.
-    """
+    """Copies a formatted folder; `others` has the number and the new folder of each node."""
     for node, folder in others:
         shutil.copytree(formatted, folder)
         meta = folder / META
@@ -57,9 +50,7 @@ def copy_to(formatted: Path, others: Iterable[tuple[int, Path]]) -> None:
 
 
 def add_disk(formatted: Path, folder: Path) -> None:
-    """Creates `folder` as another empty log directory of a node.
-
-    `formatted` is a log directory of the same node: its `meta.properties` is copied, with a new
+    """Creates `folder` as another empty log directory of the node of `formatted`, with a new
     directory id.
     """
     folder.mkdir()

@@ -1,7 +1,6 @@
 """Starts processes that end when this process ends, even if this process is killed.
 
-The script `watchdog` kills them. A process registers with the watchdog before its program begins,
-so it never runs unwatched.
+A process registers with the watchdog before its program begins, so it never runs unwatched.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ def start_watched(
 
 
 def forget(watching: subprocess.Popen[bytes], pid: int) -> None:
-    """Removes an ended process from the list of the watchdog."""
     assert watching.stdin is not None
     watching.stdin.write(f"-{pid}\n".encode())
     watching.stdin.flush()

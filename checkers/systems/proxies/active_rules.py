@@ -1,8 +1,7 @@
 """The fault rules in force: how many requests each has matched, and a log of their effects.
 
-A test adds and ends rules in its own thread, while connections read the rules in the event loop. So
-a lock guards the rules. When a rule is added or ended, each connection that holds back a request or
-a response checks the rules again.
+A test adds and ends rules in its own thread, while connections read them in the event loop, so a
+lock guards them. After a change, each connection that holds back a message checks the rules again.
 """
 
 from __future__ import annotations
@@ -49,9 +48,7 @@ def described(header: Header) -> str:
 
 @dataclass(slots=True, eq=False)
 class ActiveRule:
-    """A fault rule in force at the proxies, with the numbers of requests that it matched and
-    affected.
-    """
+    """A fault rule in force, with the numbers of requests that it matched and affected."""
 
     rule: Rule
     seen: int = 0  # requests that matched the rule
@@ -62,10 +59,7 @@ class ActiveRule:
 
 @dataclass(slots=True)
 class ActiveRules:
-    """All fault rules in force, in the order in which they were added.
-
-    Several rules may select the same request.
-    """
+    """All fault rules in force, in the order in which they were added."""
 
     loop: asyncio.AbstractEventLoop
     log: list[Happened] = field(default_factory=list[Happened])
@@ -77,7 +71,7 @@ class ActiveRules:
     # ------------------------------------------------------------ from any thread
 
     def add(self, rule: Rule) -> ActiveRule:
-        """Puts a fault rule into force; returns it with counts of requests, which begin at 0."""
+        """Puts a fault rule into force."""
         active = ActiveRule(rule)
         with self._lock:
             self._rules.append(active)

@@ -1,8 +1,7 @@
 """One proxied connection: forwards requests and responses, and applies fault rules to both.
 
-A response is matched to its request by the correlation id. Kafka answers the requests of a
-connection in their order. So when a response arrives, an earlier request that has no response will
-never get one. An example is a produce request with acks=0.
+A response is matched to its request by the correlation id. Kafka answers in order, so earlier
+requests without a response will never get one: for example, a produce request with acks=0.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Closed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A request that was forwarded, and the fault rules that act on its response."""
+    """A forwarded request, and the fault rules that act on its response."""
 
     header: Header
     rules: tuple[ActiveRule, ...]
@@ -51,7 +50,6 @@ class Connection:
     _mute: bool = False  # requests are lost from now on
 
     async def requests(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Forwards requests until the sender closes the connection."""
         while (frame := await read_frame(reader)) is not None:
             header = request_header(frame)
             contents = self._contents(header, frame)
@@ -68,7 +66,6 @@ class Connection:
         await self.rules.passable((self.sender, self.receiver))
 
     async def responses(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Forwards responses until the receiver closes the connection."""
         while (frame := await read_frame(reader)) is not None:
             pending = self._answered(correlation_id(frame))
             if pending is not None:

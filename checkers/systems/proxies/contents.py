@@ -6,13 +6,11 @@ A request has a list of topics, and a list of partitions inside each topic:
     topics [{name: "orders", partition_indexes: [0]}]                   WriteTxnMarkers
     topics [{topic_id: 4ac2..., partitions: [{partition: 0}]}]          Fetch from version 13 on
 
-From Produce 13, Fetch 13 and OffsetCommit 10 on, a topic has an id and no name. A request names a
-producer by its transactional id or by its producer id. The producer id of a Produce request is in
-its batches.
+From Produce 13, Fetch 13 and OffsetCommit 10 on, a topic has an id and no name. The producer id of
+a Produce request is in its batches.
 
-An incremental Fetch names only the partitions that changed, but it fetches all partitions of its
-session. The other partitions are known from earlier Fetch requests of the same connection. If the
-session began on another connection, some partitions stay unknown.
+An incremental Fetch names only the partitions that changed. The others of its session are known
+from earlier requests, unless the session began on another connection.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-227 for fetch sessions; KIP-516 for topic ids.
 """
@@ -43,10 +41,7 @@ FIRST_INCREMENTAL: Final = 7  # the version of Fetch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """The partitions and the producers that a request names.
-
-    A partition has the name or the id of its topic.
-    """
+    """The partitions, each with the name or the id of its topic, and the producers of a request."""
 
     places: frozenset[Place] = frozenset()
     producer_ids: frozenset[int] = frozenset()
@@ -55,7 +50,7 @@ class Contents:
 
 
 def contents_of(header: Header, frame: bytes) -> Contents | None:
-    """Returns the contents of a request frame; None if its version or its body cannot be parsed."""
+    """Returns the contents of a request frame; None if it cannot be parsed."""
     try:
         body = read_request(header.api_key, header.api_version, frame)
         return _contents(header, body)
@@ -105,9 +100,8 @@ class FetchSession:
     _is_known: bool = False  # until a full Fetch, if the session began on another connection
 
     def of_request(self, header: Header, frame: bytes) -> Contents | None:
-        """Returns the contents of a Fetch request, with all known partitions of its fetch session.
-
-        A partition is unknown, and left out, if no request on this connection has named it.
+        """Returns the contents of a Fetch request, with all known partitions of its fetch
+        session.
         """
         try:
             body = read_request(header.api_key, header.api_version, frame)

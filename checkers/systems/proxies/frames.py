@@ -25,7 +25,7 @@ class NotKafka(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The header of a request. It can be read even if the API or version is unknown."""
+    """The header of a request, readable even if the API or version is unknown."""
 
     api_key: int
     api_version: int
@@ -63,10 +63,7 @@ def correlation_id(frame: bytes) -> int:
 
 
 async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
-    """Returns the next frame without its length prefix, or None at the end of the stream.
-
-    Raises NotKafka for an impossible length.
-    """
+    """Returns the next frame without its length prefix, or None at the end; raises NotKafka."""
     try:
         (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
         if not 0 <= length <= MAX_FRAME_BYTES:

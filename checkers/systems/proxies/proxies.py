@@ -8,10 +8,9 @@
         ...
         assert proxies.await_acted(lost)
 
-Node 1 must connect to the proxy's address instead of node 2. In a JVM, `-Djdk.net.hosts.file` maps
-the host name of node 2 to that address. Clients get the address of a proxy as the advertised
-listener of the broker. All connections run in one event loop in a daemon thread. An error in a
-connection is raised when the proxies close.
+Node 1 must connect to the proxy's address instead of node 2: in a JVM, by `-Djdk.net.hosts.file`.
+Clients get a proxy's address as the advertised listener. An error in a connection is raised when
+the proxies close.
 """
 
 from __future__ import annotations
@@ -41,8 +40,6 @@ class CannotListen(InputFault):
 
 @dataclass(slots=True)
 class Proxies:
-    """The proxies of a cluster, and the rules in force, which hold, delay or drop messages."""
-
     rules: ActiveRules = field(init=False)
     failures: list[Exception] = field(default_factory=list[Exception])
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
@@ -78,9 +75,8 @@ class Proxies:
         target_host: str,
         target_port: int,
     ) -> int:
-        """Opens a proxy from node `sender` to the address of node `receiver`, and returns its port.
-
-        The port 0 selects a free one. Raises CannotListen.
+        """Opens a proxy between two nodes, and returns its port; 0 selects a free one. Raises
+        CannotListen.
         """
         at, target = (listen_host, listen_port), (target_host, target_port)
         try:
@@ -95,7 +91,7 @@ class Proxies:
         return self.rules.add(rule)
 
     def lift(self, *active: ActiveRule) -> None:
-        """Ends the fault rules, and delivers the bytes that each of them holds back, in order."""
+        """Ends the fault rules, and delivers the bytes that they hold back, in order."""
         for each in active:
             self.rules.lift(each)
 
@@ -123,7 +119,7 @@ class Proxies:
         return tuple(self.rules.log)
 
     def close(self) -> None:
-        """Closes all listeners and connections. A second close does nothing."""
+        """Closes all listeners and connections; may be called twice."""
         if self._closed:
             return
         self._closed = True

@@ -20,18 +20,16 @@ their bodies. It may select only some of the matching requests, such as the firs
     Match(api=Api.WRITE_TXN_MARKERS, producer_id=2000)
     Match(transactional_id="payments")
 
-A rule acts on whole requests. So a rule for one partition also affects the other partitions in the
-same request. In newer API versions, a request has a topic id and no topic name: it matches only a
-rule with this `topic_id`. If a rule needs partitions or producers that the proxy cannot find, the
-rule does not act. `ActiveRule.undecided` counts such requests.
+A rule for one partition also affects the other partitions in the same request. In newer API
+versions, a request has no topic name: it matches only a rule with its `topic_id`.
+`ActiveRule.undecided` counts requests on which a rule does not act because the proxy cannot find
+the partitions or producers.
 
-`sender` is the node that sends the request, and `receiver` is the node that answers it. This is
-also true if the rule acts on the response. A `Cut` is different: it holds all bytes that `sender`
-sends to `receiver`, both requests and responses.
+`sender` is the node that sends the request, even if the rule acts on the response. But a `Cut`
+holds all bytes that `sender` sends to `receiver`, both requests and responses.
 
-A TCP stream cannot lose bytes in its middle. So the connection is closed after a dropped request or
-response. With `close=False` it stays open, but carries no more bytes in the direction of the
-dropped message.
+A TCP stream cannot lose bytes in its middle, so the connection is closed after a dropped message.
+With `close=False` it stays open, but carries no more bytes in this direction.
 """
 
 from __future__ import annotations
@@ -52,9 +50,9 @@ CLIENT: Final = Node(-1)  # every client; brokers and controllers have their nod
 class Match:
     """Selects the requests on which a fault rule acts; a field that is None matches every request.
 
-    A request with several partitions or producers matches if at least one partition and at least
-    one producer match. From the moment when the rule is added, the matching requests are numbered
-    1, 2, 3, and so on. The rule selects at most `count` of them, beginning with number `first`.
+    Of several partitions or producers in a request, at least one must match. Of the matching
+    requests after the rule is added, the rule selects at most `count`, from number `first` (1, 2,
+    3, ...).
     """
 
     sender: int | None = None
@@ -70,10 +68,7 @@ class Match:
     count: int | None = None
 
     def selects(self, sender: int, receiver: int, header: Header) -> bool:
-        """Returns whether sender, receiver, API and client id of a request match the fault rule.
-
-        The other conditions of the rule have methods of their own.
-        """
+        """Returns whether sender, receiver, API and client id of a request match the fault rule."""
         client_id = header.client_id or ""
         return (
             self.sender in (None, sender)
@@ -84,15 +79,14 @@ class Match:
 
     @property
     def reads_bodies(self) -> bool:
-        """True if the fault rule depends on the partitions or the producers of a request."""
+        """True if the rule depends on the partitions or the producers of a request."""
         fields = (self.topic, self.topic_id, self.partition, self.producer_id)
         return any(field is not None for field in (*fields, self.transactional_id))
 
     def selects_contents(self, contents: Contents | None) -> bool | None:
-        """Returns True if the partitions and producers of a request match the fault rule.
+        """True if the partitions and producers of a request match, or the rule names none.
 
-        Returns None if this cannot be known, for example if `contents` is None. Returns True for a
-        rule that names neither partitions nor producers.
+        Returns None if this cannot be known, for example if `contents` is None.
         """
         if contents is None:
             return None if self.reads_bodies else True
@@ -121,11 +115,7 @@ class Match:
         return wanted in (None, topic)
 
     def selects_occurrence(self, number: int) -> bool:
-        """Returns True if the fault rule acts on the matching request with the number `number`.
-
-        The matching requests are numbered 1, 2, 3, and so on, from the moment when the rule is
-        added.
-        """
+        """True if the rule acts on the matching request with this number, counted from 1."""
         last = None if self.count is None else self.first + self.count - 1
         return number >= self.first and (last is None or number <= last)
 
@@ -140,7 +130,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropResponse:
-    """Drops the response to a request; the receiver has applied the request."""
+    """Drops the response to a request that the receiver has applied."""
 
     of: Match
     close: bool = True  # False: the client waits for its own timeout
@@ -148,8 +138,6 @@ class DropResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropRequest:
-    """Drops a request before it reaches the receiver."""
-
     of: Match
     close: bool = True
 
