@@ -1,8 +1,7 @@
 """The steps of the controller: they change the leader, the ISR and the ELR of a partition.
 
-A new leader is in the ISR or in the ELR, with two exceptions. If both sets are empty, the last
-known leader may be elected. An unclean election may choose any replica. In both cases records may
-be lost.
+A new leader is in the ISR or in the ELR. If both sets are empty, the last known leader may be
+elected; an unclean election may choose any replica. In both cases records may be lost.
 
 Source: ReplicationControlManager; PartitionChangeBuilder; KIP-497; KIP-966.
 """

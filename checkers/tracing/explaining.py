@@ -14,9 +14,9 @@ from properties.refinement.behaviour import calls_between
 def explained(
     spec: str, mapping: Mapping, events: Sequence[Event], followed: Followed
 ) -> ExplainedTrace:
-    """Returns the explained trace: the events in the order in which they were applied to the spec.
+    """Returns the events in the order in which they were applied, each with its actions.
 
-    Each event has its actions. If the spec forbids an event, this event comes last.
+    An event that the spec forbids comes last.
     """
     begin_ns = events[0].line.at_ns
     lines, last = list[Line](), mapping.behaviour.preparation

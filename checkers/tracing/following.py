@@ -1,18 +1,16 @@
 """Follows the events of a trace through a spec, and looks ahead for events whose lines came late.
 
 A thread A of Kafka usually acts first, and then writes a line. Between the two, another thread B
-may see the effect of the action and write a line. Then the event of A is *late*: its line comes
-after the line of B. The spec refuses the event of B until the late event is applied. An event may
-be late if three things are true:
+may see the effect and write a line. Then the event of A is *late*, and the spec refuses the event
+of B until the late event is applied. An event may be late if three things are true:
 
 - Kafka writes lines of this kind after their effect.
 - The line comes at most `ahead_ms` after the line of the refused event.
 - The event is the next one of its thread, because a thread writes its lines in order.
 
 A bounded search finds the shortest sequence of late events that makes the refused event possible.
-
-A trace is accepted if every event was applied. Otherwise the result has the first event that the
-spec forbids, the reason, the state before it, and the events around it.
+If there is none, the result has the first event that the spec forbids, the reason, the state before
+it, and the events around it.
 
 Source: Cirstea, Kuppe, Loillier and Merz, Validating Traces of Distributed Programs Against TLA+
 Specifications; Smart Casual Verification (arXiv 2406.17455).
@@ -37,11 +35,7 @@ SHOWN_AFTER: Final = 3
 
 
 class TakenEvent(NamedTuple):
-    """The number of an event that was applied to the spec, and the latest action of the spec.
-
-    `last` is the action that the spec took for this event. If the spec took none, `last` is the
-    latest action before the event.
-    """
+    """The number of an event that was applied to the spec, and the latest action of the spec."""
 
     number: int  # in the order of the clock
     last: Taken | None
@@ -49,8 +43,6 @@ class TakenEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forbidden:
-    """The first event of a trace that the spec does not allow."""
-
     number: int  # of the event, in the order of the clock
     event: Event
     why: str
@@ -62,7 +54,7 @@ class Forbidden:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """The result of checking the trace of one subject: a partition or a transactional id."""
+    """The result of checking the trace of one partition or transactional id."""
 
     subject: str
     events: int
@@ -92,11 +84,9 @@ class Following:
     in_order: list[TakenEvent] = field(default_factory=list[TakenEvent])
 
     def run(self, progress: Callable[[int], None] | None = None) -> Refused | None:
-        """Applies the remaining events to the spec, until the trace ends or the spec refuses an
-        event.
+        """Applies the remaining events; returns None at the end of the trace, else the refusal.
 
-        Returns None at the end of the trace, otherwise the refusal. Calls `progress` with `start`
-        whenever `start` is a multiple of 1,000.
+        Calls `progress` with `start` whenever `start` is a multiple of 1,000.
         """
         while self.start < len(self.events):
             refused = self.next()
@@ -107,11 +97,7 @@ class Following:
         return None
 
     def next(self) -> Refused | None:
-        """Applies the next event to the spec; if the spec refuses it, tries late events first.
-
-        A late event happened before the next event, but its line was logged after it. Returns None
-        if the next event was applied, else the refusal.
-        """
+        """Applies the next event, if necessary after late events; returns None or the refusal."""
         if self.start in self.early:
             self.early.discard(self.start)
         else:
@@ -124,10 +110,8 @@ class Following:
         return None
 
     def _look_ahead(self) -> bool:
-        """Applies later events after which the spec allows the next event; returns False if there
+        """Applies late events after which the spec allows the next event; returns False if there
         are none.
-
-        Such an event happened before the next event, but its line was logged later.
         """
         event, tried = self.events[self.start], 0
         here = self.mapping.position
@@ -189,9 +173,8 @@ def follow(
 ) -> Followed:
     """Checks a trace against the spec, event by event, up to the first forbidden event.
 
-    `begun` is the mapping from events to actions of the spec, in its first state. If the spec has
-    no state in which the trace can begin, `begun` is a refusal, and the first event counts as
-    forbidden. The trace must have at least one event.
+    `begun` is the mapping in the spec's first state, or the refusal if the trace cannot begin in
+    any state; then the first event counts as forbidden. The trace must have at least one event.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

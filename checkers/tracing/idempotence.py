@@ -1,20 +1,18 @@
 """The events of one partition of a real cluster, as actions of `idempotence-abstract`.
 
-The events come from the brokers' log lines. Just before a leader appends a batch, the same thread
-writes a line with the producer, epoch and sequence numbers of the batch. The spec has one log, that
-of the newest leader.
+Just before a leader appends a batch, the same thread writes a line with the producer, epoch and
+sequence numbers of the batch. The spec has one log, that of the newest leader.
 
     append_first    the first record of a producer in a producer epoch; its sequence number is 0
     append_next     each further record of the same producer and producer epoch
     change_leader   a broker starts to lead in a newer leader epoch; the log of the spec is
                     truncated to the end of this broker's log
 
-Each record of a batch is one action. Transaction markers and batches without a producer id count as
-records of an extra producer, which has a single epoch. No line shows that a producer received an
-acknowledgement, so the action `acknowledge` is never taken.
+Transaction markers and batches without a producer id count as records of an extra producer, which
+has a single epoch. No line shows an acknowledgement, so the action `acknowledge` is never taken.
 
-Source: KIP-98; ProducerStateManager.update; `model.idempotence_abstract.actions`.
-Simplified: the spec has no sequence numbers that wrap, and no producer that expires and goes on.
+Source: KIP-98; ProducerStateManager.update; `model.idempotence_abstract.actions`. Simplified: the
+spec has no sequence numbers that wrap, and no producer that expires and goes on.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ UNNUMBERED: Final = -1  # stands for every batch without a producer id, and ever
 
 
 class Batch(NamedTuple):
-    """The producer and the sequence numbers of a batch that is about to be appended."""
+    """A batch that is about to be appended."""
 
     producer: int
     epoch: int
@@ -54,9 +52,7 @@ class Latest(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The spec's state after the events of a trace so far, and facts that this state does not
-    have.
-    """
+    """The spec's state after the events so far, and facts that it does not have."""
 
     state: RowState
     leader: tuple[int, int]  # leader epoch and broker of the newest leader
@@ -67,8 +63,6 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionIdempotence:
-    """One partition of a real cluster; trace validation matches its events with the spec."""
-
     behaviour: Behaviour
     producers: Mapping[int, int]  # producer id -> producer of the spec
     _leader: tuple[int, int] = (-1, -1)
@@ -79,11 +73,9 @@ class PartitionIdempotence:
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
-        """Returns the traced partition in the initial state of the spec, before the trace's first
-        event.
+        """Returns the partition before the trace's first event.
 
-        Returns a refusal if no event names the producer of a batch: then the trace does not show
-        which producers there are.
+        Returns a refusal if no event names the producer of a batch.
         """
         named = [*filter(names_producer, events)]
         if not named:

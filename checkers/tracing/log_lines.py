@@ -2,10 +2,8 @@
 
 Log4j2 writes the files with the layout `%nano %p %c{1} [%t] %m%n`. `%nano` is a monotonic clock
 that all processes of a machine share, so the lines of several nodes can be ordered. All lines of a
-file are of one node. The first line that names a node identifies it.
-
-A line without this layout continues the message of the previous line, as in a stack trace. Such
-lines are skipped.
+file are of one node, which the first line that names a node identifies. A line without this layout,
+as in a stack trace, is skipped.
 """
 
 from __future__ import annotations
@@ -45,10 +43,10 @@ class LogLine:
 
 
 def log_lines(files: Iterable[Path]) -> Iterator[LogLine]:
-    """Yields the lines with the layout `%nano %p %c{1} [%t] %m%n`, file by file.
+    """Yields the lines with the layout of this module, file by file.
 
-    Raises InputFault if a file is unreadable, has no line with this layout, or has no line that
-    names the node. An empty file yields nothing.
+    Raises InputFault if a file is unreadable, has no such line, or has no line that names the node.
+    An empty file yields nothing.
     """
     for file in files:
         # Files with names in `.gz` are unpacked. An empty file has no lines, and is no fault.

@@ -36,10 +36,7 @@ def _batch(partition: Partition, event: Event) -> tuple[int, int, int]:
 
 
 def name_producer(partition: Partition, event: Event) -> Outcome:
-    """Accepts a line that names the producer of a batch, and changes nothing.
-
-    The spec `replication-abstract` has no producers; the module `idempotence` checks them.
-    """
+    """Accepts a line that names the producer of a batch; the module `idempotence` checks it."""
     del partition, event
     return None
 

@@ -1,9 +1,6 @@
 """Events that log lines report, and table rows that describe how to read these lines.
 
-An event is a fact about one subject: a partition or a transactional id. A table row describes one
-kind of log line, and names the event that the line reports (`step`). The row has the line's logger
-and the beginning of the message after the `[...]` prefix. A regular expression in the row finds the
-subject and the fields of the event.
+An event is a fact about one subject: a partition or a transactional id.
 """
 
 from __future__ import annotations
@@ -59,7 +56,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kind of log line: its logger, the beginning of its message, and the step that it shows."""
+    """A kind of log line, and the event that it reports (`step`).
+
+    `begins` is the beginning of the message after the `[...]` prefix. `pattern` finds the subject
+    and the fields of the event.
+    """
 
     logger: str
     begins: str
@@ -83,10 +84,10 @@ def row(
 
 
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
-    """Yields one table row for each kind of log line that is ignored, because it reports no event.
+    """Yields one row for each kind of log line that reports no event.
 
-    `begins` has the first words of the message of each such line. A line that fits no row is
-    unknown if the table has a row for its logger, and is ignored otherwise.
+    `begins` has the first words of the messages. A line that fits no row is unknown if the table
+    has a row for its logger, and is ignored otherwise.
     """
     return (Row(logger, text) for text in begins)
 

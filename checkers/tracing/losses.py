@@ -1,8 +1,7 @@
 """Steps of a trace that may lose committed records, and the records that were lost.
 
-A record is committed when it is below a high watermark. Then a leader may acknowledge the record
-with acks=all. A committed record is lost when a new leader begins without it. It is also lost if an
-old leader commits it after a newer leader has begun without it.
+A record below a high watermark is committed: a leader may acknowledge it with acks=all. It is lost
+when a new leader begins without it, or when an old leader commits it after such a beginning.
 
 Source: `model.replication_abstract.losses`; KIP-106; KIP-966; KAFKA-15584.
 """
@@ -54,7 +53,7 @@ class LossyStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """A loss of committed records: their offsets, the reason, and the steps that caused it."""
+    """A loss of committed records, the reason, and the steps that caused it."""
 
     offsets: tuple[int, ...]
     committed: int  # the number of committed records before
@@ -62,10 +61,7 @@ class Loss:
     steps: tuple[LossyStep, ...]
 
     def is_allowed(self, allowed: Collection[Kind]) -> bool:
-        """Returns whether the user allowed every kind of step that caused the loss.
-
-        `allowed` has the allowed kinds, such as `unclean-election`.
-        """
+        """True if the user allowed every kind of step that caused the loss."""
         return {step.kind for step in self.steps} <= {*allowed}
 
     def __str__(self) -> str:

@@ -1,8 +1,6 @@
 """The interface of a mapping from events of a trace to actions of a spec.
 
-The mapping applies the events to the spec one by one. It refuses an event that the spec does not
-allow, and gives the reason. It can go back to an earlier position of the trace, so a search can try
-other orders.
+The mapping can go back to an earlier position of the trace, so a search can try other orders.
 """
 
 from __future__ import annotations
@@ -18,8 +16,8 @@ ElementNames = MappingOf[str, Sequence[str]]
 
 
 class Needs(NamedTuple):
-    """The action that an event requires but the spec refuses, and the spec's latest action
-    before the event.
+    """The action that an event requires but the spec refuses, and the latest action before the
+    event.
     """
 
     refusal: Refusal
@@ -27,8 +25,6 @@ class Needs(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The reason why the spec does not allow an event."""
-
     why: str
     is_outside: bool = False
     needs: Needs | None = None  # None: a value of the line differs from the spec's state
@@ -38,9 +34,8 @@ Outcome = Refused | None
 
 
 def compared(what: str, found: object, expected: object) -> Outcome:
-    """Returns None if a value in a log line equals the value in the spec's state.
-
-    Otherwise returns a refusal. Its text has both values, and `what` as their name.
+    """Returns None if a value in a log line equals the spec's value, else a refusal that names
+    `what`.
     """
     if found == expected:
         return None
@@ -56,9 +51,8 @@ def done(behaviour: Behaviour, action: str, *arguments: int) -> Outcome:
 
 
 def at_least(what: str, found: int, least: int) -> Outcome:
-    """Returns None if the spec's value (`found`) is at least the log line's value (`least`).
-
-    Otherwise returns a refusal. Its text has both values, and `what` as their name.
+    """Returns None if the spec's value is at least the log line's, else a refusal that names
+    `what`.
     """
     if found >= least:
         return None
@@ -81,19 +75,16 @@ class Mapping(Protocol):
         ...
 
     def back_to(self, position: Any) -> None:
-        """Restores an earlier position of the trace, with the state that the spec had there."""
+        """Restores an earlier position of the trace, with its state of the spec."""
         ...
 
     def take(self, event: Event) -> Outcome:
-        """Performs the actions of the event in the spec, and returns None.
-
-        If the spec forbids one of these actions, performs none of them and returns the refusal.
-        """
+        """Performs all actions of the event; or none, and returns the refusal."""
         ...
 
     def shown(self, event: Event) -> Iterator[str]:
         """Yields the spec's current state as lines of text, for the report on a forbidden event.
 
-        Parts that do not concern this event may be left out.
+        Other parts may be left out.
         """
         ...

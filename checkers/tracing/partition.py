@@ -1,7 +1,6 @@
 """The state of a traced partition: the spec's state, and facts that the spec does not have.
 
-The modules `controller_steps`, `role_steps`, `log_steps`, `leader_steps` and `follower_steps` map
-events to actions on this state. The module `replication` has the table of all steps.
+The modules `*_steps` map events to actions on this state; `replication` has the table of all steps.
 
 Source: `model.replication_abstract.losses`; KIP-101; KIP-497; KIP-966.
 """
@@ -30,11 +29,7 @@ _OFFSETS: Final = frozenset({"offset", "last", "mark"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Facts that the trace shows and the spec's state does not contain.
-
-    Examples are the controller's registrations, the latest fetch of each follower, and the steps
-    that may lose records.
-    """
+    """Facts that the trace shows and the spec's state does not contain, such as registrations."""
 
     registrations: Registrations
     loaded: frozenset[int] = frozenset()  # brokers that have loaded the log at least once
@@ -53,9 +48,7 @@ class Facts:
 
 
 class Position(NamedTuple):
-    """The spec's state after the events of a trace so far, and facts that this state does not
-    have.
-    """
+    """The spec's state after the events so far, and facts that it does not have."""
 
     state: RowState
     facts: Facts
@@ -64,17 +57,14 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class Partition:
-    """One partition of a real cluster; trace validation matches its events with the spec."""
-
     behaviour: Behaviour
     replicas: Mapping[int, int]  # broker id -> replica of the spec
     facts: Facts
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
-        """Returns the partition just after its creation, the first event of the trace.
-
-        Returns a refusal if the trace begins after the creation.
+        """Returns the partition just after its creation, which must be the first event, else a
+        refusal.
         """
         created = next(filter(creates, events), None)
         if created is None:
@@ -105,16 +95,13 @@ class Partition:
 
     @property
     def position(self) -> Position:
-        """Returns the current position in the trace, for a later `back_to`."""
         return Position(self.behaviour.state, self.facts, self.behaviour.last)
 
     def back_to(self, position: Position) -> None:
-        """Restores an earlier position of the trace, with the state that the spec had there."""
         self.behaviour.state, self.facts, self.behaviour.last = position
 
     @property
     def now(self) -> ReplicationState:
-        """Returns the current state of the spec, for queries about leader epochs and replicas."""
         return ReplicationState(self.behaviour.state, self.replicas)
 
     def note(self, **facts: Any) -> None:
@@ -125,11 +112,10 @@ class Partition:
         return done(self.behaviour, action, *arguments)
 
     def do_if_allowed(self, action: str, *arguments: int) -> None:
-        """Performs an action of the spec if the spec allows it."""
         self.behaviour.take(Call(action, arguments))
 
     def do_all(self, calls: Iterable[tuple[str, tuple[int, ...]]]) -> Outcome:
-        """Performs the actions in order; returns the first refusal, or None if all are allowed."""
+        """Performs the actions in order; returns the first refusal, or None."""
         for action, arguments in calls:
             refused = self.do(action, *arguments)
             if refused is not None:

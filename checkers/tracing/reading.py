@@ -22,9 +22,8 @@ _ROWS: Final[Mapping[str, Sequence[Row]]] = {
 
 @dataclass(slots=True)
 class Reading:
-    """The events in the brokers' logs, by partition and by transactional id, in time order.
-
-    `unknown` has the log lines that match no known pattern.
+    """The events in the brokers' logs, in time order; `unknown` has lines without a known
+    pattern.
     """
 
     partitions: dict[str, list[Event]] = field(default_factory=dict[str, list[Event]])
@@ -36,7 +35,7 @@ class Reading:
     def with_producers(self) -> Mapping[str, list[Event]]:
         """The events of each partition for which a log line names the producer of a batch.
 
-        The partitions of `__consumer_offsets` are left out.
+        `__consumer_offsets` is left out.
         """
         # The group coordinator gives each batch of transactional offset commits the sequence number
         # 0, and Kafka does not check these numbers.
@@ -50,8 +49,8 @@ class Reading:
 def read(lines: Iterable[LogLine]) -> Reading:
     """Returns the events of each partition and transactional id, in the order of the clock.
 
-    A partition is left out if no line shows its creation. If a line has a known logger but an
-    unknown message, and names a partition in the result, the result lists this line too.
+    A partition is left out if no line shows its creation. `unknown` has lines of a known logger
+    that name a partition of the result.
     """
     found, unknown = Reading(), list[LogLine]()
     for line in lines:
@@ -76,11 +75,7 @@ def read(lines: Iterable[LogLine]) -> Reading:
 
 
 def events_of(line: LogLine) -> Sequence[Event] | None:
-    """Returns the events that a broker's log line reports.
-
-    The result is empty for a line that reports no event, and None for a line that matches no known
-    pattern.
-    """
+    """Returns the events that a line reports; None if the line matches no known pattern."""
     rows = _ROWS.get(line.logger)
     if rows is None:
         return ()

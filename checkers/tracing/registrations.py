@@ -1,13 +1,12 @@
 """The controller's registration of a partition: leader, ISR and ELR at each partition epoch.
 
-A controller logs a line for each change of a partition: the old values, the new values and the new
-partition epoch. If the old values differ from the registration, a line is missing. Every controller
-of the quorum logs the change. The first of these lines counts as the change, and the others must
-agree with it.
+Each controller of the quorum logs a line for each change: the old and the new values, and the new
+partition epoch. If the old values differ from the registration, a line is missing. The first line
+counts as the change, and the others must agree with it.
 
-Source: PartitionRegistration.diff; ReplicationControlManager.replay; KIP-966.
-Simplified: two kinds of changes are not modelled: reassignments, and ELRs that the controller
-clears after a configuration change.
+Source: PartitionRegistration.diff; ReplicationControlManager.replay; KIP-966. Simplified: two kinds
+of changes are not modelled: reassignments, and ELRs that the controller clears after a
+configuration change.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ NO_LEADER: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """The controller's registration of a partition, with only the fields that the spec models."""
+    """The fields of the controller's registration that the spec models."""
 
     isr: frozenset[int]
     elr: frozenset[int]
@@ -59,10 +58,7 @@ class Registration:
         return replace(self, **after)  # type: ignore[arg-type]
 
     def disagreement(self, event: Event) -> str:
-        """Describes the first field whose old value in the log line differs from the registration.
-
-        Returns an empty text if all fields agree.
-        """
+        """Returns the first field whose old value in the log line differs, or an empty text."""
         for name, own in _CHANGED.items():
             before = event.fields.get(f"{name} before")
             if before is not None and before != getattr(self, own):
@@ -75,10 +71,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Registrations:
-    """The controller's state of one partition (leader, ISR and ELR) at each partition epoch so far.
-
-    An object of this class never changes.
-    """
+    """The registrations at each partition epoch so far; immutable."""
 
     current: Registration
     of_epoch: Mapping[int, Registration]
@@ -94,10 +87,8 @@ class Registrations:
         )
 
     def contradiction(self, event: Event, **shown: object) -> str:
-        """Describes how a log line contradicts the controller's registration of the partition.
-
-        The line is compared with the registration at the same partition epoch. Without a
-        contradiction, the result is an empty text.
+        """Returns how a log line contradicts the registration at its partition epoch, or an
+        empty text.
         """
         epoch = event.number("partition_epoch")
         registered = self.of_epoch.get(epoch)

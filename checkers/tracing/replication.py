@@ -1,8 +1,7 @@
 """The events of one partition of a real cluster, as actions of `replication-abstract`.
 
-An event is a fact that one log line reports. It becomes actions of the spec, or is compared with
-the spec's state, or both. The spec decides whether an action is allowed. Only offsets, epochs and
-high watermarks are compared.
+An event becomes actions of the spec, or is compared with the spec's state, or both. Only offsets,
+epochs and high watermarks are compared.
 
     fetch_request    an action, taken when the follower sends the fetch. If the leader has not begun
                      to lead at this time, the action is taken when a later event of this leader
@@ -15,10 +14,8 @@ high watermarks are compared.
     message          a field of a record. The trace does not show the contents of records, so they
                      are numbered in the order of the appends
 
-The events are matched with the version `with-losses` of the spec. It has the steps of the proved
-version, and also steps that may lose records, such as an unclean election. The spec has no
-reassignments, and no follower that deletes its log and begins a new one at another offset. Such
-events are reported as *outside* of the spec.
+The version `with-losses` also has steps that may lose records, such as an unclean election.
+Reassignments, and a follower that begins a new log at another offset, are *outside* of the spec.
 
 Source: `model.replication_abstract.actions` and `losses`; KIP-101; KIP-497; KIP-966.
 """
@@ -52,15 +49,9 @@ _STEPS: Final[Mapping[Step, Handler]] = {
 
 
 class PartitionReplication(Partition):
-    """One partition of a real cluster; trace validation matches its events with the spec."""
-
     __slots__ = ()
 
     def take(self, event: Event) -> Outcome:
-        """Performs the actions of the event; returns a refusal if the spec does not allow them.
-
-        Otherwise returns None. A refused event does not change the state of the spec.
-        """
         before = self.position
         refused = self._unknown_broker(event) or _STEPS[Step(event.step)](self, event)
         if refused is not None:
@@ -68,18 +59,11 @@ class PartitionReplication(Partition):
         return refused
 
     def shown(self, event: Event) -> Iterator[str]:
-        """Yields the current state as lines of text: the registration, then each replica.
-
-        An arrow marks the broker that logged the event.
-        """
         return self.now.shown(self.facts.registrations.current, event.line.node)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The losses of committed records so far, each with its offsets and its cause.
-
-        The losses are ordered by the leader epoch in which the records were lost.
-        """
+        """The losses of committed records so far, in the order of their leader epochs."""
         return tuple(self.now.losses(self.facts.lossy))
 
     def _unknown_broker(self, event: Event) -> Outcome:

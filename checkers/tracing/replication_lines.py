@@ -1,10 +1,9 @@
 """A table of Kafka's log lines about replication, and of the step that each line reports.
 
-A step is what a node did to a partition, such as `truncate`. The first row of the table that fits
-a line gives the line's step. A row without a step is for lines that are ignored. A line that fits
-no row is *unknown* if its logger is in the table. `urteil trace` counts unknown lines, because a
-new release of Kafka may write new ones. The messages are those of Kafka 3.5 to 4.3. The table has
-only the last part of a logger's name: `logger` stands for `state.change.logger`.
+The first row that fits a line gives its step; a row without a step is for lines that are ignored.
+`urteil trace` counts *unknown* lines, whose logger is in the table, because a new release of Kafka
+may write new ones. The messages are those of Kafka 3.5 to 4.3. `logger` stands for
+`state.change.logger`.
 
 Source: Partition.makeLeader; Partition.updateFollowerFetchState; UnifiedLog.truncateTo;
 ReplicaFetcherThread.processPartitionData; ReplicationControlManager.alterPartition.
@@ -22,7 +21,7 @@ from checkers.tracing.logged_events import Event, Row, nothing, row
 
 @unique
 class Step(StrEnum):
-    """The kinds of events of a partition: each is something that a node did."""
+    """Something that a node did to a partition, such as `truncate`."""
 
     CREATE = "create the partition"
     CHANGE = "change the registration"
@@ -266,5 +265,4 @@ def creates(event: Event) -> bool:
 
 
 def names_producer(event: Event) -> bool:
-    """Returns whether the event names the producer of a batch."""
     return isinstance(event.step, Step) and event.step is Step.PRODUCER

@@ -12,10 +12,8 @@ from properties.refinement.behaviour import as_int
 
 
 class ReplicationState(NamedTuple):
-    """A state of the spec `replication-abstract`.
-
-    In its methods, the parameter `r` is the number of a replica in the spec, and `f` is the number
-    of a follower.
+    """A state of the spec; in the methods, `r` is the number of a replica, and `f` of a
+    follower.
     """
 
     state: RowState
@@ -25,7 +23,6 @@ class ReplicationState(NamedTuple):
         return as_int(self.state["replica.end_offset", (r,)])
 
     def mark(self, r: int) -> int:
-        """Returns the high watermark of the replica."""
         return as_int(self.state["replica.high_watermark", (r,)])
 
     def epoch(self, r: int) -> int:
@@ -41,7 +38,6 @@ class ReplicationState(NamedTuple):
 
     @property
     def newest(self) -> int:
-        """Returns the controller's newest leader epoch."""
         return as_int(self.state["newest", ()])
 
     def last_epoch(self, r: int) -> int | None:
@@ -50,7 +46,7 @@ class ReplicationState(NamedTuple):
         return as_int(self.state["replica.entry.leader_epoch", (r, end - 1)]) if end else None
 
     def led_without_append(self, r: int, epoch: int) -> bool:
-        """Returns True if the replica led in the epoch, and has appended nothing as this leader."""
+        """True if the replica led in the epoch, and has appended nothing as this leader."""
         if not (0 <= epoch <= self.newest and self.state["led.begun", (epoch,)]):
             return False
         # The replica's log then ends where it ended when the epoch began.
@@ -74,11 +70,10 @@ class ReplicationState(NamedTuple):
         return next(has, end)
 
     def may_lack(self, epoch: int) -> bool:
-        """Returns True if the leader of an epoch may lack committed records when it begins.
+        """True if the leader of an epoch may lack committed records when it begins.
 
-        This is so if a step up to its election may have lost records, such as an unclean election,
-        and no leader has begun since that step. But the result is False if a later leader that may
-        lack records has begun already (`is_replaced`).
+        That is, a step up to its election may have lost records, such as an unclean election, and
+        no leader that may lack them has begun since (`is_replaced`).
         """
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 
@@ -93,7 +88,6 @@ class ReplicationState(NamedTuple):
         return None
 
     def is_elected_again(self, epoch: int) -> bool:
-        """Returns whether the epoch's leader also led in the previous epoch."""
         names = ("leader", "vacant")
         before, now = (
             [self.state[name, (e,)] for name in names] for e in (max(epoch - 1, 0), epoch)
@@ -101,10 +95,9 @@ class ReplicationState(NamedTuple):
         return epoch > 0 and before == now
 
     def losses(self, steps: Sequence[LossyStep]) -> Iterator[Loss]:
-        """Yields the losses of committed records, in the order of the leader epochs at which they
-        are found.
+        """Yields the losses of committed records, in the order of the leader epochs.
 
-        `steps` has the steps of the trace that may lose records.
+        `steps` may have lost records.
         """
         if not steps:
             return

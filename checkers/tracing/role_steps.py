@@ -1,7 +1,6 @@
 """The steps by which a broker becomes leader or follower: it loads its log, and begins its role.
 
-The trace line of a new role also shows where the broker's log ends. After a restart, the log may be
-shorter than before: the broker lost its disk, or unflushed records.
+After a restart, the log may be shorter than before: the broker lost its disk, or unflushed records.
 
 Source: Partition.makeLeader and makeFollower; ReplicaManager.applyDelta.
 """
@@ -89,7 +88,7 @@ def learn_more(partition: Partition, event: Event) -> Outcome:
 def learn(partition: Partition, event: Event, **shown: object) -> Outcome:
     """Compares a broker's partition state with the controller's registration of the partition.
 
-    Returns a refusal if they differ, or if the broker's partition epoch decreases; otherwise None.
+    Returns a refusal if they differ, or if the broker's partition epoch decreases.
     """
     node, epoch = event.line.node, event.number("partition_epoch")
     if "leader_epoch" in event.fields:

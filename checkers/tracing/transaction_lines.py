@@ -1,8 +1,7 @@
 """A table of Kafka's log lines about transactions, and of the step that each line reports.
 
-A step is what the transaction coordinator did, such as `send a marker`. No line names the producer
-of a batch, and no line shows that a partition wrote a marker. The markers of a transaction count as
-written when the coordinator has received the answers of all partitions.
+No line shows that a partition wrote a marker: the markers count as written when the coordinator has
+received the answers of all partitions.
 
 Source: TransactionStateManager.appendTransactionToLog;
 TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue. Messages of Kafka 3.5 to 4.3.
@@ -19,7 +18,7 @@ from checkers.tracing.logged_events import Row, nothing, row
 
 @unique
 class TransactionStep(StrEnum):
-    """The kinds of events of a transactional id: each is something that its coordinator did."""
+    """Something that the coordinator of a transactional id did, such as `send a marker`."""
 
     APPEND = "append a change of the transaction"
     FAIL = "fail to append a change"

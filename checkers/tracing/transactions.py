@@ -1,21 +1,20 @@
 """The events of one transactional id of a real cluster, as actions of `transactions-abstract`.
 
-Each event comes from a log line of a broker. The coordinator of the transactional id appends each
-change to `__transaction_state` as a record. The change is applied to the spec when a line says that
-the record is replicated. If the coordinator fails before this line, the next coordinator may still
-read the record. Then the change is applied just before the next coordinator sends a marker.
+The coordinator appends each change to `__transaction_state` as a record. The change is applied to
+the spec when a line says that the record is replicated. If the coordinator fails before this line,
+the next one may still read the record; then the change is applied just before that one sends a
+marker.
 
     write_marker    is taken for every added partition when the coordinator has all answers
     append          is never taken, because no line names the producer of a batch; so a trace does
                     not check the claims about records
 
-The spec has two versions: `v2` if the client's transactions were of transaction version 2 (TV_2),
-and `v1` otherwise. The lines about open transactions name the client's version. An abort that the
-coordinator itself begins is the action `fence`. Its line names the version of the cluster, which
-may differ from the client's version. So this line does not decide between `v1` and `v2`.
+The version of the spec is `v2` if the lines about open transactions name transaction version 2
+(TV_2), and `v1` otherwise. An abort that the coordinator itself begins is the action `fence`. Its
+line does not count, because it names the version of the cluster, not the client's.
 
-Source: KIP-98; KIP-890; `model.transactions_abstract.versions`.
-Simplified: producer ids are not replaced, and transactional ids do not expire.
+Source: KIP-98; KIP-890; `model.transactions_abstract.versions`. Simplified: producer ids are not
+replaced, and transactional ids do not expire.
 """
 
 from __future__ import annotations
@@ -39,8 +38,6 @@ _RESULTS: Final = {"COMMIT": "committed", "ABORT": "aborted"}
 
 
 class Metadata(NamedTuple):
-    """The coordinator's metadata of the transactional id."""
-
     state: str
     producer: int
     epoch: int
@@ -62,9 +59,7 @@ class Metadata(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The spec's state after the events of a trace so far, and facts that the spec does not
-    have.
-    """
+    """The spec's state after the events so far, and facts that it does not have."""
 
     state: RowState
     metadata: Metadata | None
@@ -78,8 +73,6 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionalId:
-    """One transactional id of a real cluster; trace validation matches its events with the spec."""
-
     behaviour: Behaviour
     partitions: Mapping[str, int]  # name -> topic partition of the spec
     _metadata: Metadata | None = None

@@ -1,12 +1,9 @@
 """The faults on the brokers of one system, for all trials (test runs) on it at the same time.
 
-Starting a cluster takes long, so several trials share one. If a trial kills a broker, the broker is
-down for all these trials. Every trial can see which brokers are up.
-
-All trials on a cluster have the same setting: the cluster's configuration, and the kinds of faults
-that are allowed. A claim that must hold in this setting must hold under all faults of these kinds,
-whichever trial injects a fault. A trial is *calm* if it will inject no more faults. The brokers
-recover once all trials are calm.
+Starting a cluster takes long, so several trials share one, and a killed broker is down for all of
+them. They have the same setting: the cluster's configuration, and the allowed kinds of faults. A
+claim that must hold there must hold whichever trial injects a fault. A trial is *calm* if it will
+inject no more faults. The brokers recover once all trials are calm.
 """
 
 from __future__ import annotations
@@ -34,8 +31,6 @@ class Inflicted:
 
 @dataclass(slots=True)
 class BrokerFaults:
-    """Kills, starts and pauses the brokers of a system, and stores which of them are up."""
-
     system: System
     inflicted: list[Inflicted] = field(default_factory=list[Inflicted])
     lives: list[Life] = field(default_factory=list[Life])
@@ -48,27 +43,27 @@ class BrokerFaults:
     # ------------------------------------------------------------ trials
 
     def join(self, trial: str) -> None:
-        """Registers a trial (a test run), which may inject faults until `calm` is called for it."""
+        """Registers a trial (a test run), which may inject faults until `calm`."""
         with self._lock:
             self._restless.add(trial)
 
     def opened(self) -> None:
         """Counts a trial (a test run) that has created its topics, or has failed to create them.
 
-        Trials that start together wait for each other before their first calls, because faults
-        would disturb the creation of topics.
+        Trials that start together wait for this, because faults would disturb the creation of
+        topics.
         """
         with self._lock:
             self.opening = max(0, self.opening - 1)
 
     def calm(self, trial: str) -> None:
-        """Marks a trial (a test run) as calm: the trial injects no more faults."""
+        """Marks a trial (a test run) as calm: it injects no more faults."""
         with self._lock:
             self._restless.discard(trial)
 
     @property
     def is_calm(self) -> bool:
-        """True if every trial (test run) is calm: no trial will inject another fault."""
+        """True if no trial (test run) will inject another fault."""
         return not self._restless
 
     # ------------------------------------------------------------ brokers
@@ -77,7 +72,6 @@ class BrokerFaults:
         return broker not in self._down
 
     def kill(self, broker: BrokerId) -> None:
-        """Kills the broker unless it is down."""
         with self._lock:
             if broker not in self._down:
                 self._down.add(broker)
@@ -87,10 +81,7 @@ class BrokerFaults:
                 self.lives.append(Life(at_ns=time.monotonic_ns(), broker=broker, is_up=False))
 
     def stop(self, broker: BrokerId) -> None:
-        """Stops a running broker cleanly, and waits until its process ends.
-
-        Does nothing if the broker is down or paused.
-        """
+        """Stops a broker cleanly, unless it is down or paused, and waits until its process ends."""
         with self._lock:
             if broker not in self._down | self._paused:
                 self._note(broker, "is stopped")
@@ -99,7 +90,7 @@ class BrokerFaults:
                 self.lives.append(Life(at_ns=time.monotonic_ns(), broker=broker, is_up=False))
 
     def start(self, broker: BrokerId) -> None:
-        """Starts the broker's process unless it runs; does not wait until the broker is ready."""
+        """Starts the broker unless it runs; does not wait until it is ready."""
         with self._lock:
             if broker in self._down:
                 self._start(broker)
@@ -113,7 +104,6 @@ class BrokerFaults:
                 self.system.do(Ability.PAUSE, broker)
 
     def resume(self, broker: BrokerId) -> None:
-        """Resumes the broker's process if it is paused."""
         with self._lock:
             if broker in self._paused:
                 self._paused.discard(broker)

@@ -1,7 +1,6 @@
 """The clients of the simulation, connected to a real system for one trial (a test run).
 
-The module `runtime` sends the clients' requests over the network. A trial also has clients that
-only query the state of the brokers; the operations of these clients are not in the history.
+The operations of clients that only query the state of the brokers are not in the history.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ Result = TypeVar("Result")
 class RealTimeClients:
     """The clients of one trial (a test run), which send real requests to a running system.
 
-    A suite's state machine controls them as in the simulation, with durations in virtual ms. Each
-    duration is converted to a longer real time, by the pace of the trial. The names of topics and
-    groups get a prefix, so that trials on one system are separate.
+    A suite's state machine controls them as in the simulation, with durations in virtual ms; each
+    becomes a longer real time, by the pace of the trial. The names of topics and groups get a
+    prefix, so that trials on one system are separate.
     """
 
     def __init__(self, addresses: Addresses, *, pace: Pace, prefix: str) -> None:
@@ -56,7 +55,6 @@ class RealTimeClients:
 
     @property
     def steps(self) -> int:
-        """The number of steps that the clients took."""
         return self._runtime.steps
 
     @property
@@ -127,7 +125,7 @@ class RealTimeClients:
         return tuple(one for one in self._runtime.history() if one.process >= 0)
 
     def recorded(self) -> History:
-        """Returns the history of the trial (test run), with real instead of virtual times."""
+        """Returns the history, with real instead of virtual times."""
         return self._pace.in_real_time(self.history())
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:

@@ -1,9 +1,6 @@
 """Injects the faults of a trial (a test run) into a real cluster.
 
-A real cluster has the same interface here as a simulated one. So the state machines of the suites
-can use either. The `System` object starts and kills the brokers, and its proxies cut the links
-between brokers. The module `clients` has the clients of the trial, and the module `watched` has its
-topics.
+The interface is that of a simulated cluster, so the state machines of the suites can use either.
 """
 
 from __future__ import annotations
@@ -47,8 +44,6 @@ STARTS_WITHIN_MS: Final = 3_000
 
 
 class RealTimeCluster(WatchedTopics):
-    """A real cluster for one trial (a test run), with the trial's topics, clients and faults."""
-
     def __init__(
         self,
         brokers: BrokerFaults,
@@ -91,10 +86,7 @@ class RealTimeCluster(WatchedTopics):
             raise
 
     def run_for(self, duration_ms: int) -> None:
-        """Runs the clients for a virtual time, which the pace of the trial converts to real time.
-
-        First waits until the brokers that this trial (test run) started accept clients.
-        """
+        """Runs the clients for a virtual time, after the started brokers accept clients."""
         starting, self._starting = self._starting, {}
         # A process of Kafka takes seconds to start.
         self.run_until(
@@ -107,10 +99,8 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def powers(self) -> frozenset[Power]:
-        """The system's powers: the faults, settings and views of its state that trials (test runs)
-        can use.
-
-        Examples: brokers can be killed; the state of every replica is visible.
+        """The faults, settings and views of its state that the system offers, such as kills of
+        brokers.
         """
         return powers_of(self._system)
 
@@ -144,10 +134,7 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def inflicted(self) -> tuple[Inflicted, ...]:
-        """The faults that were injected since the trial (test run) began.
-
-        Trials that run at the same time share the brokers, so the result has all faults of brokers.
-        """
+        """The faults since the trial (test run) began, also those of trials at the same time."""
         of_brokers = [one for one in self._brokers.inflicted if one.at_ns >= self._pace.began_ns]
         return tuple(sorted((*self._inflicted, *of_brokers), key=lambda one: one.at_ns))
 
@@ -335,9 +322,8 @@ class RealTimeCluster(WatchedTopics):
     # ------------------------------------------------------------ a look inside
 
     def moments(self) -> tuple[Moment, ...]:
-        """Returns the states of topic partition `orders-0` since its creation.
-
-        The brokers of the system must write TRACE logs.
+        """Returns the states of `orders-0` since its creation; the brokers must write TRACE
+        logs.
         """
         assert self._inside is not None, f"{self._system.name} shows no states of replicas"
         return tuple(self._inside.moments(self._brokers.lives, self._pace.virtual_ms))

@@ -1,9 +1,7 @@
 """The TCP connections of one client: one to each broker, opened when it is first needed.
 
-The first request on a connection asks for the broker's versions (ApiVersions). Requests are written
-in their order. When a connection breaks, its unanswered requests get no response and time out. A
-client that gives up a request gets a new connection. The old connection still waits for the
-response.
+When a connection breaks, its unanswered requests get no response and time out. A client that gives
+up a request gets a new connection; the old one still waits for the response.
 """
 
 from __future__ import annotations
@@ -56,13 +54,12 @@ class Connection:
         return not self._waiting and self._outgoing.empty()
 
     def send(self, request: Request, deliver: Deliver) -> None:
-        """Writes the request after the earlier ones; `deliver` is called with its response."""
+        """Writes the request; `deliver` is called with its response."""
         self._outgoing.put_nowait((request, deliver))
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
-        """Closes the connection; its unanswered requests get no response."""
         self.is_closed = True
         if self._task is not None:
             self._task.cancel()

@@ -1,9 +1,8 @@
 """Decides claims by trials (test runs) on a running system, inside and outside their conditions.
 
 A setting is a configuration of the cluster, such as acks=1. It is *inside* a claim's condition if
-the claim must hold there, and *outside* otherwise. A trial is a list of calls that inject faults
-and use clients. The first trials are programs: lists of calls that were found in the simulation.
-Then come random trials.
+the claim must hold there, and *outside* otherwise. The first trials are programs: lists of calls
+that were found in the simulation. Then come random trials.
 
     inside      The claim must hold, and trials try to break it. If no trial breaks the claim, the
                 verdict is `holds`; this is no proof. The programs are those that find seeded bugs
@@ -12,9 +11,8 @@ Then come random trials.
     goals       Some claims have goals: situations that trials inside the condition should reach.
                 The programs reach them in the simulation.
 
-A random trial that breaks a claim or reaches a goal is shortened. The shortest trial is then
-repeated, to count how often the result comes again. Claims in the same setting share trials and
-repetitions.
+A random trial that breaks a claim or reaches a goal is shortened, and the shortest trial is
+repeated, to count how often the result comes again. Claims in the same setting share trials.
 """
 
 from __future__ import annotations
@@ -56,9 +54,8 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """The repetitions of a trial (a test run): `shown` of `runs` had the same result as the trial.
-
-    The result is a broken claim, or a reached goal: something that a claim says can happen.
+    """The repetitions of a trial (a test run): `shown` of `runs` broke the claim or reached the
+    goal too.
     """
 
     shown: int
@@ -70,10 +67,9 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The verdict on a claim in one configuration of the cluster, and how many trials were run.
+    """The verdict on a claim in one configuration of the cluster, after `trials` test runs.
 
-    A trial is a test run. `side` is the expected verdict: the claim holds if the configuration
-    satisfies its condition, and is violated otherwise.
+    `side` is the expected verdict: inside the claim's condition it holds, outside it is violated.
     """
 
     side: Side
@@ -89,11 +85,8 @@ class Judged:
 
     @property
     def reason(self) -> str:
-        """The reason for the verdict, as text.
-
-        The text has the number of trials (test runs), and the faults that were not tried. If a
-        trial was repeated, the text has the number of repetitions with the result of the trial:
-        `again in 2 of 3 runs`.
+        """The reason for the verdict: the trials (test runs), the faults that were not tried,
+        the repetitions.
         """
         parts = [self.why]
         if self.trials and self.evidence is None:
@@ -131,9 +124,8 @@ def decide(
     effort: Effort,
     progress: Callable[[str], None],
 ) -> Iterator[Judged]:
-    """Yields a verdict for each side (a claim in one configuration of the cluster).
-
-    A side is inside if the claim must hold in this configuration, and outside otherwise.
+    """Yields a verdict for each side: a claim in one configuration, inside or outside its
+    condition.
     """
     shared = SharedTrials(trials, suite, effort.rules)
     trying = Trying(trials, suite, seed, effort, progress, shared)
@@ -167,11 +159,9 @@ class Trying:
     shared: SharedTrials
 
     def inside(self, sides: list[Side]) -> list[Judged]:
-        """Returns one verdict for each expected verdict in `sides`, from the same trials (test
-        runs).
+        """Returns one verdict for each of `sides`, from the same trials (test runs).
 
-        All `sides` expect that a claim holds, and have the same setting (a configuration of the
-        cluster).
+        On all `sides`, a claim must hold, in the same configuration of the cluster.
         """
         setting = sides[0].setting
         tally = _Tally(self.progress)
@@ -237,8 +227,8 @@ class Trying:
     def show(self, side: Side) -> Judged:
         """Runs trials (test runs) to break the claim or to reach its goals; returns the verdict.
 
-        A claim that something always holds is violated if a trial breaks it. A claim that something
-        can happen has goals. It holds if every goal is reached, in one trial or in several.
+        A claim with goals (something can happen) holds if every goal is reached, in one trial or in
+        several.
         """
         if side.bugs:
             return _undecided(side, "only the reference broker has seeded bugs")
@@ -298,10 +288,8 @@ class Trying:
                     yield self.shared.ran(side.setting, program, number)
 
     def with_faults(self, judged: Judged) -> Judged:
-        """Returns the verdict with two more fields, `tried` and `untried`.
-
-        `tried` has the kinds of faults that the trials (test runs) could inject, `untried` the
-        other kinds.
+        """Returns the verdict with the kinds of faults that the trials (test runs) could inject
+        or not.
         """
         if not judged.trials:
             return judged
@@ -316,10 +304,9 @@ class Trying:
     # ------------------------------------------------------------ the same once more
 
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
-        """Shortens the trial (test run) `found`, which breaks the claim or reaches the goal `name`.
+        """Shortens a trial (test run) that breaks the claim or reaches the goal `name`.
 
-        Then repeats the shortest trial that still does so. Returns this trial, and how many of its
-        repetitions break the claim or reach the goal.
+        Returns the shortest such trial, and how many of its repetitions do so too.
         """
         programs = known.recorded(self.suite.name, side.claim, side.setting)
         smallest, left = found, 0 if found.calls in programs else self.effort.reductions
@@ -381,8 +368,7 @@ def _needed(suite: Suite, side: Side) -> set[Power]:
 def _cannot(powers: Collection[Power], needed: Collection[Power]) -> str:
     """Returns why trials (test runs) on a system cannot decide a claim; empty if they can.
 
-    `powers` has the kinds of faults and settings that the system supports; `needed` has those that
-    the trials need.
+    `powers` has the kinds of faults and settings that the system supports.
     """
     lacking = sorted(power for power in needed if power not in powers)
     if lacking:

@@ -1,14 +1,12 @@
 """Writes the evidence of a trial (a test run) to a folder with these files.
 
-    program.txt         the verdict, the result of the repetitions, and the calls of the trial
-    trial.json          the same calls and where they ran, for `urteil replay`
-    faults.ndjson       each fault, with its time on the real clock
-    history.parquet     what the clients observed
-    node-1.log.gz       the log of each node, up to the end of the repetitions
-    node-1.trace.gz     the lines of the node's trace that name the topic partition `orders-0`, if
-                        there is a trace
-
-The reference broker writes no logs, since it runs inside Urteil.
+program.txt         the verdict, the result of the repetitions, and the calls of the trial
+trial.json          the same calls and where they ran, for `urteil replay`
+faults.ndjson       each fault, with its time on the real clock
+history.parquet     what the clients observed
+node-1.log.gz       the log of each node, up to the end of the repetitions
+node-1.trace.gz     the lines of the node's trace that name the topic partition `orders-0`, if
+                    there is a trace
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ HISTORY: Final = "history.parquet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The origin of a trial (a test run): system, settings, and whether proxies were used."""
+    """Where a trial (a test run) ran, with which settings, and whether with proxies."""
 
     system: str
     settings: Settings = field(default_factory=dict[str, str], hash=False)
@@ -48,8 +46,8 @@ class Origin:
 def program(suite: Suite, ran: Ran) -> str:
     """Returns the trial (a test run) as runnable text, with a comment after each call.
 
-    Each call names a rule of the suite's state machine; the comment is the summary of this rule.
-    The text has the calls of this trial, then those of the trials that ran at the same time.
+    The comment is the summary of the rule of the suite's state machine. The calls of trials that
+    ran at the same time follow.
     """
     name = suite.machine.__name__
     lines = list[str]()
@@ -67,10 +65,10 @@ def program(suite: Suite, ran: Ran) -> str:
 def kept(
     folder: Path, suite: Suite, judged: Judged, system: System, settings: Settings = NO_SETTINGS
 ) -> Path | None:
-    """Writes the evidence of a trial (a test run) to a new folder below `folder`.
+    """Writes the evidence of a trial (a test run) to a new folder, and returns it, or None without
+    any.
 
-    Returns the new folder, or None if the verdict has no evidence. `settings` are the user's
-    settings for the system.
+    `settings` are the user's settings for the system.
     """
     if judged.evidence is None:
         return None

@@ -1,8 +1,4 @@
-"""The inner state of Apache Kafka's brokers on this machine: their traces and their log folders.
-
-Only the traces show the states of replicas. So `inside_of` returns None for a cluster without
-traces.
-"""
+"""The inner state of Apache Kafka's brokers on this machine: their traces and their log folders."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ from properties.claims.elections import Moment
 class Inside:
     """Reads the states of one topic partition from the brokers' traces and log folders.
 
-    Create this object before the topic is created: it does not read earlier lines of the traces.
+    Create this object before the topic: it does not read earlier lines of the traces.
     """
 
     cluster: Cluster
@@ -34,15 +30,14 @@ class Inside:
         self._begins = {node: _size(self.cluster.trace(node)) for node in self.cluster.nodes}
 
     def look(self) -> None:
-        """Adds the present records in the log folders of the partition to `self.contents`."""
         for broker in self.cluster.brokers:
             self.contents.look(broker, self.cluster.log_dir(broker) / self.partition)
 
     def moments(self, lives: list[Life], virtual_ms: Callable[[int], int]) -> Iterator[Moment]:
         """Yields the state of the topic partition at its creation and after each change.
 
-        `lives` has the beginnings and ends of the brokers' processes. `virtual_ms` converts the
-        time of a trace line to virtual time.
+        `lives` has the starts and ends of brokers' processes. `virtual_ms` converts the time of a
+        trace line to virtual time.
         """
         self.look()
         with TemporaryDirectory() as folder:
@@ -63,9 +58,8 @@ def _size(file: Path) -> int:
 
 
 def inside_of(system: System, partition: str) -> Inside | None:
-    """Returns access to the traces and log folders of a partition, or None.
-
-    The result is None if the system writes no traces.
+    """Returns access to the traces and log folders of a partition; None if the system writes no
+    traces.
     """
     if not isinstance(system, Cluster) or not system.layout.traced:
         return None

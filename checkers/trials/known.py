@@ -1,11 +1,10 @@
 """Programs: lists of calls that break a claim, for trials (test runs) on real systems.
 
-Each program belongs to a suite, a claim and a setting (a configuration of the cluster). Most
-programs were found by the simulation. `DIRECTED` has programs for claims whose program from the
-simulation does not suit a real system. There are two kinds of programs:
+Most were found by the simulation. `DIRECTED` has programs for claims whose program from the
+simulation does not suit a real system. There are two kinds:
 
-- Programs whose claim need not hold in the setting. To break the claim on a real system, trials
-  make the calls of these programs before they make random calls.
+- Programs whose claim need not hold in the setting, a configuration of the cluster: trials make
+  these calls before random ones, to break the claim.
 - Programs whose claim must hold in the setting. In the simulation, such a program broke the claim
   only because of a seeded bug, a bug put into the simulated broker on purpose. If a real broker has
   such a bug, the program shows it.
@@ -148,10 +147,9 @@ DIRECTED: Final = {
 
 
 def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
-    """Returns programs that break a claim in a setting, a configuration of the cluster.
+    """Returns programs (lists of calls) that break a claim in a configuration of the cluster.
 
-    A program is a list of calls that use clients and inject faults. If the claim says that
-    something can happen, the program makes it happen. The result is empty if there is no program.
+    If the claim says that something can happen, they make it happen.
     """
     rows = (row for row in _rows(suite) if row.claim == claim and row.where == setting)
     # None of these programs needs a seeded bug.
@@ -163,10 +161,7 @@ def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
 
 
 def fragile(suite: str, setting: str) -> tuple[Program, ...]:
-    """Returns the recorded programs (lists of calls) of a suite that find seeded bugs in a setting.
-
-    A setting is a configuration of the cluster. Each program is returned once.
-    """
+    """Returns the programs of a suite that find seeded bugs in a configuration, each once."""
     rows = (row for row in _rows(suite) if row.where.startswith(f"{setting}, bug "))
     return tuple(dict.fromkeys(program for row in rows for program in _programs(row)))
 

@@ -1,9 +1,9 @@
 """The broker settings of a cluster for trials (test runs), and the pace of trials.
 
-The pace is the number of real milliseconds in one virtual millisecond. Suites give the timeouts of
-sessions and transactions in virtual time, and a trial multiplies them by the pace. The real
-timeouts are shorter than Kafka's defaults permit, so the cluster's settings permit shorter ones.
-Each internal topic has one partition, so the leader of this partition is the only coordinator.
+The pace is the number of real milliseconds in one virtual millisecond. The timeouts of sessions and
+transactions that suites give, times the pace, are shorter than Kafka's defaults permit, so the
+settings permit shorter ones. Each internal topic has one partition, so there is only one
+coordinator.
 
 Source: Kafka documentation, "Broker Configs" and "Group Configs".
 """
@@ -51,10 +51,7 @@ NO_SETTINGS: Final[Settings] = {}
 
 
 def layout_for(name: SystemName) -> Layout:
-    """Returns the cluster that trials (test runs) start: the number of brokers, and their settings.
-
-    If the system accepts no settings, the cluster is `Layout()`: three brokers without settings.
-    """
+    """Returns the cluster to start; three brokers without settings if the system accepts none."""
     match name:
         case KafkaSystem():
             return KAFKA
@@ -77,9 +74,8 @@ def started(
 ) -> Generator[System]:
     """Starts a system for trials (test runs), with additional broker settings, and stops it later.
 
-    It runs during the `with` block. Raises InputFault if there are settings, but the system accepts
-    none. Also raises InputFault if `proxied` is true for another system than Apache Kafka: only
-    Kafka's links can be cut.
+    Raises InputFault if the system accepts no settings, or if `proxied` is true for another system
+    than Apache Kafka: only Kafka's links can be cut.
     """
     if proxied and not isinstance(name, KafkaSystem):
         raise InputFault(
@@ -97,5 +93,5 @@ def started(
 
 
 def pace_for(name: SystemName) -> int:
-    """Returns how many ms of real time one virtual ms lasts in test runs on this system."""
+    """Returns the ms of real time in one virtual ms."""
     return SERVED_PACE if isinstance(name, ServedSystem) else PACE

@@ -1,8 +1,8 @@
 """Converts the simulation's faults on single requests between brokers to fault rules of proxies.
 
-Source: Kafka documentation, "Protocol Guide"; `reference_impl.simulation.faults`.
-Simplified: a proxy that delays a request also delays everything after it on the connection. The
-proxy does not read the topic partition of a request.
+Source: Kafka documentation, "Protocol Guide"; `reference_impl.simulation.faults`. Simplified: a
+proxy that delays a request also delays everything after it on the connection, and does not read the
+topic partition of a request.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ OF_BROKERS: Final = frozenset({"WriteTxnMarker"})  # requests that no client sen
 
 
 def is_between_brokers(fault: On) -> bool:
-    """Returns True if the fault affects requests that a broker sends."""
     return fault.api in OF_BROKERS or (fault.source is not None and fault.source < FIRST_CLIENT)
 
 
 def proxied(fault: On, pace: Pace) -> rules.Rule:
-    """Converts a fault on requests between brokers to the proxy rule that injects the fault."""
+    """Returns the proxy rule that injects a fault on requests between brokers."""
     assert fault.api in APIS, f"no proxy knows the request {fault.api}"
     of = rules.Match(
         sender=None if fault.source is None else node(fault.source),
@@ -53,8 +52,5 @@ def proxied(fault: On, pace: Pace) -> rules.Rule:
 
 
 def node(number: NodeId) -> int:
-    """Returns the number that a node of the simulation has in the system under test.
-
-    Only the number of the controller differs.
-    """
+    """Returns a simulated node's number in the system under test; only the controller's differs."""
     return SYSTEM_CONTROLLER if number == CONTROLLER else int(number)

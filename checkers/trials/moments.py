@@ -1,22 +1,19 @@
 """The states of a topic partition on real brokers, from their TRACE logs and their log folders.
 
-The trace of the controller shows leader, ISR and ELR. The trace of a broker shows its role, its
-high watermark, and the offsets that it appends and truncates. The contents of records are in no
-trace; they are read from the segments in the log folders (`Contents`), at every fault and at the
-end of the trial (the test run). So the states also have the records that a broker loses later, by a
-truncation at its restart.
+The contents of records are in no trace; they are read from the segments in the log folders
+(`Contents`), at every fault and at the end of the trial (the test run). So the states also have the
+records that a broker loses later, by a truncation at its restart.
 
     events of brokers and controller  ─┐
     kills and starts of brokers       ─┼─> Moment, Moment, ...  ─> the claims on elections
     values of records                 ─┘
 
-Some lines of a trace come late. So a line may show a high watermark above the log end that the
-earlier lines show. Then the state has this log end as its high watermark, until lines about further
-appends come.
+Some lines of a trace come late. If a high watermark is above the log end so far, the state has this
+log end, until lines about further appends come.
 
-Source: `checkers.tracing.replication_lines`; KIP-966.
-Simplified: one topic partition without transactions; after its start, a broker counts as registered
-when it first logs a role of the partition.
+Source: `checkers.tracing.replication_lines`; KIP-966. Simplified: one topic partition without
+transactions; after its start, a broker counts as registered when it first logs a role of the
+partition.
 """
 
 from __future__ import annotations
@@ -47,14 +44,12 @@ class Life:
 
 @dataclass(slots=True)
 class Contents:
-    """The values of all records seen so far in the log folders of the brokers."""
-
     _of: dict[tuple[int, int, int], str] = field(default_factory=dict[tuple[int, int, int], str])
     _any: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
     _epochs: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def look(self, broker: int, folder: Path) -> None:
-        """Reads the records of one partition in a broker's log folder, if the folder exists."""
+        """Reads the records of one partition in a broker's log folder, if it exists."""
         for segment in sorted(folder.glob("*.log")):
             for batch in whole_batches(segment.read_bytes()):
                 epoch = header(batch).leader_epoch
@@ -65,26 +60,20 @@ class Contents:
                     self._epochs[broker, offset] = epoch
 
     def entry(self, broker: int, offset: int, epoch: int) -> Entry:
-        """Returns the record that a broker has at an offset and leader epoch."""
         # The value comes from the broker's folder, or else from another broker's folder. If no
         # folder ever had the record, the value is a text with the offset.
         anywhere = self._any.get((offset, epoch), f"offset {offset} of leader epoch {epoch}")
         return Entry(offset, epoch, self._of.get((broker, offset, epoch), anywhere))
 
     def epoch(self, broker: int, offset: int) -> int | None:
-        """Returns the leader epoch of the record at an offset of a broker's log.
-
-        The log folder is read several times; the result comes from the latest reading that had a
-        record at this offset. Returns None if no record was ever found at the offset.
+        """Returns the leader epoch of the record at an offset, in the latest reading that had
+        one, or None.
         """
         return self._epochs.get((broker, offset))
 
 
 def partition_events(traces: Iterable[Path], partition: str) -> Sequence[Event]:
-    """Returns the events of one partition from all trace logs, in order of their times.
-
-    Returns an empty list if no line of the logs shows the creation of the partition.
-    """
+    """Returns the events of one partition in order of their times; empty without its creation."""
     lines = (line for line in log_lines(traces) if partition in line.message)
     return read(lines).partitions.get(partition, [])
 
@@ -97,9 +86,8 @@ def moments(
 ) -> Iterator[Moment]:
     """Yields the state of a topic partition after its creation and after each change.
 
-    `events` are the events of the partition, and `lives` are the starts and ends of brokers'
-    processes. `contents` has the values of records. `virtual_ms` converts a time from the clock of
-    the logs to the time of a state. Yields nothing if no event creates the partition.
+    `lives` has the starts and ends of brokers' processes. `virtual_ms` converts a time from the
+    clock of the logs to the time of a state. Without a creation, yields nothing.
     """
     both: list[Event | Life] = sorted((*lives, *events), key=_at_ns)
     begin = next(
@@ -232,7 +220,7 @@ def _isr(event: Event) -> tuple[int, ...]:
 
 
 def _ignored(_watch: _Watch, _event: Event) -> None:
-    """Does nothing, because the event changes no part of the state that the claims read."""
+    """Ignores an event that changes no part of the state that the claims read."""
 
 
 _STEPS: Final[Mapping[Step, Callable[[_Watch, Event], None]]] = {

@@ -1,9 +1,8 @@
 """The pace of a trial (a test run): how many real milliseconds pass in one virtual millisecond.
 
-The suites and their clients use virtual time. Their durations in virtual time are much shorter than
-Kafka's defaults, and too short for a real cluster. So the pace multiplies these durations: pauses,
-the timeouts of calls, and the timeouts in requests. Clients see only virtual time; a saved history
-has the times of the real clock.
+The suites' durations in virtual time are too short for a real cluster, so the pace multiplies them:
+pauses, the timeouts of calls, and the timeouts in requests. Clients see only virtual time; a saved
+history has the times of the real clock.
 """
 
 from __future__ import annotations
@@ -35,14 +34,12 @@ LONGEST_MS: Final = 60_000  # a longer timeout says only that no timeout is mean
 
 @dataclass(slots=True)
 class Pace:
-    """Converts between virtual and real time."""
-
     real_per_virtual: int
     began_ns: int = field(default_factory=time.monotonic_ns)
     _last_ns: int = 0
 
     def tick_ns(self) -> int:
-        """Returns the virtual time in ns; each call returns a later time than the call before."""
+        """Returns the virtual time in ns, later at each call."""
         now_ns = (time.monotonic_ns() - self.began_ns) // self.real_per_virtual
         self._last_ns = max(self._last_ns + NS_PER_EVENT, now_ns)
         return self._last_ns
@@ -55,11 +52,11 @@ class Pace:
         return virtual_ms * self.real_per_virtual / 1_000
 
     def real_ns(self, virtual_ns: int) -> int:
-        """Converts a virtual time to the time of the real, monotonic clock, both in ns."""
+        """Converts a virtual time to the real, monotonic clock, both in ns."""
         return self.began_ns + virtual_ns * self.real_per_virtual
 
     def virtual_ms(self, real_ns: int) -> int:
-        """Converts a time in ns of the real, monotonic clock to a virtual time in ms."""
+        """Converts ns of the real, monotonic clock to a virtual time in ms."""
         return (real_ns - self.began_ns) // self.real_per_virtual // NS_PER_MS
 
     def paced(self, request: Request) -> Request:

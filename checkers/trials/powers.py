@@ -1,7 +1,7 @@
 """The powers of a system: the faults, settings and views of its inner state that suites may use.
 
-A suite names the powers that its rules and claims need. Some powers are broker settings that weaken
-the cluster. On a cluster with such a setting, trials check only the claims that need this setting.
+Some powers are broker settings that weaken the cluster; there, trials check only the claims that
+need them.
 """
 
 from __future__ import annotations
@@ -43,10 +43,6 @@ OFTEN_MS: Final = 1_000
 
 
 def powers_of(system: System) -> frozenset[Power]:
-    """Returns the powers of a system: the faults, settings and views that it offers to suites.
-
-    A view shows the inner state of the system.
-    """
     found = {power for power, abilities in NEEDED.items() if abilities <= system.abilities}
     # the nodes of `served` talk in one process, where no proxy is between them
     if system.proxies is not None and Ability.PAUSE in system.abilities:
@@ -73,9 +69,8 @@ def impossible(system: str, suite: str, setting: str) -> str:
 
 
 def how_to_get(power: Power) -> str:
-    """Returns the command-line options that enable a fault or a setting, such as `--proxied`.
-
-    The result is empty if no option is needed or none exists.
+    """Returns the options that enable a fault or a setting, such as `--proxied`, or an empty
+    text.
     """
     if settings := WEAKENING.get(power):
         return " ".join(f"--broker-config {name}={value}" for name, value in settings.items())

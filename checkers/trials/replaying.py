@@ -1,10 +1,8 @@
 """Reads the trials (test runs on a cluster) that `urteil test` has saved, and runs them again.
 
-A trial is a list of calls that use clients and inject faults. A trial tests whether the cluster
-satisfies a claim. The file `trial.json` in the trial's folder has the trial's suite and claim, the
-setting (the configuration of the cluster), the system (such as `apache-kafka:4.3.0`), and the
-calls. The file also has the calls of other trials that ran on the system at the same time. The same
-calls do not always have the same result, so a trial is repeated.
+`trial.json` in a trial's folder has the suite and claim, the setting (the configuration of the
+cluster), the system (such as `apache-kafka:4.3.0`), and the calls, also those of trials at the same
+time. The same calls do not always have the same result, so a trial is repeated.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from properties.suites.suite import Suite
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTrial:
-    """A trial (a test run on a cluster) that was saved: its claim, its system, and its calls."""
+    """A saved trial (a test run on a cluster)."""
 
     folder: Path
     suite: Suite
@@ -39,16 +37,15 @@ class KeptTrial:
 
     @property
     def needs(self) -> frozenset[Power]:
-        """The kinds of faults that the calls of the trial (test run) inject."""
         calls = chain.from_iterable(self.programs)
         needed = (self.suite.machine.NEEDS.get(call.rule) for call in calls)
         return frozenset(power for power in needed if power is not None)
 
     def shown_by(self, ran: Ran) -> str | None:
-        """Returns how the repeated test run broke the claim, or how it reached a goal of the claim.
+        """Returns how the repeated test run broke the claim, or reached a goal of the claim, or
+        None.
 
-        Only a claim "X can happen" has goals: conditions that some run must reach. Returns None if
-        the repetition did neither.
+        Only a claim "X can happen" has goals: conditions that some run must reach.
         """
         found = (how for name, how in ran.shown.items() if name.partition(": ")[0] == self.claim)
         return next(found, None)
@@ -59,19 +56,16 @@ class KeptTrial:
 
 
 def is_of_trial(path: Path) -> bool:
-    """Returns True if the path may be a trial (a test run) that a run has saved.
-
-    This is so for a folder, and for a file `trial.json` or `program.txt`.
-    """
+    """True for a folder, and for a file `trial.json` or `program.txt`."""
     # Any other file is a trace of a model. A folder is not read here, so it may have no trial.
     return path.is_dir() or path.name in (PROGRAM, TRIAL)
 
 
 def kept_trials(path: Path) -> tuple[KeptTrial, ...]:
-    """Returns the trial (test run) that is saved in the folder, or all trials of a run folder.
+    """Returns the trial (test run) in the folder or next to the file, or all trials of a run
+    folder.
 
-    If `path` is a file, its folder is read instead. Raises InputFault if there is no trial, or one
-    is unreadable.
+    Raises InputFault if there is no trial, or one is unreadable.
     """
     folder = path if path.is_dir() else path.parent
     files = [folder / TRIAL] if (folder / TRIAL).exists() else sorted(folder.glob(f"*/{TRIAL}"))

@@ -1,12 +1,11 @@
 """Runs the clients of the simulation in real time.
 
-As in `reference_impl.simulation.world`, a client is an object with a method `step`. The runtime
-calls `step` with each response and timer, and carries out the effects that `step` returns: requests
-and timers. All clients run in one event loop. A Hypothesis state machine controls them: the loop
-runs only while the machine waits for some time or for a condition.
+As in `reference_impl.simulation.world`, a client's method `step` gets each response and timer, and
+returns effects: requests and timers. All clients run in one event loop, which runs only while the
+controlling Hypothesis state machine waits.
 
-Links of clients have the faults of the simulation: a request or a response is lost, or comes late.
-A late request has a connection of its own, so that later requests overtake it.
+Links of clients have the faults of the simulation. A late request has a connection of its own, so
+that later requests overtake it.
 """
 
 from __future__ import annotations
@@ -73,7 +72,6 @@ class Runtime:
         return True
 
     def in_background(self, blocking: Callable[[], None]) -> asyncio.Future[None]:
-        """Runs a blocking function in a thread while the clients continue."""
         return self.loop.run_in_executor(None, blocking)
 
     def close(self) -> None:
@@ -106,7 +104,7 @@ class Runtime:
         self._later(0, client.client_id, TimerFired(TICK))
 
     def kill(self, client_id: NodeId) -> None:
-        """Kills a client program: it gets no more events, and its connections are closed."""
+        """Kills a client: it gets no more events, and its connections are closed."""
         client = self.clients[client_id]
         assert isinstance(client, ProgramClient)
         client.close()

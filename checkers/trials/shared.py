@@ -18,8 +18,6 @@ Plan = Program | str  # calls to replay, or a seed to draw them from
 
 @dataclass(slots=True)
 class SharedTrials:
-    """The results of a suite's trials (test runs) and of their repetitions, for several claims."""
-
     trials: Trials
     suite: Suite
     rules: int
@@ -31,9 +29,9 @@ class SharedTrials:
     def ran(self, setting: str, plan: Plan, number: int = 0) -> Ran:
         """Returns the result of a trial (a test run); runs it if it has not been run before.
 
-        A trial is identified by a setting (a configuration of the cluster), a plan and a number. A
-        plan is a program (a list of calls), or a seed for random calls. The same plan can be run
-        several times, as the trials 0, 1, 2 and so on, because its result may vary.
+        A setting is a configuration of the cluster; a plan is a program (a list of calls), or a
+        seed for random calls. The result may vary, so one plan can be run as the trials 0, 1, 2 and
+        so on.
         """
         key = setting, plan, number
         if key not in self._ran:
@@ -45,17 +43,11 @@ class SharedTrials:
         return self._ran[key]
 
     def earlier(self, setting: str) -> Iterator[Ran]:
-        """Yields the results of the trials (test runs) that were run so far in the setting.
-
-        The repetitions by `repeated` are left out. A setting is a configuration of the cluster.
-        """
+        """Yields the results so far in the setting, without the repetitions by `repeated`."""
         yield from [ran for (where, _, _), ran in self._ran.items() if where == setting]
 
     def repeated(self, setting: str, trial: Trial, times: int) -> list[Ran]:
-        """Returns the results of several repetitions of a trial (test run).
-
-        Runs only the repetitions whose results are not stored yet, and stores their results.
-        """
+        """Returns the results of several repetitions; runs only those that are not stored yet."""
         for number in range(times):
             if (setting, trial, number) not in self._repeated:
                 (ran, *_) = self.trials.together(self.suite, setting, trial)

@@ -1,13 +1,11 @@
 """Trials: test runs of the suites' state machines, in real time on a running cluster.
 
-A trial creates its topics on the running system, calls rules of the state machine, and ends all
-faults. Then it checks the observations of the clients. The calls are drawn from a seed, or come
-from a recorded program (a list of calls). Time is real, so the same calls do not always have the
-same result.
+A trial creates its topics, calls rules of the state machine, ends all faults, and checks the
+observations of the clients. Time is real, so the same calls do not always have the same result.
 
-Several trials in one setting (a configuration of the cluster) can run at the same time. If one of
-these trials makes a broker fail, the fault affects all of them (`broker_faults`). Some faults are
-possible only while no other trial runs.
+Several trials in one setting (a configuration of the cluster) can run at the same time; a broker's
+failure affects all of them (`broker_faults`). Some faults are possible only while no other trial
+runs.
 """
 
 from __future__ import annotations
@@ -50,8 +48,6 @@ _Calls = Callable[[JudgedMachine], Iterator[Call]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """The result of one trial (a test run)."""
-
     setting: str
     calls: tuple[Call, ...]
     is_observed: bool
@@ -80,7 +76,7 @@ class Trials:
 
     @property
     def powers(self) -> frozenset[Power]:
-        """The kinds of faults that the system supports and that the user allows."""
+        """The kinds of faults that the system supports and the user allows."""
         return powers_of(self.system) & self.allowed
 
     def draw(self, suite: Suite, setting: str, seed: str, rules: int = RULES) -> Ran:
@@ -104,9 +100,9 @@ class Trials:
     ) -> list[Ran]:
         """Runs trials (test runs) of one configuration in parallel; returns their results in order.
 
-        Each item of `plans` is a list of calls to replay, or a seed for random calls. `rules` is
-        the number of random calls. Some faults, such as a power loss, are possible only if one
-        trial runs alone. The running time is divided equally among the results.
+        `plans` are lists of calls to replay, or seeds for `rules` random calls. Some faults, such
+        as a power loss, are possible only if one trial runs alone. The running time is divided
+        equally.
         """
         if not plans:
             return []

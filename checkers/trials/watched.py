@@ -1,8 +1,4 @@
-"""The topics of one trial (a test run) on a real cluster, and their state as clients observe it.
-
-Clients repeatedly request the metadata with leaders and ISRs, and fetch the records of a log. The
-simulation needs no such clients, because it can read the state of its brokers.
-"""
+"""The topics of one trial (a test run) on a real cluster, and their state as clients observe it."""
 
 from __future__ import annotations
 
@@ -55,8 +51,6 @@ EVERLASTING: Final = LogConfig(retention_ms=UNLIMITED)  # the times of records a
 
 
 class WatchedTopics(RealTimeClients):
-    """The topics of a trial (a test run): their leaders, in-sync replicas, offsets and logs."""
-
     def __init__(
         self, addresses: Addresses, *, pace: Pace, prefix: str, knows_coordinators: bool
     ) -> None:
@@ -129,9 +123,8 @@ class WatchedTopics(RealTimeClients):
     # ------------------------------------------------------------ state
 
     def is_up(self, broker: BrokerId) -> bool:
-        """Returns True for every broker of the cluster, because this class injects no faults.
-
-        Subclasses that inject faults override `is_up`.
+        """Returns True for every broker of the cluster; subclasses that inject faults override
+        this.
         """
         return broker in self.broker_ids
 
