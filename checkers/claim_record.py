@@ -27,7 +27,7 @@ class Decided:
     - `where` is the suite's configuration of the cluster, or the variant of the spec. For an
       anomaly, it is the simulated workload or the seeded bug.
     - `counterexample` is a program to paste, or a command to type. If the claim is that a state can
-      be reached, it reaches this state.
+      be reached, it shows how.
     """
 
     claim: str

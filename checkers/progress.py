@@ -13,9 +13,7 @@ from dataclasses import dataclass
 class Progress:
     """The progress of one part of a computation: `done` of `total` tasks, and processed rows.
 
-    A worker reports a stage when it begins, and after each of its tasks: a file, a batch, a Spark
-    task. The name identifies the stage, so it must not change. `total` and `rows` are None if
-    unknown.
+    The name identifies the stage, so it must not change. `total` and `rows` are None if unknown.
     """
 
     stage: str

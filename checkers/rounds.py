@@ -1,9 +1,8 @@
 """The interface between a search and a cluster: levels of partitioned data, and tasks on them.
 
-In a round, one task for each partition of the newest level runs `send`, which sends bytes to
-partitions. Then one task for each partition runs `collect`, which reads the bytes sent to its
-partition, and returns this partition of the next level. The levels stay on the workers; only
-reports come back to the driver.
+In a round, a task for each partition of the newest level runs `send`, which sends bytes to
+partitions. Then a task for each partition runs `collect`, which reads these bytes and returns the
+partition of the next level.
 """
 
 from __future__ import annotations

@@ -37,8 +37,7 @@ def scratch(parent: Path) -> Generator[Path]:
 def temporary_files() -> Generator[None]:
     """Puts the temporary files of this process and of its child processes into one folder.
 
-    The `with` block begins by removing the folders of killed processes. If the system's folder for
-    temporary files is not writable, nothing changes; the first use of a temporary file fails.
+    If the system's folder for temporary files is not writable, nothing changes.
     """
     with ExitStack() as closing:
         try:
@@ -59,7 +58,6 @@ def temporary_files() -> Generator[None]:
 
 
 def remove_abandoned(parent: Path) -> None:
-    """Removes the folders below `parent` that killed processes left."""
     for folder in parent.glob(f"{PREFIX}*"):
         lock = locked(folder)
         if lock is not None:

@@ -52,8 +52,7 @@ class Judged:
     """The result of one seed: its simulation and the analysis of its history.
 
     `stuck` says why the simulation made no progress. `occurs` counts the violations of each anomaly
-    that is not permitted. `observations` counts, for each anomaly, the observations that could have
-    shown it.
+    that is not permitted.
     """
 
     seed: int

@@ -22,7 +22,7 @@ class Caught:
     """The results of two searches: in a buggy variant, and in the variant that fixes the bug.
 
     `steps` is the length of a shortest counterexample. `states` counts distinct states, up to the
-    violation of a safety claim; a search for a liveness violation finds all states.
+    violation; for liveness, all states.
     """
 
     spec: str

@@ -1,7 +1,7 @@
 """The four verdicts on a claim, and the exit codes of runs.
 
-A violation is data, never a Python exception. The worst verdict of a run sets the exit code:
-violated (1) before undecided (3) before holds (0).
+A violation is data, never a Python exception. The worst verdict sets the exit code: violated (1)
+before undecided (3) before holds (0).
 
 A claim is *not exercised* if nothing was observed that could have shown its violation. Such a
 verdict changes no exit code, unless every claim is required to be exercised, or none was.
@@ -70,8 +70,7 @@ LISTED_AS: Final = (
 def verdict_on(found: int, observations: int) -> Verdict:
     """Returns the verdict on an anomaly or a check with `found` violations.
 
-    An observation is something that could have shown a violation, such as a polled value. If there
-    is none, the verdict is `not exercised`.
+    Without observations that could have shown one, the verdict is `not exercised`.
     """
     if found:
         return "violated"

@@ -171,7 +171,6 @@ def analyze_command(
 
 
 def explain_plan(run: Run, anomalies: tuple[str, ...], declared: Declarations) -> None:
-    """Emits the query plan of an analysis: its passes over the history, each with its stages."""
     from checkers.histories.explanation import planned
     from properties.anomalies.catalogue import named
 
@@ -231,7 +230,6 @@ def decide(
     expected: Mapping[str, Verdict] | None = None,
     title: str | None = None,
 ) -> Analysis:
-    """Analyzes the history, emits a verdict on each anomaly, and returns the analysis."""
     with importing():
         from checkers.histories.io.assumptions import recorded_system
         from checkers.report.anomaly_events import decided, keep_rows, undecided

@@ -178,7 +178,6 @@ def _anomaly(of: str, row: Anomaly | Check, may_follow_from: Sequence[str] = ())
 
 
 def claims() -> Iterator[Listed]:
-    """Yields a row for each claim, with its recorded runs and their shortest counterexample."""
     from checkers.claim_record import kept
     from properties.claims.catalogue import CLAIMS
 
@@ -291,7 +290,6 @@ def _rules(spec: str, release: str) -> Iterator[str]:
 
 
 def kinds() -> Iterator[Listed]:
-    """Yields a row for each kind of items that `urteil list` accepts, such as `bugs`."""
     for kind, contents in CONTENTS.items():
         yield Listed(kind="kind", item=kind, statement=contents)
 

@@ -1,13 +1,10 @@
 """`urteil check --kafka RELEASE`: the claims that do not hold in a release, and their fixes.
 
-For each spec, these variants are explored:
+For each spec, these variants are explored, at the constants of recorded counterexamples:
 
-- the version that models the release: at the constants that its definition names if no claim is
-  known to break, else at the default constants;
-- the same version, at the constants of its recorded counterexample, unless the first exploration
-  has found the violation;
-- each bug that the release also has, at the constants of the recorded counterexample;
-- for each violated claim, the variant with the fix, at the constants of the violation.
+- the version that models the release, also at the constants of its definition or the default ones;
+- each bug that the release also has;
+- for each violated claim, the variant with the fix.
 """
 
 from __future__ import annotations
@@ -51,9 +48,9 @@ class ReleaseOptions:
 def check_release(run: Run, spec: str, release: str, options: ReleaseOptions) -> None:
     """Checks the claims of a spec with the rules of a release; emits a verdict for each claim.
 
-    For a violated claim, the version of the spec with the fix is checked too. `EVERY` means all
-    specs: a spec without a version for the release gets the reason instead of verdicts. A single
-    spec without such a version raises NotShipped, and a pattern without a match raises UnknownName.
+    `EVERY` means all specs: a spec without a version for the release gets the reason instead of
+    verdicts. A single spec without such a version raises NotShipped, and a pattern without a match
+    raises UnknownName.
     """
     if spec != EVERY:
         chosen = shipped(spec, release)

@@ -122,10 +122,9 @@ def command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Returns a decorator that makes a command from a function whose first parameter is a `Run`.
 
-    With `decides=False` the command gives no verdicts, and its exit code is 0 if it succeeds. With
-    `folder=True` the run gets a folder, which is removed if a usage error leaves it without
-    results. `dry_with` names an option, such as `explain`, with which the run needs neither
-    verdicts nor a folder.
+    With `decides=False` the command gives no verdicts, and its exit code is 0 if it succeeds.
+    `dry_with` names an option, such as `explain`, with which the run needs neither verdicts nor a
+    folder.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:

@@ -1,8 +1,8 @@
 """Reads default values of options from pyproject.toml in the working directory: `[tool.urteil]`.
 
 A key is the long name of an option, with hyphens or underscores: `seed = 7`, `set =
-["replicas=2"]`. It applies to every command that has this option; in `[tool.urteil.check]`, to
-`check` only. An option on the command line overrides these values.
+["replicas=2"]`. Keys in `[tool.urteil.check]` apply to `check` only. Options on the command line
+override all.
 """
 
 from __future__ import annotations
@@ -75,7 +75,6 @@ def defaults(
 
 
 def named_options(command: click.Command) -> dict[str, click.Option]:
-    """Returns the options of a command by their long names, such as `client-config`."""
     return {
         long.removeprefix("--"): option
         for option in command.params

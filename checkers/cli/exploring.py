@@ -201,12 +201,10 @@ def expectations(
 ) -> dict[str, Verdict | None]:
     """Returns the expected verdict on each property; None if no verdict is expected.
 
-    - A verdict in `expected` takes precedence over the following rules.
-    - In a variant without a bug, every property is expected to hold. In a spec from the user's own
-      file, no verdict is expected.
-    - In a variant with a bug, one property is expected to be violated: the one that the bug breaks.
-      It is expected only at the constants with which the bug is known to break it. For every other
-      property, no verdict is expected.
+    - A verdict in `expected` takes precedence.
+    - Without a bug, every property is expected to hold; in a user's own file, nothing is expected.
+    - With a bug, only the property that the bug breaks is expected to be violated, and only at the
+      constants with which the bug is known to break it.
     """
     shown = {**constants, **variant.at} == constants
     right: dict[str, Verdict | None] = dict.fromkeys(names)

@@ -34,8 +34,8 @@ def followed(
 ) -> Generator[None]:
     """Prints each verdict that changes while the recording grows; then runs the `with` block.
 
-    The recording has then ended, or the user has pressed Ctrl-C; the Spark session is still open.
-    Raises InputFault if the history cannot be followed.
+    The block runs at the end of the recording or after Ctrl-C, with the Spark session open. Raises
+    InputFault if the history cannot be followed.
     """
     from checkers.histories.io import recorded
     from checkers.spark.following import growths

@@ -58,7 +58,6 @@ _OPTIONS: Final = (
 
 
 def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options about clients and topics, such as the isolation level, to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

@@ -1,7 +1,7 @@
 """Imports of a command: without garbage collections, and without threads for linear algebra.
 
-This saves a tenth of a short command. Collections examine the objects of some 500 modules, and free
-none. NumPy's import starts a thread for each core, for matrix products, which no command needs.
+This saves a tenth of a short command: some 500 modules are imported, which collections only
+examine, and NumPy would start a thread for each core.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ def importing() -> Generator[None]:
     """Pauses the garbage collector for the imports in the `with` block.
 
     All present objects are excluded from later collections, so call this only before the work of a
-    command begins. NumPy starts no threads for linear algebra, unless the environment sets their
-    number.
+    command begins.
     """
     if not gc.isenabled():  # inside another such block
         yield

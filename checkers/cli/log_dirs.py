@@ -104,7 +104,6 @@ def decide(
     engine: str = "spark",
     master: str | None = None,
 ) -> Audit:
-    """Audits the log folders, emits a verdict on each check, and returns the audit."""
     from checkers.report.anomaly_events import decided, keep_rows, undecided
     from checkers.report.log_audit import explained, rows_shown
     from properties.log_audit.catalogue import named

@@ -1,11 +1,8 @@
 """`urteil prove`: proves a spec by induction, without bounds, and shows failed conditions.
 
-The induction has one condition for each action and claim: if all claims are true before the action,
-this claim is true after it. If one condition fails, its claim is dropped, and the other claims are
-proved again without it. A property that needs a dropped claim is not proved.
-
-If the proof fails, the spec is explored up to ten million states. A property that breaks there is
-violated; all others that are not proved are undecided.
+A condition is that all claims before an action imply a claim after it. If it fails, its claim is
+dropped, and the others are proved again without it. If a property needs a dropped claim, the spec
+is explored up to ten million states: the property is violated there, or undecided.
 """
 
 from __future__ import annotations
@@ -43,9 +40,8 @@ PROVED = "proved"  # the folder of the cache
 class ProofOptions:
     """The options of a proof.
 
-    `limit` and `limit_ms` limit the solver's work on one condition. `smtlib` is a folder for the
-    conditions as SMT-LIB. With `cvc5`, this solver decides the conditions too. `cache` is the
-    folder of proved conditions.
+    `smtlib` is a folder for the conditions as SMT-LIB. With `cvc5`, this solver decides the
+    conditions too. `cache` is the folder of proved conditions.
     """
 
     limit: int = 100  # millions of units of Z3's work
@@ -145,9 +141,6 @@ def prove_command(
 def _refuse_integers(variant: Variant, spec: Spec) -> None:
     """Raises InputFault for a built-in spec that uses integers; the error names a command that
     works.
-
-    In a user's file, the proof leaves out everything that uses integers, and the verdicts name the
-    first such type.
     """
     from model.specs import SPECS
 
@@ -244,8 +237,7 @@ def for_other_solvers(
 ) -> Agreement | None:
     """Writes the conditions of a proof as SMT-LIB files, and compares the solver cvc5 with Z3.
 
-    `options` may switch off the files and the comparison; without it, returns None. Raises
-    EnginesDisagree if cvc5 and Z3 decide a condition differently.
+    Raises EnginesDisagree if cvc5 and Z3 decide a condition differently.
     """
     from checkers.symbolic.smtlib import scripts
 
@@ -311,8 +303,7 @@ def show_failures(
 ) -> None:
     """Emits a counterexample for each failed condition of a proof.
 
-    It has one step: all claims are true before, and one is false after. The search for it may take
-    a fifth of the solver's limit for the condition.
+    All claims are true before its one step, and one is false after it.
     """
     from checkers import symbolic
 

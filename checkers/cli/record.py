@@ -37,8 +37,6 @@ STATE = "broker-state.txt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """The system on which a history is recorded, and the faults to inject into it."""
-
     system: SystemName
     layout: Layout
     rounds: tuple[str, ...] = ()  # kinds of rounds of faults on brokers

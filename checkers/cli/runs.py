@@ -89,8 +89,7 @@ def runs_command(
 def stored(run: Run) -> tuple[KeptRun, ...]:
     """Adds the runs that the store lacks, and returns all runs of the store.
 
-    Prints a note for each run folder that cannot be read. Raises UnusableStore, and InputFault if
-    the parent folder of the runs does not exist.
+    Raises UnusableStore, and InputFault if the parent folder of the runs does not exist.
     """
     from checkers.over_time.store import opened
 

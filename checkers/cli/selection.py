@@ -134,8 +134,7 @@ def in_force(variant: Variant) -> str | None:
 def note_releases(run: Run, variant: Variant) -> None:
     """Prints the releases of Kafka that behave like this version or bug of a spec.
 
-    If the newest release does not behave like the default version, the note on the default version
-    says so. Prints nothing for a user's own spec.
+    Prints nothing for a user's own spec.
     """
     from model.releases import LATEST
     from model.shipped import NotShipped, shipped

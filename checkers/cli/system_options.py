@@ -28,8 +28,6 @@ bug_option: Final = click.option(
 def system_options(
     default: str | None, on_help: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator that adds the options --on, --kafka-home and --broker-config."""
-
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in (
             click.option(

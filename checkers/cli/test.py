@@ -213,7 +213,6 @@ def emit(
     seconds: float,
     again: str,
 ) -> None:
-    """Emits the verdict on a claim, with the programs (lists of calls) that violate it."""
     from properties.claims.catalogue import BY_ID
 
     claim = BY_ID.get(verdict.claim)  # None for progress, which is not in the catalogue
@@ -245,7 +244,7 @@ def emit(
 def _walks(run: Run, suite: Suite, verdict: ClaimVerdict) -> Iterator[str]:
     """Writes the simulated run that violates a claim to the run folder, as a trace for each spec.
 
-    Yields the commands that open the traces. Traces with an event that the spec forbids come first.
+    Yields the commands that open the traces.
     """
     from checkers.report.simulated_run import traces_of
 

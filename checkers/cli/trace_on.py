@@ -24,8 +24,6 @@ FAULT: Final = "kill"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
-    """The settings of a recording."""
-
     on: str
     kafka_home: Path | None
     broker_config: Sequence[str]

@@ -65,7 +65,6 @@ def _sides(suite: Suite, *, outside: bool) -> tuple[Side, ...]:
 
 
 def emit(run: Run, suite: Suite, system: System, judged: Judged, settings: Settings) -> None:
-    """Writes the evidence of a trial (a test run) to the run folder, and emits the verdict."""
     from checkers.trials import evidence
     from properties.claims.catalogue import BY_ID
 

@@ -312,7 +312,7 @@ def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
     """Records a history on the reference broker, with the seeded `bugs`; returns its folder.
 
     Without bugs, also emits a verdict: `holds` if at least 20 sends were applied but got no
-    response, else `undecided`. Such sends make the recording a good test.
+    response, else `undecided`.
     """
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import ServedSystem

@@ -1,11 +1,9 @@
 """Sends each sequence of requests to two systems, and compares the two answers to each request.
 
-Instead of a running system, there may be a recording of its earlier answers. An answer to a read
-may not yet show an earlier change, so a read with an unexplained difference is sent to both systems
-again, at most 8 times.
-
-After some differences, the two systems are in different states, and the remaining answers are not
-compared. A running cluster still gets the remaining requests, because its answers are recorded.
+One may be a recording of earlier answers. A read with an unexplained difference is sent again, at
+most 8 times, because its answer may not yet show an earlier change. After some differences the
+systems are in different states; the remaining requests are then only sent to a running cluster,
+whose answers are recorded, and not compared.
 """
 
 from __future__ import annotations

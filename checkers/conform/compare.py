@@ -20,8 +20,7 @@ class Difference:
     """One field in which the answers to a request differ.
 
     `field` is a path such as `topics.partitions.error_code`: empty if one system has no answer,
-    with the ending `(count)` if lists differ in length. `system_fields` and `reference_fields` are
-    the objects that contain the two values.
+    with the ending `(count)` if lists differ in length.
     """
 
     send: Send

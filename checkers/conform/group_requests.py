@@ -1,8 +1,7 @@
 """Builds requests on groups: classic groups, consumer groups and committed offsets.
 
 Later requests use values from earlier answers by name. Member `a` has the names `a.member` (its
-id), `a.epoch` and `a.owned` (its partitions). A classic group has the names `generation` and
-`leader`.
+id), `a.epoch` and `a.owned` (its partitions).
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def join(
     member: Any = None,
     note: str = "join",
 ) -> Begin:
-    """Returns a JoinGroup request of the member `letter`, to be collected by `join LETTER`."""
+    """Returns a JoinGroup request of the member `letter`; its label is `join LETTER`."""
     send = Send(
         api=Api.JOIN_GROUP,
         version=version,
@@ -137,7 +136,6 @@ def leave(
     *members: tuple[Any, str | None],
     version: int = 4,
 ) -> Send:
-    """Returns a LeaveGroup request; each leaving member has an id and a group instance id."""
     return Send(
         api=Api.LEAVE_GROUP,
         version=version,

@@ -18,8 +18,6 @@ LIBRDKAFKA_MOCK: Final = "librdkafka-mock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A kind of request that is never sent to a system, and the reason as a sentence."""
-
     system: str
     api: Api
     notes: str = "*"

@@ -20,7 +20,6 @@ class Live:
 
     @classmethod
     def begun(cls, target: Target, number: int, sequence: Steps) -> Live:
-        """Creates the topics that the requests need, and returns the cluster."""
         session = Session(target, number)
         session.prepare(sequence)
         return cls(session, Normal(session))

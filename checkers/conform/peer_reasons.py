@@ -1,7 +1,6 @@
 """Why the answers of kfake and of librdkafka's mock cluster differ from those of Apache Kafka 4.3.
 
-The reference broker stands for Kafka, so each difference is a finding about kfake or the mock.
-Where the reference broker itself differs from Kafka, the reason is in the module `reasons`. Each
+The reference broker stands for Kafka, so each difference is a finding about kfake or the mock. Each
 table is searched from the top, and ends with a general reason for each request type.
 
 Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, rdkafka_mock_handlers.c.

@@ -1,12 +1,12 @@
 """The reasons for differences between the two systems' answers to a request.
 
-A reason's verdict names the system that must change. `OURS` is an open fault of the reference
-broker. `PERMITTED` is a choice that the protocol leaves to a broker, or a simplification that no
-client can notice. `THEIRS` is a finding about the other system.
+The verdict `OURS` is an open fault of the reference broker. `PERMITTED` is a choice that the
+protocol leaves to a broker, or a simplification that no client can notice. `THEIRS` is a finding
+about the other system.
 
 A reason with `general` applies only if no other reason does. Then a read is sent again first,
-because it may not yet show an earlier change. After a difference whose reason has `ends`, the
-states of the two systems differ, and the later answers are not compared.
+because it may not yet show an earlier change. After a reason with `ends`, the states of the two
+systems differ.
 """
 
 from __future__ import annotations

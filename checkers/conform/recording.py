@@ -1,8 +1,6 @@
 """A recording: sequences of requests with the answers of one system, in gzipped lines of JSON.
 
-The first line names the system. Each further line has a sequence: its topics, its steps, and the
-answers in normal form, each with the index of its step. A recording contains the requests, so it
-stays valid when the generator of sequences changes.
+The first line names the system.
 """
 
 from __future__ import annotations
@@ -22,13 +20,11 @@ FORMAT: Final = 1
 
 
 class UnreadableRecording(InputFault):
-    """Raised for a file that is not a recording of this release."""
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """One of the two compared systems, if its answers come from a recording."""
-
     sequence: Steps
     answers: Mapping[int, Any]
 

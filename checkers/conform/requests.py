@@ -162,7 +162,6 @@ def epoch_end(
     partition: int = 0,
     to: str | None = None,
 ) -> Send:
-    """Returns an OffsetForLeaderEpoch request for one partition."""
     part = {
         "partition": partition,
         "current_leader_epoch": current,

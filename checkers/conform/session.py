@@ -130,10 +130,6 @@ class Session:
         return pending.answers[0]
 
     def bind(self, step: Send, answer: Answer) -> None:
-        """Stores fields of the answer, such as a producer id, under the names in `step.binds`.
-
-        Missing fields are skipped.
-        """
         if isinstance(answer, str):
             return
         for name, path in step.binds.items():
@@ -159,8 +155,8 @@ class Session:
     def receiver(self, to: str) -> int:
         """Returns the id of the broker that the field `to` of a step names, such as `leader ~t 0`.
 
-        `checkers.conform.steps` lists these texts. For a partition that does not exist, the broker
-        is the leader of another partition of the topic, or else the one with the lowest id.
+        For a partition that does not exist, the broker is the leader of another partition of the
+        topic, or else the one with the lowest id.
         """
         kind, *rest = to.split(" ")
         nodes = sorted(self.target.brokers)

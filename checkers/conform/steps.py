@@ -2,7 +2,7 @@
 
 A sequence uses a fresh topic, group or transactional id. In the body of a request, `~` begins a
 name that this sequence alone uses, and `^` a name that all sequences of a run share. Functions of
-this module make the other symbols, such as the one for a value from an earlier answer.
+this module make the other symbols.
 
 The field `to` of a step names the broker that gets the request:
 
@@ -62,12 +62,12 @@ class Send:
     """A request that is sent to two systems, to compare their answers.
 
     - `note` is the purpose of the request, such as `two batches`.
-    - `binds` has names for fields of the answer; later steps use the values under these names.
+    - `binds` has names for fields of the answer, which later steps use.
     - `repeats` is true if the answer may lag behind an earlier change. Then the request is sent
       again while the two answers differ. Requests that only read (`READS`) are always repeated,
       except a Fetch request in a fetch session.
-    - `retries` is true if the request is sent again after every retriable error. Otherwise it is
-      sent again only after CONCURRENT_TRANSACTIONS.
+    - `retries` is true if the request is sent again after every retriable error, not only after
+      CONCURRENT_TRANSACTIONS.
     """
 
     api: Api

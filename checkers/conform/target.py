@@ -31,7 +31,9 @@ class NotReady(InputFault):
 
 @dataclass(slots=True, kw_only=True)
 class Target:
-    """One of the clusters; the names of all topics and groups of this run begin with `run`."""
+    """One of the compared clusters; the names of all topics and groups of this run begin with
+    `run`.
+    """
 
     name: str
     bootstrap_servers: str

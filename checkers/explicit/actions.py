@@ -21,8 +21,6 @@ INLINE = 24  # characters: longer code that is assigned twice becomes a local va
 
 @dataclass
 class Program:
-    """A compiled spec: its initial states, successor function and predicates."""
-
     at: Instance
     labels: list[tuple[Action, tuple[int, ...]]] = field(default_factory=list)  # of transitions
     lines: list[str] = field(default_factory=list)
@@ -48,7 +46,6 @@ class Program:
         return made
 
     def initial(self) -> list[Packed]:
-        """Returns the distinct initial states: those that `init` assigns if its guards are true."""
         action = self.at.spec.initial
         blank = bytes(len(self.at.cells))
         states: dict[Packed, None] = {}

@@ -12,11 +12,6 @@ Numbers = NDArray[np.int32]
 
 @dataclass
 class Ancestry:
-    """The predecessor of each state, and the transition from it.
-
-    States are numbered in the order in which they were found.
-    """
-
     _parents: list[Numbers] = field(default_factory=list)
     _labels: list[Numbers] = field(default_factory=list)
 

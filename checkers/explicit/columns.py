@@ -1,11 +1,11 @@
 """Compiles terms to NumPy: one array operation computes a term in every state of a batch.
 
 A batch of states is a table with one row for each state. Each variable has one column for each of
-its keys, such as `log_end[b1]`. A term becomes an operation (`Op`) on columns. Equal operations are
-one object, so a term that several actions share is computed once.
+its keys, such as `log_end[b1]`. Equal operations (`Op`) on columns are one object, so a shared term
+is computed once.
 
-In some states a term is undefined, for example because the key of a map is outside its type. So
-each term has a second array, `bad`: a mask of the rows in which the term is undefined.
+Each term has a second array, `bad`: a mask of the states in which the term is undefined, because a
+value is outside its type.
 """
 
 from __future__ import annotations
@@ -317,9 +317,8 @@ class Columns(FiniteTerms):
     ) -> tuple[list[tuple[Code, int]], Code]:
         """Returns the columns of the map `variable` that `keys` may select, each with a condition.
 
-        A map has one column for each key. A column's condition is true in the states where the
-        terms `keys` select it. Also returns a mask of the states in which one of the terms is
-        undefined.
+        A column's condition is true in the states where the terms `keys` select it. Also returns a
+        mask of the states in which one of the terms is undefined.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

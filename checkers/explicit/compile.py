@@ -1,8 +1,7 @@
 """Compiles the expressions of a spec to Python source, at a fixed scope such as 3 replicas.
 
 Parameters and bound variables become constants, variables become bytes of a state (`s[17]`), and
-quantifiers are unrolled. The code evaluates expressions in the order of
-`model.language.interpreter`.
+quantifiers are unrolled.
 """
 
 from __future__ import annotations

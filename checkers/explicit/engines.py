@@ -1,7 +1,7 @@
 """The table of search engines, the fastest first; all engines find the same result for a spec.
 
 If an engine declines a search that it does not support, the next engine of the table runs, and the
-result has the reason as a note. The last engine, plain Python, declines nothing.
+result has the reason as a note.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ FEW_TERMS = 1_000_000
 def run(task: Task, engine: EngineName | None = None) -> Exploration:
     """Explores the states of a spec, and returns the result; raises UnknownName for the engine.
 
-    If the engine does not support the search, the next one of `ENGINES` runs. Without a name, plain
-    Python explores a small spec, because it needs no start-up time; for others the fastest engine
-    comes first. A search with coverage, fingerprints or a memory limit never counts as small.
+    If the engine does not support the search, the next one of `ENGINES` runs. Without a name, a
+    small spec uses plain Python, and others the fastest engine. A search with coverage,
+    fingerprints or a memory limit never counts as small.
     """
     if engine is not None and engine not in ENGINES:
         raise UnknownName("engine", engine, ENGINES)
@@ -81,7 +81,6 @@ def most_states(task: Task) -> int:
 
 
 def terms_of_actions(task: Task) -> int:
-    """Returns the number of terms in all actions, with quantifiers and parameters expanded."""
     finite = FiniteTerms(Instance.of(task.spec, task.scope))
     return sum(
         finite.combinations(action.params)

@@ -1,8 +1,7 @@
 """The input and the result of an exploration: counts, verdicts and shortest traces.
 
-Counts are defined as in TLC. *distinct* counts states. *generated* counts transitions and initial
-states. *depth* counts levels: the initial states are level 1, so a counterexample of n steps ends
-at depth n + 1.
+Counts are defined as in TLC. *generated* counts transitions and initial states. *depth* counts
+levels: the initial states are level 1, so a counterexample of n steps ends at depth n + 1.
 """
 
 from __future__ import annotations
@@ -40,16 +39,12 @@ class TooLarge(Exception):
 
 
 class Stop(Exception):
-    """Raised to end a search."""
-
     def __init__(self, why: WhyStopped) -> None:
         self.why: WhyStopped = why
 
 
 def until_stopped(search: Callable[[], None]) -> WhyStopped:
-    """Runs the search, and returns why it ended: `exhausted`, `interrupted` (Ctrl-C), or as Stop
-    says.
-    """
+    """Returns why the search ended: `exhausted`, `interrupted` (Ctrl-C), or the reason of Stop."""
     try:
         search()
     except Stop as stop:
@@ -122,9 +117,8 @@ Trace = tuple[Step, ...]  # step 0 is the initial state
 class Discovery:
     """The verdict on one property.
 
-    A violated property has a trace, an undecided one has a reason. The trace of a liveness
-    violation is a lasso: the steps after step `loop` repeat forever, or, if there are none, the
-    last state. A shorter lasso may exist; all other traces are shortest ones.
+    The trace of a liveness violation is a lasso: the steps after step `loop` repeat forever, or, if
+    there are none, the last state. A shorter lasso may exist; all other traces are shortest ones.
     """
 
     claim: Claim | Liveness
@@ -163,7 +157,6 @@ def undecided(claims: Sequence[Liveness], reason: str) -> dict[str, Discovery]:
 
 
 def not_every_state(claims: Sequence[Liveness], why: object) -> dict[str, Discovery]:
-    """Returns undecided verdicts on liveness properties, because the graph lacks some states."""
     return undecided(claims, f"liveness needs every state: {why}")
 
 
@@ -198,8 +191,6 @@ class IllDefined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exploration:
-    """The result of one exploration: counts, verdicts and shortest traces."""
-
     distinct: int
     generated: int
     depth: int

@@ -1,19 +1,18 @@
 """Finds fair cycles: sets of states in which a fair behaviour can stay forever.
 
-The states are the nodes of a graph, and the steps are its edges. A behaviour stays forever in a
-strongly connected set of nodes; a single node is one, because a behaviour may stutter. An
-*instance* is a fair action with values of its parameters. A set is *fair* if, for each instance,
-one of these conditions is true:
+A behaviour stays forever in a strongly connected set of nodes (states); a single node is one,
+because a behaviour may stutter. A set is *fair* if, for each *instance* (a fair action with values
+of its parameters), one of these conditions is true:
 
 - an edge of the instance is inside the set;
 - the instance is weakly fair, and disabled in some node of the set;
 - the instance is strongly fair, and disabled in all nodes of the set.
 
-Let none of the conditions be true for an instance and a strongly connected component. If the
-instance is weakly fair, the component contains no fair set. If it is strongly fair, the nodes that
-enable it are in no fair set: they are removed, and the rest of the component is split again.
+If a strongly connected component satisfies none of them for a weakly fair instance, it contains no
+fair set. For a strongly fair instance, the nodes that enable it are removed, and the rest is split
+again.
 
-This module is the oracle of `compiled.fair_cycles`, which does the same in C.
+This module is the oracle of `compiled.fair_cycles`.
 
 Source: Emerson and Lei, Modalities for model checking, 1987; Lichtenstein and Pnueli, 1985.
 """
@@ -159,8 +158,8 @@ class Fairness:
         """Returns the edges of a fair cycle that contains the state `start` and a state of
         `through`.
 
-        `fair` is the result of the method `fair`: the union of sets of states, in each of which a
-        fair behaviour can stay forever. The cycle stays in the set that contains `start`.
+        `fair` is the result of the method `fair`, a union of fair sets; the cycle stays in one of
+        them.
         """
         _, component = self._components(
             fair[self.graph.source] & fair[self.graph.target], len(fair)

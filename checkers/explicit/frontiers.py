@@ -1,8 +1,7 @@
 """Breadth-first search in NumPy: evaluates each action on a whole batch of states, without C.
 
-This engine is an independent oracle for the compiled engine, and runs where no compiler works. Only
-this engine has symmetry reduction. The key of a state is a weighted sum of its values (`keys.py`),
-so a step changes it cheaply; a successor is built only if no earlier state has its key.
+This engine is an oracle for the compiled engine, and runs where no compiler works. Only this engine
+has symmetry reduction.
 """
 
 from __future__ import annotations
@@ -56,12 +55,6 @@ def search(task: Task) -> Exploration:
 
 @dataclass
 class Found:
-    """The successors that one transition has, for a batch of states that were evaluated together.
-
-    `rows` has the indexes of the states that enable the transition, `written` the values that it
-    writes, and `keys` the keys of the successors.
-    """
-
     label: int
     rows: Rows
     written: dict[int, Any]

@@ -50,7 +50,6 @@ class StateGraph:
         return sorted(map(frozenset, found), key=lambda nodes: (len(nodes), min(nodes)))
 
     def path_to(self, node: int) -> Trace:
-        """Returns a shortest trace from an initial state to the node's state."""
         starts = {n for n, first in self.graph.nodes(data="initial") if first}
         path = nx.multi_source_dijkstra_path(self.graph, starts, weight=None)[node]
         steps = [Step(action="init", values=(), state=self.states[path[0]])]

@@ -1,8 +1,5 @@
 """A spec at a finite scope, and the packed form of its states.
 
-A scope has the number of elements of each sort (a finite type), such as 3 replicas, or a range of
-integers.
-
 A packed state has one byte for each *cell*: a variable without keys, or a variable at one
 combination of its keys. The least value of every sort is stored as 0, so -1..3 becomes 0..4. In an
 optional sort, `nothing` is 0, and the elements follow.
@@ -64,8 +61,8 @@ class Instance:
     def blocks(self) -> dict[str, Block]:
         """Maps the names of variables to their positions in the bytes of a step.
 
-        These bytes are the state before the step, then the state after it. The second position of a
-        variable `v` has the name of `v.after`.
+        These bytes are the state before the step, then the state after it, under the names of
+        `v.after`.
         """
         out: dict[str, Block] = {}
         start = 0

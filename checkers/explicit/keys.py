@@ -1,13 +1,11 @@
 """The key of a state in the NumPy engine: 64 bits, a weighted sum of its bytes.
 
 If a spec has fewer than 2^64 possible states, different states have different keys. Otherwise the
-key is a hash with random weights. The probability that two states have the same key is 2^(k-64),
-where 2^k is the largest power of two that divides the difference of every byte: 2^-64 if one
-difference is odd.
+key is a hash with random weights. Two states have the same key with probability 2^(k-64), where 2^k
+divides the difference of every byte.
 
-Under symmetry a state has one key for each permutation of elements: the key of the permuted state,
-which is never built. The least of these keys is *canonical*: all states of a symmetry class have
-it.
+Under symmetry a state has the key of each permuted state. The least of these keys is *canonical*:
+all states of a symmetry class have it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finds shortest violations of liveness properties in a state graph, as lassos.
 
-A *lasso* is an infinite behaviour: a path, and a loop at its end that repeats forever. A
-fair set is a set of states in which a fair behaviour can stay forever (`fairness`).
+A *lasso* is a path, and a loop at its end that repeats forever. In a fair set of states, a fair
+behaviour can stay forever (`fairness`).
 
 - `leads_to(p, q)` is violated by a path from a state with p into a fair set, if q is false in every
   state of the path and of the set.
@@ -52,9 +52,7 @@ class States(Protocol):
         """
         ...
 
-    def trace(self, start: int, edges: Sequence[int]) -> Trace:
-        """Returns the trace from the initial state `start` along the transitions `edges`."""
-        ...
+    def trace(self, start: int, edges: Sequence[int]) -> Trace: ...
 
 
 class Cycles(Protocol):
@@ -83,16 +81,14 @@ class Cycles(Protocol):
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns a fair cycle that contains `start` and a state of `through`.
 
-        `fair` is the result of the method `fair`: the union of sets of states, in each of which a
-        fair behaviour can stay forever. The cycle stays in the set that contains `start`.
+        `fair` is the result of the method `fair`, a union of fair sets; the cycle stays in one of
+        them.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lasso:
-    """A path from an initial state, and a loop at its end."""
-
     first: int  # node
     edges: tuple[int, ...]
     loop: int  # the number of edges before the loop

@@ -1,8 +1,7 @@
 """Decides liveness properties: a violation is a fair behaviour that ends in a loop (a lasso).
 
 The check needs the whole graph: under a limit that is too small, the properties stay undecided.
-Fault actions are not fair, and the spec bounds the number of faults. Plain Python with SciPy
-(`transitions`) is the oracle of the compiled engine (`compiled.state_graph`).
+Fault actions are not fair, and the spec bounds the number of faults.
 """
 
 from __future__ import annotations
@@ -51,9 +50,8 @@ def decide(
     """Returns the verdict on each named liveness property, by default on all of them.
 
     Without a budget, plain Python explores at most a million states; the compiled engine as many as
-    `memory` bytes hold, by default 4 GB, or half of the machine's memory if that is less. Without
-    `engine`, plain Python decides small graphs, and compiled code larger ones, if there is a
-    compiler.
+    `memory` bytes hold, by default 4 GB, or half of a smaller machine's memory. Without `engine`,
+    plain Python decides small graphs, and compiled code larger ones, if there is a compiler.
 
     Raises UnknownName for an unknown property, SpecError for a term whose value is outside its
     type, KeyboardInterrupt after Ctrl-C.
@@ -134,8 +132,7 @@ def with_liveness(
 
     If the exploration did not decide them, the states are explored again, by the same engine if it
     was the compiled one, else by plain Python. The verdicts are `undecided` if the exploration
-    stopped early, or if the graph of its states is larger than the limits allow. After Ctrl-C, the
-    result is an interrupted exploration with the verdicts so far.
+    stopped early, or if the graph is too large. After Ctrl-C, the result has the verdicts so far.
     """
     names = [name for name in properties if name not in found.discoveries]
     if not names:

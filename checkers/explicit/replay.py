@@ -1,7 +1,6 @@
 """Replays a trace with the reference interpreter, on its own spec or on a variant of the spec.
 
-The trace violates the property again, or ends without a violation, or the spec does not allow a
-step; then the result names the false conjunct.
+If the spec does not allow a step, the result names the false conjunct.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Breadth-first exploration of a spec: each violation has a shortest trace.
 
 The search ends when every property is violated, when every reachable state was explored, or when
-its budget is spent. It then keeps its partial results.
+its budget is spent.
 """
 
 from __future__ import annotations

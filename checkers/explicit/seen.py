@@ -1,8 +1,7 @@
 """A hash set of 64-bit keys with bulk insertion: open addressing in one NumPy array.
 
 All keys of a call are inserted together, without sorting. Of several keys that find the same empty
-slot, one gets it; the others look on, and then find an equal key or the next slot. The value 0
-marks an empty slot.
+slot (0), one gets it; the others then find an equal key or the next slot.
 """
 
 from __future__ import annotations

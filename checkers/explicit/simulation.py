@@ -1,8 +1,8 @@
 """Random walks for specs that are too large to explore: they find violations but prove nothing.
 
 A walk chooses an enabled action first, then values of its parameters, so actions with many values
-are not taken more often. An action's weight, which the user may raise, decreases each time the walk
-takes the action. Equal seeds give equal walks.
+are not taken more often. An action's weight decreases each time the walk takes it. Equal seeds give
+equal walks.
 """
 
 from __future__ import annotations

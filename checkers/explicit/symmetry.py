@@ -1,12 +1,11 @@
 """Symmetry reduction: explores one state of each class of states that differ by a permutation.
 
-The elements of an unordered sort (a finite type), such as brokers, are interchangeable. If a
-permutation of them maps state s to state t, the behaviours from s and t differ by this permutation
-only, so only one of the two is explored.
+The elements of an unordered sort (a finite type), such as brokers, are interchangeable. So the
+behaviours from two states that differ by a permutation of them differ by it only, and one of the
+two states is explored.
 
-A sort is *symmetric* only if no action and no claim names its least element, which would
-distinguish this element from the others. The initial states may name it, because actions and claims
-still treat a state and its permutations alike.
+A sort is *symmetric* only if no action and no claim names its least element. The initial states
+may.
 
 Symmetry reduction cannot check liveness: a cycle of the reduced graph may not exist in the full
 graph.

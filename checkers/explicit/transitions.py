@@ -1,7 +1,6 @@
 """The reachable states and all transitions between them, as arrays, for liveness checking.
 
-States are numbered in breadth-first order, the initial states first. Transitions from a state to
-itself are left out, because every state may stutter.
+Transitions from a state to itself are left out, because every state may stutter.
 """
 
 from __future__ import annotations
@@ -129,8 +128,7 @@ def formula_of(
 ) -> Callable[[Packed], bool]:
     """Returns a function that evaluates the claim's premise or goal in a packed state.
 
-    `values` are those of the claim's parameters. The function raises Undefined for a term whose
-    value is outside its type.
+    `values` are those of the claim's parameters.
     """
     env = {p.uid: program.at.packed(v, p.sort) for p, v in zip(claim.params, values, strict=True)}
     return program.predicate(claim.goal if formula == "goal" else claim.premise, env)

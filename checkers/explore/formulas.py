@@ -6,8 +6,8 @@ The text is an expression as in a spec: the same functions, types, variables and
 state may be left out: `log[b0]` means `s.log[b0]`. Elements have the names that reports print, such
 as `b0`.
 
-The text may come from a web page. So everything but expressions of the language is refused before
-it is evaluated, and every attribute that is not a variable, field or predicate of the spec.
+The text may come from a web page. So only expressions of the language are evaluated, and only
+attributes that are a variable, field or predicate of the spec.
 """
 
 from __future__ import annotations

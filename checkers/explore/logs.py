@@ -33,7 +33,6 @@ class Log:
 
     @property
     def keys(self) -> tuple[t.SortInfo, ...]:
-        """The types whose elements identify one log, such as `Replica`."""
         return self.end.keys
 
     @property

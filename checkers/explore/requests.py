@@ -57,8 +57,7 @@ LONGEST_PATH: Final = 20_000  # steps
 class Explorer:
     """Answers the requests of one server; all data that it stores between requests is a cache.
 
-    `opened` is the spec or trace of the command line. A .py file is run only if the command line
-    names it too.
+    A .py file is run only if the command line names it too.
     """
 
     opened: Answer
@@ -78,7 +77,6 @@ class Explorer:
             return ANSWERS[name](self, request)
 
     def stop(self) -> None:
-        """Stops every search, and waits until they have stopped."""
         for job in self._jobs:
             job.stop()
         for job in self._jobs:

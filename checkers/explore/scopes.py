@@ -1,8 +1,8 @@
 """The sizes of a spec's sorts as text, and the elements of large sorts to try as arguments.
 
 A sort is a finite type, such as `Replica`; the sizes of all sorts are the *scope* of the spec,
-`Replica=3,Offset=185`. A recorded trace has too many offsets to be explored. So of a *wide* sort,
-with more than `WIDE` elements, only those near the values of the state are tried (`near`).
+`Replica=3,Offset=185`. Of a *wide* sort, with more than `WIDE` elements, only those near the values
+of the state are tried (`near`).
 """
 
 from __future__ import annotations
@@ -56,9 +56,7 @@ def near(state: RowState, sort: t.SortInfo, spec: Spec, ranges: Ranges) -> list[
     """Returns some elements of a large sort: those in the state, their neighbours, and the least
     element.
 
-    A variable that is indexed by a large sort is ignored, because it has too many values. Without
-    other variables of this sort, the result is the least element, and the first one above all in
-    the state.
+    A variable that is indexed by a large sort is ignored, because it has too many values.
     """
     elements = ranges[sort.name]
     of_sort = [v for v in spec.variables if v.value.name == sort.name]

@@ -32,8 +32,6 @@ Search = Callable[[Callable[[Progress], None]], "Result"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The result of a search: the path to a state, or the reason why there is none."""
-
     path: str | None
     steps: int | None
     why: str

@@ -1,9 +1,8 @@
 """Serves the page and the JSON API over HTTP, on the loopback address only.
 
-A page of another site cannot use the server. A request must name this server in `Host`, which
-excludes a name that another site points to 127.0.0.1 (DNS rebinding). A request with an `Origin`
-must come from this server's page. The API takes only POST with JSON, which another site's form
-cannot send.
+A page of another site cannot use the server. A request must name this server in `Host` (against DNS
+rebinding), and its own page in an `Origin`. The API takes only POST with JSON, which a form cannot
+send.
 """
 
 from __future__ import annotations
@@ -175,7 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as http.server has it
-        """Prints nothing: the terminal belongs to the command."""
+        ...
 
 
 def _error(fault: InputFault) -> Answer:

@@ -1,8 +1,7 @@
 """Opens recorded traces as paths: counterexamples in ITF, and explained traces of brokers.
 
-`urteil check`, Apalache and TLC write ITF. If a trace does not name its actions, they are found
-step by step. In an explained trace, from `urteil trace` or `urteil test`, each line has its
-actions.
+`urteil check`, Apalache and TLC write ITF. In an explained trace, from `urteil trace` or `urteil
+test`, each line has its actions.
 """
 
 from __future__ import annotations

@@ -135,7 +135,6 @@ class Walk:
                 yield self.call(action, values)
 
     def option(self, state: RowState, call: Call) -> Option:
-        """Returns the state after the call, or why there is none."""
         try:
             guard = self.stepper.why_disabled(call.action, state, call.values)
             if guard is not None:

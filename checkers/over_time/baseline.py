@@ -54,7 +54,6 @@ class KnownViolation:
         return f"{self.reason} ({self.owner}, until {self.expires})"
 
     def at(self) -> str:
-        """Returns claim, fingerprint and line of the entry."""
         return f"{self.claim} {self.fingerprint} (line {self.line})"
 
 

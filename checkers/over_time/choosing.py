@@ -20,8 +20,7 @@ _DAYS: Final = re.compile(r"(\d+)d")
 def named(text: str, runs: Sequence[KeptRun]) -> KeptRun:
     """Returns the run that the text names: a folder, an id or its last four digits, or `last`.
 
-    `last~1` is the run before the last one; runs without verdicts do not count. Raises InputFault
-    if there is no such run, or more than one.
+    `last~1` is the run before the last one; runs without verdicts do not count. Raises InputFault.
     """
     folder = Path(text)
     if (folder / DESCRIPTION).is_file():

@@ -2,7 +2,7 @@
 
 Verdicts are matched by claim or anomaly, and by subject: the spec with its constants, or the
 history. If each run has one subject, these are compared even if their names differ. A violation is
-new if the earlier run has none with its fingerprint, a hash.
+new if the earlier run has none with its fingerprint.
 """
 
 from __future__ import annotations

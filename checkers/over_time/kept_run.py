@@ -38,7 +38,7 @@ class KeptVerdict:
 
     `verdict` is the result of the check; `judged` decides the exit code, where a known violation
     counts as `holds`. `subject` is the spec with its constants and engine, or the history, with `*`
-    for the name of a run folder, which differs from run to run.
+    for the name of a run folder.
     """
 
     claim: str

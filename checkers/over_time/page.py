@@ -1,8 +1,6 @@
 """The page with the history of each claim: one HTML file that has no scripts and loads nothing.
 
-A claim has one row for each subject: a history, or a spec with its constants and engine. A row has
-the newest 200 runs, the oldest first: one mark for each verdict, and a table of seeds, versions and
-durations.
+A claim has one row for each subject: a history, or a spec with its constants and engine.
 """
 
 from __future__ import annotations

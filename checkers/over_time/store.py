@@ -1,7 +1,7 @@
 """The store of runs: `runs.sqlite`, next to the run folders.
 
-Each run adds itself when it ends. A run that was killed, or that an earlier release wrote, is added
-from its folder when the store is read. So a lost store costs nothing as long as the folders exist.
+Each run adds itself when it ends; others are added from their folders when the store is read. So a
+lost store costs nothing as long as the folders exist.
 
 Simplified: SQLite's log works only on a local file system, so machines must not share a store.
 """

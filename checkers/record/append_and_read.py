@@ -1,8 +1,8 @@
 """The workload `append-and-read`: producers send records, consumers read every partition.
 
 Two processes send through each producer. Consumers are assigned every partition from its beginning;
-they join no group. Other processes query end offsets. At the end, a process reads each partition to
-its end offset, because an unread record would look like a lost record.
+they join no group. At the end, a process reads each partition to its end offset, because an unread
+record would look like a lost record.
 """
 
 from __future__ import annotations

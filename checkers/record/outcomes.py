@@ -1,12 +1,9 @@
 """The outcome of a librdkafka operation: `ok`, `fail` (it never happened) or `info` (unknown).
 
-An error is `fail` if it depends only on the request and the static configuration of the cluster,
-because every earlier attempt was refused too. Any other error is `info`, because an earlier attempt
-may have been applied although its response was lost: for example NOT_ENOUGH_REPLICAS, and all of
-librdkafka's own errors (time-outs, purged queues, transport).
-
-A transaction is `ok` if its commit succeeded, and `fail` if its abort succeeded. If both failed,
-`of_transaction` decides.
+An error is `fail` if it depends only on the request and the static configuration of the cluster:
+every earlier attempt was refused too. Otherwise an earlier attempt may have been applied although
+its response was lost: for example NOT_ENOUGH_REPLICAS, and librdkafka's own errors (time-outs,
+purged queues, transport).
 
 Source: librdkafka, "Idempotent Producer" and "Message reliability" in INTRODUCTION.md.
 """

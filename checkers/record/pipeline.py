@@ -1,8 +1,8 @@
 """A member of a consumer group that consumes, transforms and produces in transactions.
 
 In a transaction, the member polls a few records of the group's input, sends one output record for
-each, and commits the input offsets. In the history this is one operation `txn`. After a transaction
-that did not commit, the member seeks back to the group's committed offsets.
+each, and commits the input offsets. In the history this is one operation `txn`. Without a commit,
+the member seeks back to the group's committed offsets.
 
 A few transactions fail on purpose, as in production:
 
@@ -15,8 +15,8 @@ A member that notices a rebalance sends nothing: another member may own the poll
 If the group's coordinator died, a client call may never return, in spite of its time-out
 (librdkafka#5456, #5511); the member then abandons the call and the producer.
 
-Source: KIP-98, KIP-447; librdkafka, "Transactional producer API". Simplified: one output for each
-input, to a random partition.
+Source: KIP-98, KIP-447; librdkafka, "Transactional producer API".
+Simplified: one output for each input, to a random partition.
 """
 
 from __future__ import annotations
@@ -79,7 +79,6 @@ class Pipeline:
     _touched: set[str] = field(default_factory=set[str])  # partitions that a rebalance moved
 
     def run(self, done: Callable[[], bool]) -> None:
-        """Runs transactions until `done()` is true or the recording stops."""
         self._renew()
         self._join()
         while not done() and not self.shared.stopped.is_set():
@@ -159,8 +158,9 @@ class Pipeline:
                 return
 
     def _instance(self) -> tuple[int, Any, bool]:
-        """Creates a producer as a new process of the history; returns both, and if
-        `init_transactions` worked.
+        """Creates a producer as a new process of the history.
+
+        Returns the process, the producer, and whether `init_transactions` succeeded.
         """
         process = self.shared.new_process()
         producer = self.clients.transactional_producer(self.transactional_id)
@@ -241,8 +241,9 @@ class Attempt:
         return (*self.sends, *self.seen, *commits)
 
     def prepare(self) -> Any:
-        """Begins a transaction; sends its output records and input offsets; returns the first
-        error or None.
+        """Begins a transaction; sends its output records and input offsets.
+
+        Returns the first error, or None.
         """
         producer, consumer = self.pipeline.producer, self.pipeline.consumer
         try:
@@ -270,11 +271,10 @@ class Attempt:
         return report
 
     def end(self, error: Any, *, abort: bool, replaced: bool) -> tuple[Outcome, str | None, bool]:
-        """Commits or aborts the transaction.
-
-        It is aborted if `abort` is true, after an earlier `error`, or if the commit fails.
-        `replaced` is true if another producer has replaced this one. Returns the outcome, the
-        reason for an abort, and whether the producer can be used again.
+        """Commits or aborts the transaction: it is aborted if `abort` is true, after an earlier
+        `error`, or if the commit fails. `replaced` is true if another producer has replaced this
+        one. Returns the outcome, the reason for an abort, and whether the producer can be used
+        again.
         """
         producer = self.pipeline.producer
         requested = False

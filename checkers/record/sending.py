@@ -46,7 +46,6 @@ class SharedProducer:
 def start_senders(
     options: RecordOptions, shared: Shared, clients: Clients, topic: Topic, threads: Threads
 ) -> None:
-    """Starts the threads that send, two for each producer; each is a process of the history."""
     senders = options.producers * PROCESSES_PER_PRODUCER
     shares = [options.sends // senders + (n < options.sends % senders) for n in range(senders)]
     producers = [

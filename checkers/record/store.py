@@ -1,12 +1,10 @@
 """The writer of a history: each invocation and completion is on disk before its caller continues.
 
-An operation is recorded before its request leaves. So even after `kill -9`, the history has every
-request that a broker may have applied. Each line is one unbuffered `write`; only a power loss can
-lose a line. `checkers.histories.io.recorded` describes the format.
+So even after `kill -9`, the history has every request that a broker may have applied; only a power
+loss can lose a line. `checkers.histories.io.recorded` describes the format.
 
-The file with these lines is called the tail. When there are enough completed operations, a Parquet
-part replaces it. One lock orders all lines, so completions in the file are in the order of their
-times.
+Enough completed operations become a Parquet part, which replaces the lines. Completions are in the
+order of their times.
 """
 
 from __future__ import annotations

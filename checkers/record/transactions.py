@@ -2,9 +2,8 @@
 
     producers -> topic-in -> pipelines of one group -> topic-out -> readers
 
-Readers read the output, and processes query its end offsets, at both isolation levels. When every
-record is sent, the group continues until it has consumed everything. Then one process reads both
-topics to their ends at read_committed.
+Readers read the output at both isolation levels. The group consumes every record; then one process
+reads both topics to their ends at read_committed.
 
 An output value is the input value with the number of the transaction, so each output record shows
 its attempt.

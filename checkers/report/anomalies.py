@@ -1,8 +1,7 @@
 """The analysis of a history as text for a terminal.
 
 For each anomaly that occurs, the text has its worst violations, each with an explanation, and the
-number of those left out. The anomaly itself defines how severe a violation is. Times count from the
-first invocation of the history. The table of verdicts is not part of this text.
+number of those left out. Times count from the first invocation of the history.
 """
 
 from __future__ import annotations

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 
 class Described(Protocol):
-    """The texts that describe an anomaly of histories, or a check of log directories."""
-
     @property
     def id(self) -> str: ...
     @property

@@ -1,7 +1,7 @@
 """A violation on one screen: the claim, the steps that break it, the reason, the replay command.
 
-A step shows only the parts of the state that it changed. Two formulas are printed with their
-values: the false conjunct of the claim, and the guard that allowed the last step.
+Two formulas are printed with their values: the false conjunct of the claim, and the guard that
+allowed the last step.
 """
 
 from __future__ import annotations

@@ -13,9 +13,7 @@ FEW = 10  # a verdict on fewer observations says so
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
     """Returns the verdict that counts for the exit code.
 
-    By default a permitted or known violation counts as `holds`.
-
-    Where `holds` is expected, `not exercised` counts as expected too.
+    By default a permitted or known violation counts as `holds`. With `by_expectation`:
 
         not exercised, and expected    not exercised
         any other expected verdict     holds
@@ -95,8 +93,7 @@ def verdict(decision: Decision) -> str:
 def grounds(decision: Decision) -> str:
     """Returns the reason for a verdict as text; without a reason, the size of the evidence.
 
-    For a property, the size is the length of the trace or the depth of the search; for an anomaly,
-    the number of violations and observations. Reasons in the file of known violations come first.
+    Reasons in the file of known violations come first.
     """
     return "; ".join(filter(None, (_baseline(decision), _reason(decision))))
 

@@ -11,8 +11,7 @@ it: `refused` has the reason, and the action that the line needs, if there is on
                 "steps": [["fetch_request", [1, 0]]]}, ...],
      "refused": {..., "why": "...", "needs": ["advance_high_watermark", [2, 101]]}}
 
-Arguments of actions are numbers, so `urteil explore` can take the same steps, at the same scope
-(the number of elements of each type).
+The scope is the number of elements of each type.
 """
 
 from __future__ import annotations
@@ -55,8 +54,6 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedTrace:
-    """A trace of one subject, such as a topic partition."""
-
     subject: str
     spec: str
     variant: str

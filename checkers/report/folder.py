@@ -91,8 +91,8 @@ class RunFolder:
     def keep(self, name: str, text: str) -> str:
         """Writes text to a new file of the folder, and returns the file's name.
 
-        It is `name` without special characters, numbered if the name is taken. The number precedes
-        all endings, so that `*.trace.json` finds `a-2.trace.json`.
+        It is `name` without special characters, with a number before all endings if the name is
+        taken.
         """
         plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "evidence"
         parts = _STEM_AND_ENDINGS.fullmatch(plain)

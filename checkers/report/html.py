@@ -1,8 +1,8 @@
 """The report of a run: one HTML file without dependencies, smaller than 5 MB for any run.
 
 The page works without scripts; its scripts filter, expand, copy and highlight. It makes no
-requests, and its content security policy forbids them. `CAPS` lists sets of limits from wide to
-narrow; the report uses the first set with which the page fits, and says what was left out.
+requests, and its content security policy forbids them. The report uses the first set of limits in
+`CAPS` with which the page fits, and says what was left out.
 """
 
 from __future__ import annotations

@@ -2,9 +2,7 @@
 
 A violation is a failure, with its evidence as text; a known one is skipped, with its owner; a
 permitted or expected one passes. An undecided verdict is an error, since CI must not show it as
-success. A claim that was not exercised is skipped, with the reason. If no verdict explains a failed
-run's exit code, a further test case is an error. The name of a test case has no figure that changes
-from run to run.
+success. If no verdict explains a failed run's exit code, a further test case is an error.
 
 Source: the xunit2 schema that Jenkins and pytest share.
 """

@@ -1,7 +1,6 @@
 """Displays progress on stderr: one live line on a terminal, or lines of text in a log.
 
-In a log, each stage has one line when it begins, and another every 30 seconds. A log never has two
-lines within a second, and none in the first second of a run.
+In a log, each stage has one line when it begins, and another every 30 seconds.
 """
 
 from __future__ import annotations

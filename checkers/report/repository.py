@@ -14,8 +14,6 @@ _COMMIT: Final = "# branch.oid "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """A commit, and whether tracked files differ from it."""
-
     hash: str
     uncommitted: bool
 

@@ -1,8 +1,7 @@
 """Builds an event for each of the 32 worst violations of an anomaly, for reports.
 
 The 8 worst also have operations for a timeline: those that the violation names, and up to 20 others
-with near numbers, preferably on a key of the violation. A poll may return a thousand records, so an
-operation's text has only those that concern the violation.
+with near numbers, preferably on a key of the violation.
 """
 
 from __future__ import annotations
@@ -48,7 +47,6 @@ def _since(started_ns: int, operation: Operation) -> Operation:
 
 
 def faults_shown(faults: Iterable[Fault], analysis: Analysis) -> tuple[FaultShown, ...]:
-    """Returns the injected faults, with times since the start of the history."""
     began = analysis.started_ns
     return tuple(
         FaultShown(

@@ -2,8 +2,7 @@
 
 A state variable is followed by its value, and a parameter or bound variable is replaced by it: if
 `offset` is 0, `member` is b1 and the log end offset of b1 is 7, `offset < log.end_offset[member]`
-becomes `0 < log[b1].end_offset 7`. Membership is written `b1 ∈ replica[b0].isr`. A formula without
-a short sentence is printed as in the spec.
+becomes `0 < log[b1].end_offset 7`. A formula without a short sentence is printed as in the spec.
 """
 
 from __future__ import annotations

@@ -80,8 +80,6 @@ def _done(operation: Operation) -> str:
 def shape_of_trace(actions: Sequence[str], loop: int | None = None) -> str:
     """Returns the action that breaks a property; for a lasso, the actions that repeat forever.
 
-    A lasso returns to the state after action `loop`, or stays in its last state.
-
     >>> shape_of_trace(["init", "leader_write", "become_follower"])
     'after become_follower'
     >>> shape_of_trace(["init", "a", "c", "b", "c"], loop=1)

@@ -7,9 +7,9 @@
                     replicate
 
 The lanes are the elements of the type that occurs most often as a parameter of actions. A step is a
-dot on the lane of its first parameter, with lines to smaller dots on the lanes of the others, or on
-an extra lane at the top. A hollow dot marks another lane whose state the step changes, a ring the
-last step of a violation, and an arc where a liveness counterexample loops back.
+dot on the lane of its first parameter, with lines to smaller dots on the lanes of the others. A
+hollow dot marks another lane whose state the step changes, a ring the last step of a violation, and
+an arc the loop of a liveness counterexample.
 """
 
 from __future__ import annotations

@@ -126,7 +126,6 @@ def _entry(head: str, text: str) -> str:
 
 
 def _module(name: str) -> ModuleType:
-    """Returns the package of a built-in spec, or the module of a spec in a .py file."""
     if name.endswith(".py"):
         return sys.modules[find(name).cls.__module__]
     return import_module(f"model.{name.replace('-', '_')}")

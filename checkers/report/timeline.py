@@ -4,7 +4,7 @@
     process 5           ▕▔ 14 poll -> ok k=c@2 ▔▔▔▔▔▔▏
 
 A bar ends at the completion, or at the edge if the operation never completed. Time is not to scale;
-`//` marks a shortened pause. Lanes after the eighth are left out, and labels that would overlap.
+`//` marks a shortened pause.
 """
 
 from __future__ import annotations
@@ -62,8 +62,6 @@ class _Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """A drawing, and the number of operations that it leaves out."""
-
     svg: str
     left_out: int
 

@@ -61,8 +61,6 @@ def create_topic(*replicas: int, **configs: str) -> Do:
 
 
 def to(action: Ability, *brokers: int) -> Do:
-    """Performs one action, such as a kill, on several brokers, one after the other."""
-
     def do(stage: Stage) -> None:
         for broker in brokers:
             stage.do(action, broker)
@@ -71,8 +69,6 @@ def to(action: Ability, *brokers: int) -> Do:
 
 
 def restart(action: Ability, broker: int) -> Do:
-    """Ends a broker by `kill` or `stop`, and starts it again at once."""
-
     def do(stage: Stage) -> None:
         stage.do(action, broker)
         start(broker)(stage)

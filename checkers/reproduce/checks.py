@@ -49,7 +49,6 @@ def partition(
 
 
 def deleted(stage: Stage) -> Seen:
-    """Checks that no broker knows the topic."""
     state = stage.state()
     return Seen(reached=state is None, text="no topic" if state is None else str(state))
 

@@ -1,8 +1,7 @@
 """Drives the Java producer of the Kafka version under test, by lines of text.
 
 After some errors, the Java client moves to a new producer epoch and sends again, whereas librdkafka
-ends with a fatal error. The `java` of a JDK compiles the one source file when it starts. The
-producer has Kafka's default settings.
+ends with a fatal error. The producer has Kafka's default settings.
 
 Source: KAFKA-5793 and TransactionManager.canRetry for the client's reaction to
 OUT_OF_ORDER_SEQUENCE_NUMBER.

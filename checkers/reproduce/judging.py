@@ -4,8 +4,7 @@ A case shows the defect if its history has all anomalies that the reproduction n
 client's settings permit them, such as lost records with acks=1. It is undecided if a step did not
 happen, or if an assumption about the history is broken.
 
-For a defect in the logs that no client sees, the log directories are audited. For a wrong answer,
-the answer to the last step decides.
+Other defects show in the log directories, which are audited, or in the answer to the last step.
 """
 
 from __future__ import annotations

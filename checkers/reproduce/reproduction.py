@@ -64,8 +64,6 @@ class Instance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduction:
-    """A defect of Kafka: the promise that it breaks, a case that shows it, and a control."""
-
     name: str
     promise: str  # what is promised and broken
     because: str  # why it breaks, one sentence
@@ -80,5 +78,4 @@ class Reproduction:
     page: str | None = None  # in docs/findings/
 
     def has(self, number: tuple[int, int]) -> bool:
-        """True for a version of Apache Kafka with the defect."""
         return self.since <= number and (self.until is None or number <= self.until)

@@ -185,7 +185,6 @@ class Stage:
         return ",".join(f"{host}:{port}" for host, port in map(self.cluster.address, self.up()))
 
     def send(self, values: list[str], acks: Acks, key: bytes | None = None) -> None:
-        """Sends records with confluent-kafka, one after the other, each as one operation."""
         clients = Clients.connect(self.servers, ClientConfig(PATIENT))
         producer = SharedProducer(lambda: clients.producer(acks)).now
         process = self.shared.new_process()

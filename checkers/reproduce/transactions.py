@@ -100,7 +100,6 @@ class RawTransactions:
         )
 
     def produce(self, value: str) -> dict[str, Any]:
-        """Appends a record in the transaction; returns the answer for the partition."""
         record = Record(value=value.encode(), timestamp_ms=time.time_ns() // 1_000_000)
         batch = encode(
             [record],

@@ -2,7 +2,6 @@
 
 A proof by induction has a condition for each action and claim: the action preserves the claim. If a
 condition fails, `prove` drops its claim, and proves only the claims that do not need it.
-`counterexample_to_induction` finds a state and a step for which a condition fails.
 """
 
 from checkers.symbolic.condition import Condition, Progress

@@ -2,8 +2,8 @@
 
 If such a state is unreachable, the proof only needs another lemma; exploration finds violations
 from an initial state. The search, at a finite scope such as 3 replicas, minimizes the state: as
-many variables as possible have the least value of their type. The reference interpreter then takes
-the same step, as a check.
+many variables as possible have the least value of their type. The reference interpreter confirms
+the step.
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ class CounterexampleToInduction:
         return {item.place: item.value for item, least in items if item.value != least.value}
 
     def changed(self) -> list[str]:
-        """Returns the variables that the step changes, as text."""
         changes = self.writer.changes(self.state, self.after)
         return [f"{where} {', '.join(what)}" for where, what in changes]
 
@@ -101,9 +100,9 @@ def counterexample_to_induction(
 ) -> CounterexampleToInduction | NoneFound:
     """Finds a state that satisfies every claim, and a step of the action that violates the claim.
 
-    For `init` it finds an initial state in which the claim is false. By default it searches the
-    spec's own scope, such as 3 replicas, then a larger one. Raises SpecError for unknown names, and
-    EnginesDisagree if the interpreter does not confirm the result of Z3.
+    By default it searches the spec's own scope, such as 3 replicas, then a larger one. Raises
+    SpecError for unknown names, and EnginesDisagree if the interpreter does not confirm the result
+    of Z3.
     """
     require_known(spec, "action", action, [INIT, *(a.name for a in spec.actions)])
     require_known(spec, "claim", claim, [c.name for c in spec.claims])

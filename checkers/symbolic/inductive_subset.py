@@ -1,12 +1,10 @@
 """The largest set of claims that is inductive, if a proof by induction fails for some claims.
 
 If a condition (an action preserves a claim) fails, its claim is *dropped*. The conditions that
-assumed it are decided again without it; other proofs stay valid. If another condition fails, its
-claim is dropped too. The claims that remain are true initially, and every action preserves them, so
-they are true in every reachable state.
+assumed it are decided again without it, until no further claim is dropped. The claims that remain
+are true in every reachable state.
 
-If no invariant remains, the search ends, because lemmas alone prove nothing that a user wants to
-know.
+If only lemmas remain, the search ends.
 
 Source: Flanagan and Leino, Houdini, an Annotation Assistant for ESC/Java (FME 2001).
 """

@@ -1,8 +1,7 @@
 """Ctrl-C during a call of C code, such as a query of Z3.
 
-Python notes a signal at once, but runs its handler only after the call. Z3 can handle the signal
-itself, but it loses one that arrives at the end of a query. So another thread waits for the note,
-and stops the call.
+Python notes a signal at once, but runs its handler only after the call. Z3's own handler loses a
+signal that arrives at the end of a query. So another thread waits for the note, and stops the call.
 
     main thread    calls Z3 ............................ returns, raises KeyboardInterrupt
     signal              noted in a pipe

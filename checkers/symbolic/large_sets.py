@@ -2,8 +2,7 @@
 
 A set is *large* if it has at least k elements. A proof for any number of elements cannot count
 them, so the large sets are an arbitrary family, with one assumption: each superset of a set in the
-family is in it too. A test checks this for up to `UP_TO` elements: for every k, every set and every
-element.
+family is in it too. A test checks this for up to `UP_TO` elements.
 
 So a claim is proved for each k at once, and "fewer than k" is "not at least k". For example, if
 fewer than k replicas stop uncleanly, each set of at least k replicas has one that did not.
@@ -25,7 +24,6 @@ def assumption(sort: str, number: int) -> str:
 
 
 def large_sets(size: int, number: int) -> Iterator[frozenset[int]]:
-    """Yields each subset of the numbers below `size` that has at least `number` elements."""
     for chosen in product((False, True), repeat=size):
         if sum(chosen) >= number:
             yield frozenset(i for i, is_in in enumerate(chosen) if is_in)

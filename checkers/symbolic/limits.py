@@ -1,9 +1,8 @@
 """Z3 with limits: every query of `checkers.symbolic` goes through this module.
 
-Every query has two limits, even if it should be fast: an additional axiom made one query run for
-ten minutes. The first limit counts Z3's own units of work (its option `rlimit`), so it has the same
-effect on every machine. Z3 does 2 to 14 million units in a second of CPU time. Wall time is a last
-resort. A query that reaches a limit returns `unknown` with the reason.
+Even a query that should be fast has two limits: an additional axiom made one run for ten minutes.
+The first limit counts Z3's own units of work (its option `rlimit`), so it has the same effect on
+every machine; a second of CPU time is 2 to 14 million units. Wall time is a last resort.
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ INTERRUPTED: Final = "interrupted"  # Z3's word
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """The seed of Z3's search, and its limits for one condition of a proof or for one query."""
-
     seed: int = 0
     units: int = UNITS
     limit_ms: int = LIMIT_MS
@@ -122,7 +119,6 @@ class Solver:
         return self._solver.model()
 
     def declarations(self) -> str:
-        """Returns the declarations of the sorts and functions in the formulas, in SMT-LIB."""
         declared, _, _ = self._solver.to_smt2().partition("(assert")
         lines = [line for line in declared.splitlines() if not line.startswith((";", "(set-info"))]
         return "\n".join(lines)

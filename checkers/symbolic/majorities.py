@@ -1,8 +1,7 @@
 """The assumption about majorities in proofs: any two majorities share an element.
 
 A proof for any number of elements, such as replicas, cannot count them. So it uses *quorums* in
-place of majorities: sets of which any two share an element. For few elements this is checked here,
-for all pairs of majorities.
+place of majorities: sets of which any two share an element.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ def assumption(sort: str) -> str:
 
 
 def majorities(size: int) -> Iterator[frozenset[int]]:
-    """Yields all sets that have more than half of `size` elements."""
     for chosen in product((False, True), repeat=size):
         if 2 * sum(chosen) > size:
             yield frozenset(i for i, is_in in enumerate(chosen) if is_in)

@@ -8,16 +8,14 @@ A condition says that an action preserves a claim. The attempts use these method
 - Ground instances give E-matching more terms.
 - Model-based instantiation is slow, and complete for some types of variables.
 
-The spec may name a *slice*: claims that suffice to prove the condition. The first two attempts,
-E-matching without and with ground instances, then assume only these claims, and most later methods
-try the slice first.
+The spec may name a *slice*: claims that suffice to prove the condition. The first two attempts then
+assume only these claims.
 
 The same query may take 0.1 seconds or a minute, depending on how Z3 branches. So several short
 searches that branch differently are better than one long search.
 
-The limits are units of Z3's work, so they are the same on every machine. In the proofs of Urteil's
-specs, the first E-matching attempt decides no condition with more than 0.4 million units, and
-ground instances of a slice none with more than 8 million.
+In the proofs of Urteil's specs, the first E-matching attempt decides no condition with more than
+0.4 million units, and ground instances of a slice none with more than 8 million.
 """
 
 from __future__ import annotations
@@ -64,11 +62,11 @@ AT_LENGTH: Final = (
 class Attempt:
     """A Z3 query: can the goal be false although all assumptions are true?
 
-    `settles` has the answers of Z3 that decide the goal: `unsat` proves it, `sat` refutes it.
+    `settles` has the answers that decide the goal: `unsat` proves it, `sat` refutes it.
 
-    - At a finite scope, such as 3 replicas, only `sat` decides: its counterexample is real, but a
-      larger scope may have a counterexample where this scope has none.
-    - If the assumptions lack some claims, only `unsat` decides: the missing claims may exclude the
+    - At a finite scope, such as 3 replicas, only `sat` decides: a larger scope may have another
+      counterexample.
+    - If the assumptions lack some claims, only `unsat` decides: these claims may exclude the
       counterexample.
     """
 

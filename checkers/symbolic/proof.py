@@ -1,13 +1,11 @@
 """Unbounded proof: every claim is true in every reachable state, at every scope.
 
-A scope is the number of replicas, records, epochs and so on. The claims are proved together, by
-induction: for each action and claim, if all claims are true before the action, this claim is true
-after it. If a condition fails, its claim is dropped, with all claims that need it
-(`checkers.symbolic.inductive_subset`); the claims that remain are proved.
+A scope is the number of replicas, records, epochs and so on. A condition of the induction is that
+all claims before an action imply a claim after it. If it fails, the claim is dropped, with all
+claims that need it (`checkers.symbolic.inductive_subset`).
 
-A refuted condition has a counterexample: a state in which all claims are true, and a step after
-which a claim is false. But only exploration can decide whether the state is reachable, so the claim
-is undecided.
+A refuted condition has a counterexample: a state and a step after which a claim is false. Only
+exploration can decide whether the state is reachable, so the claim is undecided.
 """
 
 from __future__ import annotations
@@ -117,9 +115,7 @@ class Proof:
     def proved(self) -> frozenset[str]:
         """The claims that the proof shows to be true in every reachable state.
 
-        These are all claims or an inductive subset. The result is empty if the solver was
-        interrupted, or if the proof may be vacuous: for example, no state satisfies all these
-        claims.
+        Empty if the solver was interrupted, or if the proof may be vacuous.
         """
         if self.holds:
             return frozenset(claim.name for claim in self.claims)
@@ -259,7 +255,6 @@ class _Prover:
         self._consequences: dict[str, Outcome] = {}
 
     def again(self, condition: Condition, without: frozenset[str]) -> Condition:
-        """Decides a condition again, without assuming the claims in `without`."""
         spec = self.induction.spec
         action = next(a for a in (spec.initial, *spec.actions) if a.name == condition.action)
         claim = next(c for c in spec.claims if c.name == condition.claim)

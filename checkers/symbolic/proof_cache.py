@@ -3,8 +3,7 @@
 A key is a hash of everything that decides the proof: the formulas as Z3 prints them in SMT-LIB, the
 names of the action and of the claims, the solver and its version, the seed, the limits, and the
 source code of this package. A refuted condition needs its counterexample and an unknown one needs
-more time, so they are not stored. An entry that is damaged or belongs to another key is ignored and
-overwritten.
+more time, so they are not stored.
 """
 
 from __future__ import annotations

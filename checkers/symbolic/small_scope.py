@@ -49,11 +49,9 @@ class SmallScope:
         return out
 
     def state(self, model: Model) -> State:
-        """Returns the state before the step in the Z3 model."""
         return {cell: self.value(model, info, term) for cell, info, term in self.cells()}
 
     def arguments(self, model: Model, action: Action) -> tuple[int, ...]:
-        """Returns the parameters of the step in the Z3 model."""
         env = self.step.arguments(action)
         return tuple(int(self.value(model, p.sort, env[p.uid]) or 0) for p in action.params)
 

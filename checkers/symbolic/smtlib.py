@@ -2,11 +2,8 @@
 
 A script asserts the axioms of the types, the guard of the action, every claim before the step, and
 that one claim is false after it. So `unsat` proves the condition, and a model of a `sat` script is
-a counterexample to induction.
-
-The formulas are those that `checkers.symbolic` decides. So another solver confirms Z3's answers,
-not the translation of the spec, which the reference interpreter confirms
-(`checkers.symbolic.counterexample`).
+a counterexample to induction. Another solver confirms Z3's answers, not the translation of the
+spec.
 
 Source: Barrett, Fontaine and Tinelli, The SMT-LIB Standard, version 2.6.
 """
@@ -93,9 +90,7 @@ def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
 def deciding(proof: Proof) -> Iterator[tuple[Condition, frozenset[str]]]:
     """Yields the conditions that decide a proof, each with the claims that it must not assume.
 
-    These are the failed conditions, and those of the proved claims, which must not assume a dropped
-    claim. A condition is left out if it has no formula, or if its action changes no variable of its
-    claim.
+    These are the failed conditions, and those of the proved claims, if they have a formula.
     """
     dropped = frozenset(proof.dropped)
     for condition in proof.conditions:

@@ -6,12 +6,10 @@
                 elements, so Z3 need not instantiate them.
 
 The axioms allow more orders than the protocol has, such as dense and infinite ones. So a proof
-covers the protocol, but a failed proof does not show a violation: only a counterexample at a finite
-scope, such as 3 replicas, does.
+covers the protocol, but a failed proof shows no violation.
 
 Simplified: both translations decline sorts of integers, which have a largest element only at a
-finite scope, so `+ 1` would mean two things. Integers are also harder for Z3: in an experiment, it
-proved some conditions only after ordered sorts had replaced them.
+finite scope, so `+ 1` would mean two things.
 """
 
 from __future__ import annotations
@@ -38,8 +36,6 @@ class Declined(SpecError):
 
 
 class Sorts(ABC):
-    """The types of a spec as Z3 sorts, in one translation."""
-
     def __init__(self) -> None:
         # a context of its own, so that earlier queries cannot change the result of later ones
         self.context = z3.Context()

@@ -1,8 +1,6 @@
 """The states before and after a step: each state variable as a function from keys to a value.
 
-The state after an action is computed: a variable has the written value at the keys that the action
-writes, and its value before the step at all others. So no frame axioms are needed, such as `x' =
-x`.
+The state after an action is computed, so no frame axioms are needed, such as `x' = x`.
 """
 
 from __future__ import annotations

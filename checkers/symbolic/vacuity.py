@@ -1,8 +1,8 @@
 """Vacuity checks: they find contradictory claims, and actions that are never enabled.
 
 Contradictory claims prove everything, and an action that is never enabled preserves everything. So
-at a finite scope, such as 3 replicas, some state must satisfy all claims, and for every action,
-some state all claims and its guard.
+at a finite scope, such as 3 replicas, some state must satisfy all claims and, for every action, its
+guard.
 """
 
 from __future__ import annotations
@@ -54,8 +54,7 @@ def vacuity_of(
 ) -> Vacuity:
     """Checks at a finite scope, by default the spec's own, that claims and actions are satisfiable.
 
-    Claims in `without` are not checked. `limit_ms` limits each query of the solver. If something
-    stays undecided, the result has the reason.
+    Claims in `without` are not checked. `limit_ms` limits each query of the solver.
     """
     if not (spec.scope() if scope is None else scope):
         return Vacuity(scope={}, undecided="vacuity was not checked: the spec has no scope")

@@ -8,11 +8,7 @@
         (first, again) = broker.requests(api="Produce", topic="orders")
 
 The broker runs in a process of its own, which ends with the `with` block, or with the test's
-process, even if the test is killed. The faults are described in
-docs/how-to/faults-in-your-tests.md.
-
-This module imports only the standard library, so it also works in a project that has a package such
-as `model`, as Urteil has.
+process, even if the test is killed. docs/how-to/faults-in-your-tests.md describes the faults.
 """
 
 from __future__ import annotations
@@ -91,11 +87,10 @@ class InjectedFault:
 class Broker:
     """A cluster of the reference broker in a process of its own; brokers are numbered from 1.
 
-    At the start, the cluster creates the topics and adds the faults. `topics` maps names to numbers
-    of partitions. `faults` has rules for the control port. `users` maps user names to passwords.
-    With `processes`, each broker has a process of its own. `tls_cert`, `tls_key` and
-    `tls_client_ca` are options of `urteil broker`; `options` has any other options of this command,
-    as texts.
+    `topics` maps names to numbers of partitions. `faults` has rules for the control port. `users`
+    maps user names to passwords. With `processes`, each broker has a process of its own.
+    `tls_cert`, `tls_key` and `tls_client_ca` are options of `urteil broker`; `options` has any
+    other options of this command, as texts.
     """
 
     brokers: int = 3

@@ -9,8 +9,6 @@ of B until the late event is applied. An event may be late if three things are t
 - The event is the next one of its thread, because a thread writes its lines in order.
 
 A bounded search finds the shortest sequence of late events that makes the refused event possible.
-If there is none, the result has the first event that the spec forbids, the reason, the state before
-it, and the events around it.
 
 Source: Cirstea, Kuppe, Loillier and Merz, Validating Traces of Distributed Programs Against TLA+
 Specifications; Smart Casual Verification (arXiv 2406.17455).

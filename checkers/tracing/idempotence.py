@@ -1,7 +1,7 @@
 """The events of one partition of a real cluster, as actions of `idempotence-abstract`.
 
-Just before a leader appends a batch, the same thread writes a line with the producer, epoch and
-sequence numbers of the batch. The spec has one log, that of the newest leader.
+The leader's thread writes a line with the producer, epoch and sequence numbers of a batch, just
+before the append. The spec has one log, that of the newest leader.
 
     append_first    the first record of a producer in a producer epoch; its sequence number is 0
     append_next     each further record of the same producer and producer epoch
@@ -11,8 +11,8 @@ sequence numbers of the batch. The spec has one log, that of the newest leader.
 Transaction markers and batches without a producer id count as records of an extra producer, which
 has a single epoch. No line shows an acknowledgement, so the action `acknowledge` is never taken.
 
-Source: KIP-98; ProducerStateManager.update; `model.idempotence_abstract.actions`. Simplified: the
-spec has no sequence numbers that wrap, and no producer that expires and goes on.
+Source: KIP-98; ProducerStateManager.update; `model.idempotence_abstract.actions`.
+Simplified: the spec has no sequence numbers that wrap, and no producer that expires and goes on.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ UNNUMBERED: Final = -1  # stands for every batch without a producer id, and ever
 
 
 class Batch(NamedTuple):
-    """A batch that is about to be appended."""
-
     producer: int
     epoch: int
     first: int

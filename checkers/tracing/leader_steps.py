@@ -1,7 +1,7 @@
 """The steps of a leader: it records fetches, advances the high watermark, and extends the ISR.
 
-Source: Partition.updateFollowerFetchState, maybeIncrementLeaderHW and maybeExpandIsr. Simplified: a
-Kafka leader that is elected again still knows how far its followers have fetched
+Source: Partition.updateFollowerFetchState, maybeIncrementLeaderHW and maybeExpandIsr.
+Simplified: a Kafka leader that is elected again still knows how far its followers have fetched
 (Replica.resetReplicaState), but the leader of the spec does not. So the trace is undecided from
 such an election on.
 """

@@ -43,7 +43,6 @@ def compared(what: str, found: object, expected: object) -> Outcome:
 
 
 def done(behaviour: Behaviour, action: str, *arguments: int) -> Outcome:
-    """Performs an action of the spec; returns a refusal if the spec does not allow the action."""
     refusal = behaviour.take(Call(action, arguments))
     if refusal is None:
         return None
@@ -60,8 +59,6 @@ def at_least(what: str, found: int, least: int) -> Outcome:
 
 
 class Mapping(Protocol):
-    """Maps the events of one partition or transactional id to actions of a spec."""
-
     behaviour: Behaviour
 
     @property

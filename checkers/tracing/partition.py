@@ -108,7 +108,6 @@ class Partition:
         self.facts = replace(self.facts, **facts)
 
     def do(self, action: str, *arguments: int) -> Outcome:
-        """Performs an action of the spec; returns a refusal if the spec does not allow it."""
         return done(self.behaviour, action, *arguments)
 
     def do_if_allowed(self, action: str, *arguments: int) -> None:

@@ -1,12 +1,11 @@
 """The controller's registration of a partition: leader, ISR and ELR at each partition epoch.
 
 Each controller of the quorum logs a line for each change: the old and the new values, and the new
-partition epoch. If the old values differ from the registration, a line is missing. The first line
-counts as the change, and the others must agree with it.
+partition epoch. If the old values differ from the registration, a line is missing.
 
-Source: PartitionRegistration.diff; ReplicationControlManager.replay; KIP-966. Simplified: two kinds
-of changes are not modelled: reassignments, and ELRs that the controller clears after a
-configuration change.
+Source: PartitionRegistration.diff; ReplicationControlManager.replay; KIP-966.
+Simplified: two kinds of changes are not modelled: reassignments, and ELRs that the controller
+clears after a configuration change.
 """
 
 from __future__ import annotations

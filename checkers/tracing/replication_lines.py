@@ -1,9 +1,7 @@
 """A table of Kafka's log lines about replication, and of the step that each line reports.
 
-The first row that fits a line gives its step; a row without a step is for lines that are ignored.
 `urteil trace` counts *unknown* lines, whose logger is in the table, because a new release of Kafka
-may write new ones. The messages are those of Kafka 3.5 to 4.3. `logger` stands for
-`state.change.logger`.
+may write new ones. The messages are those of Kafka 3.5 to 4.3.
 
 Source: Partition.makeLeader; Partition.updateFollowerFetchState; UnifiedLog.truncateTo;
 ReplicaFetcherThread.processPartitionData; ReplicationControlManager.alterPartition.

@@ -1,7 +1,5 @@
 """The steps by which a broker becomes leader or follower: it loads its log, and begins its role.
 
-After a restart, the log may be shorter than before: the broker lost its disk, or unflushed records.
-
 Source: Partition.makeLeader and makeFollower; ReplicaManager.applyDelta.
 """
 

@@ -1,9 +1,8 @@
 """The events of one transactional id of a real cluster, as actions of `transactions-abstract`.
 
 The coordinator appends each change to `__transaction_state` as a record. The change is applied to
-the spec when a line says that the record is replicated. If the coordinator fails before this line,
-the next one may still read the record; then the change is applied just before that one sends a
-marker.
+the spec when a line says that the record is replicated, or, if the coordinator fails before, just
+before the next coordinator sends a marker.
 
     write_marker    is taken for every added partition when the coordinator has all answers
     append          is never taken, because no line names the producer of a batch; so a trace does
@@ -13,8 +12,8 @@ The version of the spec is `v2` if the lines about open transactions name transa
 (TV_2), and `v1` otherwise. An abort that the coordinator itself begins is the action `fence`. Its
 line does not count, because it names the version of the cluster, not the client's.
 
-Source: KIP-98; KIP-890; `model.transactions_abstract.versions`. Simplified: producer ids are not
-replaced, and transactional ids do not expire.
+Source: KIP-98; KIP-890; `model.transactions_abstract.versions`.
+Simplified: producer ids are not replaced, and transactional ids do not expire.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The faults on the brokers of one system, for all trials (test runs) on it at the same time.
 
 Starting a cluster takes long, so several trials share one, and a killed broker is down for all of
-them. They have the same setting: the cluster's configuration, and the allowed kinds of faults. A
-claim that must hold there must hold whichever trial injects a fault. A trial is *calm* if it will
-inject no more faults. The brokers recover once all trials are calm.
+them. A claim must hold under the allowed kinds of faults, whichever trial injects them. The brokers
+recover once all trials are *calm*: they will inject no more faults.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ from model.vocabulary import BrokerId
 
 @dataclass(frozen=True, slots=True)
 class Inflicted:
-    """A fault that was injected, with its time on the real clock."""
-
     at_ns: int
     fault: str
 
@@ -96,7 +93,6 @@ class BrokerFaults:
                 self._start(broker)
 
     def pause(self, broker: BrokerId) -> None:
-        """Pauses the broker's process unless it is down or paused."""
         with self._lock:
             if broker not in self._down | self._paused:
                 self._paused.add(broker)

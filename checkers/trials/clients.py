@@ -39,8 +39,7 @@ class RealTimeClients:
     """The clients of one trial (a test run), which send real requests to a running system.
 
     A suite's state machine controls them as in the simulation, with durations in virtual ms; each
-    becomes a longer real time, by the pace of the trial. The names of topics and groups get a
-    prefix, so that trials on one system are separate.
+    becomes a longer real time, by the pace of the trial.
     """
 
     def __init__(self, addresses: Addresses, *, pace: Pace, prefix: str) -> None:

@@ -37,8 +37,6 @@ Deliver = Callable[[Response], None]
 
 @dataclass(slots=True)
 class Connection:
-    """One TCP connection to a broker, with its unanswered requests."""
-
     address: tuple[str, int]
     names: Names
     addresses: Addresses  # grows with each Metadata response

@@ -1,8 +1,7 @@
 """Decides claims by trials (test runs) on a running system, inside and outside their conditions.
 
 A setting is a configuration of the cluster, such as acks=1. It is *inside* a claim's condition if
-the claim must hold there, and *outside* otherwise. The first trials are programs: lists of calls
-that were found in the simulation. Then come random trials.
+the claim must hold there, and *outside* otherwise.
 
     inside      The claim must hold, and trials try to break it. If no trial breaks the claim, the
                 verdict is `holds`; this is no proof. The programs are those that find seeded bugs
@@ -11,8 +10,8 @@ that were found in the simulation. Then come random trials.
     goals       Some claims have goals: situations that trials inside the condition should reach.
                 The programs reach them in the simulation.
 
-A random trial that breaks a claim or reaches a goal is shortened, and the shortest trial is
-repeated, to count how often the result comes again. Claims in the same setting share trials.
+Programs are lists of calls. Random trials follow them; one that breaks a claim or reaches a goal is
+shortened, and the shortest is repeated, to count how often the result comes again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Converts the simulation's faults on single requests between brokers to fault rules of proxies.
 
-Source: Kafka documentation, "Protocol Guide"; `reference_impl.simulation.faults`. Simplified: a
-proxy that delays a request also delays everything after it on the connection, and does not read the
-topic partition of a request.
+Source: Kafka documentation, "Protocol Guide"; `reference_impl.simulation.faults`.
+Simplified: a proxy that delays a request also delays everything after it on the connection, and
+does not read the topic partition of a request.
 """
 
 from __future__ import annotations

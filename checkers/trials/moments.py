@@ -1,8 +1,8 @@
 """The states of a topic partition on real brokers, from their TRACE logs and their log folders.
 
-The contents of records are in no trace; they are read from the segments in the log folders
-(`Contents`), at every fault and at the end of the trial (the test run). So the states also have the
-records that a broker loses later, by a truncation at its restart.
+The contents of records are in no trace; they are read from the log folders at every fault and at
+the end (`Contents`). So the states also have the records that a broker loses later, by a truncation
+at its restart.
 
     events of brokers and controller  ─┐
     kills and starts of brokers       ─┼─> Moment, Moment, ...  ─> the claims on elections
@@ -11,9 +11,9 @@ records that a broker loses later, by a truncation at its restart.
 Some lines of a trace come late. If a high watermark is above the log end so far, the state has this
 log end, until lines about further appends come.
 
-Source: `checkers.tracing.replication_lines`; KIP-966. Simplified: one topic partition without
-transactions; after its start, a broker counts as registered when it first logs a role of the
-partition.
+Source: `checkers.tracing.replication_lines`; KIP-966.
+Simplified: one topic partition without transactions; after its start, a broker counts as registered
+when it first logs a role of the partition.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ from reference_impl.log.record_batch import decode, header
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
-    """The beginning or the end of a broker's process."""
-
     at_ns: int
     broker: int
     is_up: bool
@@ -49,7 +47,6 @@ class Contents:
     _epochs: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def look(self, broker: int, folder: Path) -> None:
-        """Reads the records of one partition in a broker's log folder, if it exists."""
         for segment in sorted(folder.glob("*.log")):
             for batch in whole_batches(segment.read_bytes()):
                 epoch = header(batch).leader_epoch

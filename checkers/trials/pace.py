@@ -1,8 +1,7 @@
 """The pace of a trial (a test run): how many real milliseconds pass in one virtual millisecond.
 
 The suites' durations in virtual time are too short for a real cluster, so the pace multiplies them:
-pauses, the timeouts of calls, and the timeouts in requests. Clients see only virtual time; a saved
-history has the times of the real clock.
+pauses, the timeouts of calls, and the timeouts in requests.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reads the trials (test runs on a cluster) that `urteil test` has saved, and runs them again.
 
-`trial.json` in a trial's folder has the suite and claim, the setting (the configuration of the
-cluster), the system (such as `apache-kafka:4.3.0`), and the calls, also those of trials at the same
-time. The same calls do not always have the same result, so a trial is repeated.
+`trial.json` in a trial's folder has the suite, the claim, the configuration of the cluster, the
+system, and the calls, also those of trials at the same time. The same calls do not always have the
+same result, so a trial is repeated.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Runs the clients of the simulation in real time.
 
-As in `reference_impl.simulation.world`, a client's method `step` gets each response and timer, and
-returns effects: requests and timers. All clients run in one event loop, which runs only while the
-controlling Hypothesis state machine waits.
+All clients run in one event loop, which runs only while the controlling Hypothesis state machine
+waits.
 
-Links of clients have the faults of the simulation. A late request has a connection of its own, so
-that later requests overtake it.
+A late request has a connection of its own, so that later requests overtake it.
 """
 
 from __future__ import annotations
@@ -38,8 +36,6 @@ Client = Producer | Consumer | ProgramClient
 
 @dataclass(slots=True)
 class Runtime:
-    """Runs the clients of one trial (a test run), and keeps their connections and their history."""
-
     pace: Pace
     names: Names
     addresses: Addresses

@@ -4,8 +4,7 @@ A trial creates its topics, calls rules of the state machine, ends all faults, a
 observations of the clients. Time is real, so the same calls do not always have the same result.
 
 Several trials in one setting (a configuration of the cluster) can run at the same time; a broker's
-failure affects all of them (`broker_faults`). Some faults are possible only while no other trial
-runs.
+failure affects all of them (`broker_faults`).
 """
 
 from __future__ import annotations
@@ -61,8 +60,6 @@ class Ran:
 
 @dataclass(slots=True)
 class Trials:
-    """Runs trials (test runs) on one system, and counts them."""
-
     system: System
     pace: int
     allowed: frozenset[Power] = frozenset(Power)  # fewer if other trials run beside these
@@ -100,9 +97,8 @@ class Trials:
     ) -> list[Ran]:
         """Runs trials (test runs) of one configuration in parallel; returns their results in order.
 
-        `plans` are lists of calls to replay, or seeds for `rules` random calls. Some faults, such
-        as a power loss, are possible only if one trial runs alone. The running time is divided
-        equally.
+        `plans` are lists of calls to replay, or seeds for `rules` random calls. The running time is
+        divided equally.
         """
         if not plans:
             return []
@@ -129,7 +125,6 @@ class Trials:
         ]
 
     def can_run(self, suite: Suite, calls: Sequence[Call]) -> bool:
-        """True if the system supports every fault that `calls` injects."""
         needed = (suite.machine.NEEDS.get(call.rule) for call in calls)
         return all(power is None or power in self.powers for power in needed)
 

@@ -1,8 +1,8 @@
 """Sequences of requests on consumer groups (KIP-848): joins, epochs, assignments, leaves, commits.
 
-A coordinator computes a new assignment at most once a second. Without a pause, the speed of the
-machine would decide which heartbeat gets it. So each sequence pauses for a second before every
-change of the group.
+A coordinator computes a new assignment at most once a second. So a sequence pauses for a second
+before every change of the group: otherwise the machine's speed would decide which heartbeat gets
+the assignment.
 """
 
 from __future__ import annotations

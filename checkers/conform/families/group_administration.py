@@ -1,7 +1,6 @@
 """Draws requests that describe, list and delete groups, and that delete their offsets.
 
 A sequence is about one group, which may have a member, only committed offsets, or not exist.
-ListGroups returns all groups of the coordinator; only this group is compared.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ A sequence is about one transactional id. The transaction protocol has two versi
     version 2 (KIP-890)    Produce version 12, TxnOffsetCommit and EndTxn version 5
 
 In version 2, the leaders add the partitions, and the answer to EndTxn has the next producer epoch.
-Some sequences mix the two versions on purpose.
 """
 
 from __future__ import annotations

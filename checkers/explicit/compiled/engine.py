@@ -1,8 +1,7 @@
 """Runs the search in generated C: this module controls levels, budget and time.
 
-Each call of C handles a limited number of states; between two calls, this module reports progress,
-and checks the budget and interruptions. C reports that a term is undefined, but not which one: the
-interpreter of specs repeats the steps, and finds the term (`keyed_steps`).
+C reports that a term is undefined, but not which one: the interpreter of specs repeats the steps,
+and finds the term (`keyed_steps`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Compiles terms to C expressions, for fixed sizes of the sorts (finite types such as `Replica`).
 
-A term becomes an int expression over the bytes of a state. Quantifiers become loops in statement
-expressions, a GNU extension that all supported compilers have. The C code evaluates terms in the
-order of `model.language.interpreter`.
+Quantifiers become loops in statement expressions, a GNU extension. The C code evaluates terms in
+the order of `model.language.interpreter`.
 
 If a value is outside its type, the C function `inside` marks the state and returns 0. The search
 stops at the first marked state, and every property that is not yet violated is undecided.
@@ -53,7 +52,6 @@ class Expressions(FiniteTerms):
     # ---- terms
 
     def code(self, n: t.Node, env: Env) -> str:  # noqa: C901 - one case for each word
-        """Returns C code for the term's value, encoded as in the bytes of a state."""
         if id(n) in self.named:
             return self.named[id(n)]
         match n:
@@ -97,7 +95,6 @@ class Expressions(FiniteTerms):
                 assert_never(n)
 
     def loop(self, n: LOOPS, env: Env) -> str:
-        """Returns C code for a quantifier or a count: a loop over the values of its variables."""
         found = self.fresh("r")
         inner, heads = dict(env), ""
         start, update, go_on = {
@@ -141,8 +138,8 @@ class Expressions(FiniteTerms):
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
         """Returns the costly expressions of an assignment that C computes once, before its loops.
 
-        The keys are the `id()` of the expressions. An expression is one of these if it reads only
-        variables in `bound`, and is defined in every state or always evaluated.
+        An expression is one of these if it reads only variables in `bound`, and is defined in every
+        state or always evaluated.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)

@@ -70,8 +70,8 @@ def _compiled(label_bytes: int) -> ctypes.CDLL:
 class FairCycles:
     """A state graph as arrays, and searches for states in which a fair behaviour can stay forever.
 
-    The transitions of state v have the numbers from `offsets[v]` to before `offsets[v + 1]`. The
-    label of a transition is the number of an instance: an action with values of its parameters.
+    The transitions of state v have the numbers from `offsets[v]` to before `offsets[v + 1]`. Its
+    label is the number of an action with values of its parameters.
 
     - `kinds` has the fairness of each label: weak, strong or none.
     - `levels` has the first state of each breadth-first level, then the number of states.
@@ -138,8 +138,8 @@ class FairCycles:
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns a fair cycle that contains `start` and a state of `through`.
 
-        `fair` is the result of the method `fair`: the union of sets of states, in each of which a
-        fair behaviour can stay forever. The cycle stays in the set that contains `start`.
+        `fair` is the result of the method `fair`, a union of fair sets; the cycle stays in one of
+        them.
         """
         inside = self._mask()
         self._c.fair_home(self._at, start, _of(fair), _of(inside))

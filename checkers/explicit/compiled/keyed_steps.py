@@ -31,7 +31,6 @@ class KeyedSteps:
         return self.interpreter.initial(self.at.spec)
 
     def trace(self, keys: Sequence[bytes]) -> Trace:
-        """Returns the trace through the states with these keys, from an initial state."""
         root = next(state for state in self.initial() if self.key(state) == keys[0])
         trace = [Step(action="init", values=(), state=root)]
         for key in keys[1:]:

@@ -1,8 +1,6 @@
 """The stored form of a state: every value takes as many bits as its type needs.
 
-A variable has one value for each of its keys. A value never crosses the border between two bytes,
-so SIMD code unpacks it in many states at once. Eight bytes form a 64-bit word; an assignment
-replaces the bits of one value in a word.
+A value never crosses the border between two bytes, so SIMD code unpacks it in many states at once.
 """
 
 from __future__ import annotations

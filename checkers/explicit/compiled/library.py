@@ -89,8 +89,6 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 
 class Library:
-    """The compiled code that searches the states of one spec."""
-
     def __init__(
         self,
         at: Instance,
@@ -174,7 +172,6 @@ class Library:
         check_memory(self.found)
 
     def close_broken(self) -> None:
-        """Marks the violated claims as decided: no thread checks them any more."""
         for number in range(len(self.claims)):
             if any(found.broken[number] for found in self.found):
                 for found in self.found:
@@ -264,7 +261,6 @@ def check_memory(results: Iterable[Any]) -> None:
 
 
 def typed(c: ctypes.CDLL) -> ctypes.CDLL:
-    """Sets the types of the library's functions, and returns the library."""
     for name, (returns, takes) in SIGNATURES.items():
         function = getattr(c, name)
         function.restype, function.argtypes = returns, takes
@@ -273,8 +269,6 @@ def typed(c: ctypes.CDLL) -> ctypes.CDLL:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """The counts and sizes for which a spec's C code is compiled."""
-
     actions: int
     conjuncts: int
     claims: int

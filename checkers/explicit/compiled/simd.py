@@ -1,8 +1,7 @@
 """Compiles formulas to SIMD code in C, which evaluates many states at once.
 
-A vector (the C type `Many`) has one byte for each state; this byte is a *lane*. True is a lane of
-all ones, false is a lane of all zeros. `expressions.py` compiles the formulas that SIMD code cannot
-evaluate, for one state at a time.
+A vector (the C type `Many`) has one byte for each state, a *lane*; true is a lane of all ones.
+`expressions.py` compiles all other formulas, for one state at a time.
 
 SIMD code can evaluate only formulas with these three properties:
 

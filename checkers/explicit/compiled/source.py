@@ -1,9 +1,8 @@
 """Generates the C code of a spec at a fixed scope: its constants, actions and claims.
 
-`runtime.c` includes this code. An action becomes nested loops over its parameters, which process
-many states together. A bit set marks the states in which all conjuncts so far were true; a conjunct
-is SIMD code if `simd.py` can compile it. Each state that remains is copied, and the action's writes
-turn the copy into the successor.
+An action becomes nested loops over its parameters, which process many states together. A bit set
+marks the states in which all conjuncts so far were true. Each state that remains is copied, and the
+action's writes turn the copy into the successor.
 """
 
 from __future__ import annotations
@@ -130,7 +129,6 @@ class Source:
         return "\n".join(out) + "\n"
 
     def _formulas(self) -> list[str]:
-        """Returns two C functions for each liveness property, for its premise and for its goal."""
         out: list[str] = []
         formulas = [(c, formula) for c in self.lively for formula in (c.premise, c.goal)]
         for number, (claim, formula) in enumerate(formulas):

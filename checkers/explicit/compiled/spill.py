@@ -1,9 +1,8 @@
 """Keeps states on disk, for a search that exceeds its memory limit.
 
-The new states of a batch become a *run*: files with these states, sorted by hash. To find the new
-states, the batch is sorted too, and compared with all earlier runs; each run is read once, from
-start to end. Of several states with the same hash, a run has the first. The others, which are few,
-stay in memory as *twins*.
+The new states of a batch become a *run*: files with these states, sorted by hash. A later batch is
+sorted too, and compared with all earlier runs in one pass. Of several states with the same hash, a
+run has the first; the others, which are few, stay in memory as *twins*.
 
 Source: Stern and Dill, Using magnetic disk instead of main memory in the Murphi verifier, 1998.
 """
@@ -58,8 +57,6 @@ class Run:
 
 @dataclass
 class Spilled:
-    """The states that a search has found, on disk instead of in the C library's memory."""
-
     library: Library
     folder: Path
     memory: int

@@ -1,8 +1,7 @@
 """The reachable states and all transitions between them, for liveness.
 
-The compiled search keeps the transitions while it expands the states (`edges.h`); the oracle is
-`checkers.explicit.transitions`. A transition takes 4 bytes, and its label 1, 2 or 4. Above the
-memory limit, the arrays of the graph move to files (`mapped`); the states stay in memory.
+A transition takes 4 bytes, and its label 1, 2 or 4. The oracle is `checkers.explicit.transitions`.
+Above the memory limit, the arrays of the graph move to files (`mapped`); the states stay in memory.
 """
 
 from __future__ import annotations
@@ -66,8 +65,8 @@ class StateGraph:
     def fit(self, states: int = 0) -> None:
         """Moves the transitions to files if the graph needs more memory than the limit.
 
-        The caller expands at most `states` more states before the next call. Raises TooLarge if the
-        graph could have too many transitions by then, or needs too much memory even with files.
+        Raises TooLarge if the graph could have too many transitions by then, or needs too much
+        memory even with files.
         """
         if self.transitions + states * self.library.source.first_instances[-1] > MOST:
             raise TooLarge(f"more than {MOST:,} transitions")
@@ -87,11 +86,7 @@ class StateGraph:
         return count
 
     def bytes_in_memory(self) -> int:
-        """Returns the most bytes of memory that the graph needs with all its arrays in memory.
-
-        The hash set of the states is freed before the search for fair cycles, so only the larger is
-        counted.
-        """
+        """Returns the most bytes of memory that the graph needs with all its arrays in memory."""
         states, edges = self._bytes_of_states(), self._bytes_of_edges()
         return states + edges + max(self._bytes_of_set(), self.library.count() * (ARRAYS + MASKS))
 

@@ -1,8 +1,8 @@
 """The functions that tasks run on a partition of the states, with the compiled code of the spec.
 
-A state belongs to the partition that its hash selects. A level of the breadth-first search is a
-byte string: its states, one after another. Tasks compare whole states, so no state is lost if two
-hashes are equal. A task's result depends on its input only, so a lost task can run again.
+A level is a byte string: its states, one after another. Tasks compare whole states, so no state is
+lost if two hashes are equal. A task's result depends on its input only, so a lost task can run
+again.
 """
 
 from __future__ import annotations

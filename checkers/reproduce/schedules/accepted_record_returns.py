@@ -1,9 +1,9 @@
 """A share group receives a record again that a member has accepted, after a change of leader.
 
 The leader of a partition writes each acknowledgement to the share coordinator, with the start
-offset of the group. A lost request is repeated after one, two, four and eight seconds, and so
-arrives after later writes, still with the old start offset. The coordinator stores this offset,
-although it has forgotten the records below the new one, and the next leader delivers them again.
+offset of the group. A lost write is repeated after later writes, still with the old start offset.
+The coordinator stores this offset, although it has forgotten the records below the new one, and the
+next leader delivers them again.
 
 Source: KIP-932, in Kafka 4.3: PersisterStateManager.WriteStateHandler, ShareCoordinatorShard.merge.
 """

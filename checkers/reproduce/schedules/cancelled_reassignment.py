@@ -3,8 +3,7 @@
 An operator adds two brokers to a partition of two replicas. One of them joins the ISR, the other is
 down. Then one of the two old replicas stops, and records are acknowledged by an ISR of two. The
 operator cancels the reassignment, and the added broker deletes its log. The only broker with the
-records loses its disk. The control experiment does not cancel the reassignment, and the added
-broker is elected.
+records loses its disk.
 
 Source: ReplicationControlManager.cancelPartitionReassignment; PartitionReassignmentRevert.
 """

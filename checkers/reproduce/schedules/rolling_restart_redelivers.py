@@ -2,10 +2,9 @@
 
 Broker 2 is the share coordinator, and restarts. Meanwhile a member releases a record; the leader
 cannot write this, and repeats the write after one, two, four and eight seconds. When broker 2 is
-back, other members accept their records, and the leader writes this first. The repeated write
-arrives later, with the old start offset. Then the leader stops, and the next one delivers an
-accepted record again. The reproduction `accepted-record-returns` has the same steps, with lost
-requests, not a restart.
+back, acknowledgements of other members are written first; the repeated write arrives later, with
+the old start offset. Then the leader stops, and the next one delivers an accepted record again. The
+reproduction `accepted-record-returns` has the same steps, with lost requests, not a restart.
 
 Source: KIP-932, in Kafka 4.3: PersisterStateManager.WriteStateHandler, ShareCoordinatorShard.merge.
 """

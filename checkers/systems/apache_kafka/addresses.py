@@ -1,7 +1,7 @@
 """The addresses of nodes: where each node listens, and where other nodes connect to it.
 
-Without proxies all nodes connect to 127.0.0.1. With proxies each ordered pair of nodes has a proxy
-with its own address 127.0.X.Y, so a proxy knows both ends of its connections:
+With proxies each ordered pair of nodes has a proxy with its own address 127.0.X.Y, so a proxy knows
+both ends of its connections:
 
     node 1 opens `n2:19094`, which is 127.0.11.12:19094 in its hosts file
     the proxy of 1 -> 2 listens at 127.0.11.12:19094 and connects to 127.0.0.1:19094
@@ -50,7 +50,6 @@ class Addresses:
         return cls(ports=ports, proxied=proxied)
 
     def host(self, node: int) -> str:
-        """Returns the host name by which the other nodes connect to this one."""
         return f"n{node}" if self.proxied else HOST
 
     def hosts_file(self, node: int) -> str:

@@ -2,7 +2,7 @@
 
 No fault affects the controller, and brokers do not vote in its elections, so it can elect new
 leaders of partitions after every fault. A broker has the listeners INTERNAL for the other nodes and
-CLIENT for clients. All addresses are on loopback.
+CLIENT for clients.
 
 Source: Kafka documentation, "KRaft".
 """
@@ -105,7 +105,6 @@ class Cluster:
         _ACTIONS[action](self, broker)
 
     def format(self) -> None:
-        """Writes the settings of every node, and formats the storage of a new cluster."""
         text = logging.configuration(traced=self.layout.traced)
         (self.folder / "log4j2.properties").write_text(text)
         for node in self.nodes:

@@ -1,9 +1,9 @@
 """The log4j2 configuration of a node: its log, its flushes, and a trace for `urteil trace`.
 
-The log of flushes shows which records survive a power loss (`power_loss`). The trace has one line
-for each step of replication. All processes of a machine share the monotonic clock `%nano`, so the
-traces of the brokers can be merged. After SIGTERM, log4j2 must still write, because a broker leads,
-fetches and appends during its controlled shutdown.
+The log of flushes shows which records survive a power loss (`power_loss`). All processes of a
+machine share the monotonic clock `%nano`, so the traces of the brokers can be merged. After
+SIGTERM, log4j2 must still write, because a broker leads, fetches and appends during its controlled
+shutdown.
 """
 
 from __future__ import annotations

@@ -17,11 +17,12 @@ A partition counts as flushed up to the higher of two offsets:
 
 So a record that was not flushed may be kept, but no flushed record is removed.
 
-Source: UnifiedLog.flush and LogLoader.recoverLog of Kafka 4.3. Simplified: a power loss removes
-every record that was not flushed, and tears no batch. Other data stays: the files that Kafka
-flushes when it writes them (checkpoints of offsets, metadata of partitions), and the log of the
-cluster's metadata. If a topic is deleted and created again with the same name, the flushed offset
-of the old topic is also used for the new one, so fewer records are removed.
+Source: UnifiedLog.flush and LogLoader.recoverLog of Kafka 4.3.
+Simplified: a power loss removes every record that was not flushed, and tears no batch. Other data
+stays: the files that Kafka flushes when it writes them (checkpoints of offsets, metadata of
+partitions), and the log of the cluster's metadata. If a topic is deleted and created again with the
+same name, the flushed offset of the old topic is also used for the new one, so fewer records are
+removed.
 """
 
 from __future__ import annotations

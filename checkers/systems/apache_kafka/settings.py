@@ -1,8 +1,7 @@
 """The settings of nodes: `EVERY_NODE` for all clusters, and `SAFE` and `UNSAFE` to compare.
 
 `SAFE`, with acks=all, has the settings that Kafka's documentation recommends against data loss.
-`UNSAFE`, with acks=1, prefers availability, and the documentation promises less for it. The
-controller gets the same settings, because it decides elections and topics inherit its settings.
+`UNSAFE`, with acks=1, prefers availability, and the documentation promises less for it.
 
 Source: Kafka documentation, "Broker Configs"; KIP-966 for the settings of the controller.
 """
@@ -44,7 +43,6 @@ UNSAFE: Final[Settings] = {
 
 
 def replicated(brokers: int) -> Settings:
-    """Returns the replication settings for a cluster of this many brokers."""
     factor = str(min(brokers, 3))
     return {
         "default.replication.factor": factor,

@@ -1,7 +1,6 @@
 """The storage of new nodes: formatted once by Kafka's own tool, then copied for every other node.
 
-`meta.properties` names the node and the folder; `bootstrap.checkpoint` has the features of the
-cluster. A run of the tool takes seconds, so it runs only once for a cluster.
+A run of the tool takes seconds, so it runs only once for a cluster.
 
 Source: StorageTool of Kafka 4.3.
 """

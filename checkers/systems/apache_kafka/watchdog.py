@@ -1,8 +1,8 @@
 """Kills the processes of a cluster when the process that started them has ended.
 
 The lines of standard input are `+PID` for a process that was started, `-PID` for one that has
-ended. When the input ends, even by SIGKILL, every process that is still listed is killed. This file
-is run as an isolated script, without imports of Urteil, so it starts in milliseconds.
+ended. When the input ends, every process that is still listed is killed. This script imports
+nothing of Urteil, so it starts in milliseconds.
 """
 
 from __future__ import annotations

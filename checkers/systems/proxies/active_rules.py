@@ -1,7 +1,7 @@
 """The fault rules in force: how many requests each has matched, and a log of their effects.
 
 A test adds and ends rules in its own thread, while connections read them in the event loop, so a
-lock guards them. After a change, each connection that holds back a message checks the rules again.
+lock guards them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,6 @@ class ActiveRules:
     # ------------------------------------------------------------ from any thread
 
     def add(self, rule: Rule) -> ActiveRule:
-        """Puts a fault rule into force."""
         active = ActiveRule(rule)
         with self._lock:
             self._rules.append(active)

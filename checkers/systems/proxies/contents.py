@@ -6,8 +6,7 @@ A request has a list of topics, and a list of partitions inside each topic:
     topics [{name: "orders", partition_indexes: [0]}]                   WriteTxnMarkers
     topics [{topic_id: 4ac2..., partitions: [{partition: 0}]}]          Fetch from version 13 on
 
-From Produce 13, Fetch 13 and OffsetCommit 10 on, a topic has an id and no name. The producer id of
-a Produce request is in its batches.
+From Produce 13, Fetch 13 and OffsetCommit 10 on, a topic has an id and no name.
 
 An incremental Fetch names only the partitions that changed. The others of its session are known
 from earlier requests, unless the session began on another connection.

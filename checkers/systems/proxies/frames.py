@@ -1,7 +1,6 @@
 """Frames of Kafka's protocol: a length of four bytes, then a request or a response.
 
-A request starts with its API key, API version, correlation id and client id; a response starts with
-the correlation id of its request. `contents` reads the bodies of requests.
+`contents` reads the bodies of requests.
 
 Source: Kafka documentation, "Protocol Guide": "Common Request and Response Structure".
 """

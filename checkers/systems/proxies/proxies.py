@@ -111,7 +111,6 @@ class Proxies:
         return self.rules.await_acted(active, count, within_s)
 
     def requests(self, sender: int, receiver: int, api: int) -> int:
-        """Returns how many requests of the API went from one node to the other."""
         return self.rules.requests[sender, receiver, api]
 
     @property

@@ -13,7 +13,7 @@
         the first matching request of a connection arrives after the next one
 
 A `Match` selects requests by their nodes, API and client id, and by the partitions and producers in
-their bodies. It may select only some of the matching requests, such as the first:
+their bodies. For example:
 
     Match(api=Api.PRODUCE, topic="orders", partition=0)
     Match(api=Api.FETCH, topic="orders", topic_id=UUID("4ac2..."), partition=0)
