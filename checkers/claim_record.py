@@ -1,7 +1,7 @@
 """The record of the claims: the verdicts of each engine, in a JSON file.
 
-`python -m tools.claims` writes one verdict per line to `claim_record.json`. Each claim is checked
-where its condition holds, for example on the settings of clients, and where it does not.
+`python -m tools.claims` writes one verdict per line to `claim_record.json`. Each claim has a
+condition, such as acks=all; the claim is checked where the condition holds, and where it does not.
 """
 
 from __future__ import annotations

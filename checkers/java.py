@@ -85,10 +85,11 @@ def _version(launcher: Path) -> tuple[Path, str] | None:
 
 
 def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -> Path:
-    """Creates a Java home for Spark, without the option that adds the module jdk.incubator.vector.
+    """Creates a Java home for Spark; its `java` drops the option that adds the vector module.
 
-    In local mode it also hides SPARK_HOME from every Java except Spark's launcher. Otherwise the
-    Python workers would import the zip file of pyspark below SPARK_HOME, not the installed pyspark.
+    In local mode `java` also hides SPARK_HOME from every Java except Spark's launcher. Otherwise
+    the Python workers would import the zip file of pyspark below SPARK_HOME, not the installed
+    pyspark.
     """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)

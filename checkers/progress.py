@@ -13,7 +13,7 @@ from dataclasses import dataclass
 class Progress:
     """The progress of one part of a computation: `done` of `total` tasks, and processed rows.
 
-    The name identifies the stage, so it must not change. `total` and `rows` are None if unknown.
+    `stage` identifies the part, so it must not change. `total` and `rows` are None if unknown.
     """
 
     stage: str

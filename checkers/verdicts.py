@@ -78,7 +78,7 @@ def verdict_on(found: int, observations: int) -> Verdict:
 
 
 def is_expected(verdict: Verdict, expected: Verdict | None) -> bool:
-    """Returns True also for `not exercised` if `holds` is expected."""
+    """True if the verdict is the expected one; `not exercised` is too, if `holds` is expected."""
     return verdict == expected or (expected == "holds" and verdict == "not exercised")
 
 

@@ -1,7 +1,7 @@
 """Imports of a command: without garbage collections, and without threads for linear algebra.
 
-This saves a tenth of a short command: some 500 modules are imported, which collections only
-examine, and NumPy would start a thread for each core.
+This saves a tenth of a short command: collections would only examine the objects of some 500
+modules, and NumPy would start a thread for each core.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A recording: sequences of requests with the answers of one system, in gzipped lines of JSON.
 
-The first line names the system.
+The first line names the system; each further line has a sequence: its topics, steps and answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A spec at a finite scope, and the packed form of its states.
+"""A spec at a finite scope, such as 3 replicas, and the packed form of its states.
 
 A packed state has one byte for each *cell*: a variable without keys, or a variable at one
 combination of its keys. The least value of every sort is stored as 0, so -1..3 becomes 0..4. In an

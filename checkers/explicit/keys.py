@@ -2,7 +2,7 @@
 
 If a spec has fewer than 2^64 possible states, different states have different keys. Otherwise the
 key is a hash with random weights. Two states have the same key with probability 2^(k-64), where 2^k
-divides the difference of every byte.
+is the largest power of two that divides the difference of every byte.
 
 Under symmetry a state has the key of each permuted state. The least of these keys is *canonical*:
 all states of a symmetry class have it.

@@ -50,8 +50,9 @@ def decide(
     """Returns the verdict on each named liveness property, by default on all of them.
 
     Without a budget, plain Python explores at most a million states; the compiled engine as many as
-    `memory` bytes hold, by default 4 GB, or half of a smaller machine's memory. Without `engine`,
-    plain Python decides small graphs, and compiled code larger ones, if there is a compiler.
+    `memory` bytes hold, by default 4 GB, or half of the machine's memory if that is less. Without
+    `engine`, plain Python decides small graphs, and compiled code larger ones, if there is a
+    compiler.
 
     Raises UnknownName for an unknown property, SpecError for a term whose value is outside its
     type, KeyboardInterrupt after Ctrl-C.

@@ -1,11 +1,11 @@
 """Symmetry reduction: explores one state of each class of states that differ by a permutation.
 
-The elements of an unordered sort (a finite type), such as brokers, are interchangeable. So the
-behaviours from two states that differ by a permutation of them differ by it only, and one of the
-two states is explored.
+The elements of an unordered sort (a finite type), such as brokers, are interchangeable. So if two
+states differ by a permutation of these elements, their behaviours differ by this permutation only,
+and one of the two states is explored.
 
-A sort is *symmetric* only if no action and no claim names its least element. The initial states
-may.
+A sort is *symmetric* only if no action and no claim names its least element. The initial states may
+name it.
 
 Symmetry reduction cannot check liveness: a cycle of the reduced graph may not exist in the full
 graph.

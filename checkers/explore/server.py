@@ -1,8 +1,8 @@
 """Serves the page and the JSON API over HTTP, on the loopback address only.
 
 A page of another site cannot use the server. A request must name this server in `Host` (against DNS
-rebinding), and its own page in an `Origin`. The API takes only POST with JSON, which a form cannot
-send.
+rebinding), and in `Origin` if it has this header. The API takes only POST with JSON, which a form
+cannot send.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The outcome of a librdkafka operation: `ok`, `fail` (it never happened) or `info` (unknown).
 
 An error is `fail` if it depends only on the request and the static configuration of the cluster:
-every earlier attempt was refused too. Otherwise an earlier attempt may have been applied although
-its response was lost: for example NOT_ENOUGH_REPLICAS, and librdkafka's own errors (time-outs,
-purged queues, transport).
+every earlier attempt was refused too. Any other error is `info`, because an earlier attempt may
+have been applied although its response was lost: for example NOT_ENOUGH_REPLICAS, and librdkafka's
+own errors (time-outs, purged queues, transport). A transaction is `ok` if its commit succeeded, and
+`fail` if its abort succeeded.
 
 Source: librdkafka, "Idempotent Producer" and "Message reliability" in INTRODUCTION.md.
 """

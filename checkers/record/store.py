@@ -1,10 +1,8 @@
 """The writer of a history: each invocation and completion is on disk before its caller continues.
 
-So even after `kill -9`, the history has every request that a broker may have applied; only a power
-loss can lose a line. `checkers.histories.io.recorded` describes the format.
-
-Enough completed operations become a Parquet part, which replaces the lines. Completions are in the
-order of their times.
+Even after `kill -9`, the history has every request that a broker may have applied; only a power
+loss can lose a line. When enough operations are completed, a Parquet part replaces their lines.
+Completions are in the order of their times. `checkers.histories.io.recorded` describes the format.
 """
 
 from __future__ import annotations

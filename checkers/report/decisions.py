@@ -91,7 +91,8 @@ def verdict(decision: Decision) -> str:
 
 
 def grounds(decision: Decision) -> str:
-    """Returns the reason for a verdict as text; without a reason, the size of the evidence.
+    """Returns the reason for a verdict as text, else the size of the evidence, such as the trace's
+    length.
 
     Reasons in the file of known violations come first.
     """

@@ -2,7 +2,8 @@
 
 A violation is a failure, with its evidence as text; a known one is skipped, with its owner; a
 permitted or expected one passes. An undecided verdict is an error, since CI must not show it as
-success. If no verdict explains a failed run's exit code, a further test case is an error.
+success; a claim that was not exercised is skipped. If no verdict explains a failed run's exit code,
+a further test case is an error.
 
 Source: the xunit2 schema that Jenkins and pytest share.
 """

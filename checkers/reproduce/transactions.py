@@ -1,7 +1,8 @@
 """A transactional producer whose caller chooses each request and its time.
 
-All requests go to one broker, which must lead the partition and be the coordinator of the
-transactional id.
+In transaction version 2 (KIP-890), a produce request adds its partition, and each end of a
+transaction gives a new producer epoch. All requests go to one broker, which must lead the partition
+and be the coordinator of the transactional id.
 
 Source: KIP-98; KIP-360; KIP-890.
 """

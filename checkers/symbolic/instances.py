@@ -8,8 +8,8 @@ instantiated with these terms:
 - a fresh constant for each quantified variable of the goal;
 - the values of the state variables at the terms above.
 
-On the abstract replication spec, some conditions took 40 seconds undecided, and take 0.1 seconds
-with ground instances.
+On the abstract replication spec, some conditions were undecided after 40 seconds; with ground
+instances they take 0.1 seconds.
 """
 
 from __future__ import annotations

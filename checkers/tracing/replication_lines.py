@@ -1,7 +1,8 @@
 """A table of Kafka's log lines about replication, and of the step that each line reports.
 
-`urteil trace` counts *unknown* lines, whose logger is in the table, because a new release of Kafka
-may write new ones. The messages are those of Kafka 3.5 to 4.3.
+The first row that fits a line gives its step. `urteil trace` counts *unknown* lines, whose logger
+is in the table, because a new release of Kafka may write new ones. The messages are those of Kafka
+3.5 to 4.3.
 
 Source: Partition.makeLeader; Partition.updateFollowerFetchState; UnifiedLog.truncateTo;
 ReplicaFetcherThread.processPartitionData; ReplicationControlManager.alterPartition.

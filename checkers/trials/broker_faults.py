@@ -40,7 +40,7 @@ class BrokerFaults:
     # ------------------------------------------------------------ trials
 
     def join(self, trial: str) -> None:
-        """Registers a trial (a test run), which may inject faults until `calm`."""
+        """Registers a trial (a test run), which may inject faults until `calm` is called for it."""
         with self._lock:
             self._restless.add(trial)
 

@@ -1,7 +1,8 @@
 """The broker settings of a cluster for trials (test runs), and the pace of trials.
 
-The pace is the number of real milliseconds in one virtual millisecond. Each internal topic has one
-partition, so there is only one coordinator.
+The pace is the number of real milliseconds in one virtual millisecond. The suites' timeouts, times
+the pace, are shorter than Kafka's defaults permit, so the settings permit shorter ones. Each
+internal topic has one partition, so there is only one coordinator.
 
 Source: Kafka documentation, "Broker Configs" and "Group Configs".
 """

@@ -1,9 +1,8 @@
 """Runs the clients of the simulation in real time.
 
 All clients run in one event loop, which runs only while the controlling Hypothesis state machine
-waits.
-
-A late request has a connection of its own, so that later requests overtake it.
+waits. A request that a fault delays has a connection of its own, so that later requests overtake
+it.
 """
 
 from __future__ import annotations

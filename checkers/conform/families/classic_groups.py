@@ -198,7 +198,7 @@ class _Classic:
         self.sync(self.alive + new[0])
 
     def rejoin(self) -> None:
-        """Lets all members join again if the leader is alive; its JoinGroup begins a new
+        """Lets all members join again if the leader is alive; the leader's JoinGroup begins a
         generation.
         """
         if self.alive.startswith("a"):

@@ -33,8 +33,8 @@ class Draw:
         return self.random.choice(values)
 
     def case(self, *cases: Case) -> Case:
-        """Returns one of the cases, which are the arguments of a request, and its purpose as a
-        note.
+        """Returns a random one of the cases: the arguments of a request, and a note on its
+        purpose.
         """
         return self.random.choice(cases)
 

@@ -1,6 +1,6 @@
 """Draws requests that describe, list and delete groups, and that delete their offsets.
 
-A sequence is about one group, which may have a member, only committed offsets, or not exist.
+A sequence is about one group: with a member, with committed offsets only, or unknown.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ def _compiled(label_bytes: int) -> ctypes.CDLL:
 class FairCycles:
     """A state graph as arrays, and searches for states in which a fair behaviour can stay forever.
 
-    The transitions of state v have the numbers from `offsets[v]` to before `offsets[v + 1]`. Its
-    label is the number of an action with values of its parameters.
+    The transitions of state v have the numbers from `offsets[v]` to before `offsets[v + 1]`. A
+    transition's label is the number of an action with values of its parameters.
 
     - `kinds` has the fairness of each label: weak, strong or none.
     - `levels` has the first state of each breadth-first level, then the number of states.

@@ -65,7 +65,7 @@ class StateGraph:
     def fit(self, states: int = 0) -> None:
         """Moves the transitions to files if the graph needs more memory than the limit.
 
-        Raises TooLarge if the graph could have too many transitions by then, or needs too much
+        Raises TooLarge if `states` more states could make too many transitions, or need too much
         memory even with files.
         """
         if self.transitions + states * self.library.source.first_instances[-1] > MOST:

@@ -3,7 +3,8 @@
 The driver sees only counts and the first violations. A trace is found backwards: in each earlier
 level, the tasks look for a state that has a step to the next state of the trace.
 
-Only violations have traces; witnesses and deadlocks have none.
+Simplified: budgets are checked between two levels. Only violations have traces; witnesses and
+deadlocks have none.
 """
 
 from __future__ import annotations
