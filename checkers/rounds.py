@@ -46,9 +46,7 @@ class Rounds(Protocol):
         ...
 
     def visit(self, title: str, level: int, send: Send) -> list[bytes]:
-        """Runs `send` on each partition of one level; returns its reports, and ignores data that it
-        sends.
-
-        Level 0 is the first level.
+        """Runs `send` on each partition of one level; returns its reports, and ignores data that
+        it sends.
         """
         ...

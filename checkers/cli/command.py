@@ -303,11 +303,7 @@ def _finished(run: Run, code: int) -> int:
 
 
 def keep_in_store(run: Run) -> None:
-    """Adds the run to the store of runs, if the run has a folder.
-
-    If the store is unusable, the run prints a note; `urteil runs` later adds the run from its
-    folder.
-    """
+    """Adds the run to the store of runs, if the run has a folder."""
     if run.folder is None or run.folder not in run.reporters:
         return
     from checkers.over_time.kept_run import read_run

@@ -158,7 +158,7 @@ def run(
 ) -> Iterator[Compared]:
     """Compares the answers of two systems to several sequences of requests, which run in parallel.
 
-    The results have the order of the sequences. `sides` opens both systems for a sequence.
+    `sides` opens both systems for a sequence.
     """
     rows = tuple(rows)
 

@@ -1,7 +1,4 @@
-"""Runs the steps of one sequence on one cluster: fills in names, finds brokers, stores values.
-
-Later requests use values from earlier answers of the same cluster, such as producer and member ids.
-"""
+"""Runs the steps of one sequence on one cluster: fills in names, finds brokers, stores values."""
 
 from __future__ import annotations
 

@@ -105,10 +105,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collect:
-    """A step that waits for the answer to the request of the `Begin` with the same label.
-
-    A timeout counts as an answer.
-    """
+    """Waits for the answer to the `Begin` with the same label; a timeout counts as an answer."""
 
     label: str
     within_ms: int

@@ -300,9 +300,8 @@ class Columns(FiniteTerms):
     # ---- cells
 
     def in_sort(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns a term's value in each state, and a mask of states where it is outside its type.
-
-        Keys of maps and assigned values must be inside their types.
+        """Returns a term's value in each state, and a mask of states where it is outside its
+        type.
         """
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)

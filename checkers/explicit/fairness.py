@@ -111,8 +111,7 @@ class Fairness:
     def sets(self, within: Mask, through: Mask) -> Iterator[Nodes]:
         """Yields the largest sets of states in `within` where a fair behaviour can stay forever.
 
-        Each set contains a state of `through`. The sets are disjoint; their states are in ascending
-        order.
+        Each set contains a state of `through`.
         """
         left = within
         while left.any():

@@ -46,10 +46,7 @@ class States(Protocol):
     def initial(self) -> int: ...
 
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
-        """Returns a mask of the states in which the claim's `formula` (premise or goal) is true.
-
-        `values` are those of the claim's parameters.
-        """
+        """Returns a mask of the states in which the claim's `formula` (premise or goal) is true."""
         ...
 
     def trace(self, start: int, edges: Sequence[int]) -> Trace: ...

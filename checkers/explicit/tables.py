@@ -1,7 +1,4 @@
-"""A batch of states as NumPy columns, and the transitions that these states take.
-
-A `Table` evaluates and caches operations on all states of a batch, a `Part` only on some rows.
-"""
+"""A batch of states as NumPy columns, and the transitions that these states take."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Compares two variants of a spec after the same path, step by step.
-
-If the other variant forbids a step, the states before this step are compared.
-"""
+"""Compares two variants of a spec after the same path, step by step."""
 
 from __future__ import annotations
 

@@ -93,8 +93,6 @@ def read(walk: Walk, text: str) -> tuple[Start, tuple[Call, ...]]:
 def follow(walk: Walk, start: Start, calls: Sequence[Call], known: Path | None = None) -> Path:
     """Returns the path of these actions from an initial state, up to the first one that is not
     enabled.
-
-    If the path `known` begins with the same actions, its states are reused.
     """
     taken, states = list[Call](), [start.state]
     verdicts = dict[tuple[str, int], bool | None]()

@@ -87,10 +87,7 @@ def _line(line: Line) -> dict[str, Any]:
 
 
 def _needs(path: Path, needs: Step) -> dict[str, Any]:
-    """Returns the call of the action that a refused log line needs, and why it is refused.
-
-    `line` is the source line of the false conjunct, or None.
-    """
+    """Returns the call of the action that a refused log line needs, and why it is refused."""
     walk = path.walk
     action = next((a for a in walk.spec.actions if a.name == needs.action), None)
     if action is None or len(action.params) != len(needs.values):

@@ -1,7 +1,4 @@
-"""The states of one spec: initial states, enabled actions, and disabled ones with the reason.
-
-The interpreter of the spec language is the oracle: a test compares random walks of every spec.
-"""
+"""The states of one spec: initial states, enabled actions, and disabled ones with the reason."""
 
 from __future__ import annotations
 
@@ -155,10 +152,7 @@ class Walk:
         return bool(judge(state, {}))
 
     def why_disabled(self, state: State, option: Option) -> str:
-        """Returns the false conjunct as a sentence with the values of the state.
-
-        It names the elements for which a quantified formula is false.
-        """
+        """Returns the false conjunct as a sentence with the values of the state."""
         assert option.guard is not None
         bindings = dict(zip(option.call.action.params, option.call.values, strict=True))
         env = {p.uid: v for p, v in bindings.items()}

@@ -228,10 +228,7 @@ _EXAMPLES: Final = {
 
 
 def written(run: KeptRun, *, owner: str, reason: str, expires: date) -> str:
-    """Returns the text of a baseline with the violations of the run that are in no baseline.
-
-    Without such violations, the text has only comments.
-    """
+    """Returns the text of a baseline with the violations of the run that are in no baseline."""
     lines = [
         f"# Known violations of {run.id}: {run.command_line}",
         "# Each entry needs an owner, a reason, and the last day on which it is known.",

@@ -52,9 +52,8 @@ class Filter:
     since: date | None = None
 
     def __call__(self, runs: Sequence[KeptRun]) -> tuple[KeptRun, ...]:
-        """Returns the runs that satisfy the conditions, with only the verdicts that satisfy them.
-
-        A run without such a verdict is left out.
+        """Returns the runs that satisfy the conditions, with only the verdicts that satisfy
+        them.
         """
         kept = [run for run in runs if self._fits(run)]
         if self.spec is None and self.claim is None and self.verdict is None:

@@ -154,10 +154,7 @@ def _about(trace: TraceKept) -> str:
 
 
 def _passes(measured: Iterable[PassMeasured]) -> list[tuple[str, float, list[PassMeasured]]]:
-    """Returns, for each history, its name, the total seconds of its passes, and these passes.
-
-    A pass is one reading of the history's rows, or of rows that an earlier pass shuffled.
-    """
+    """Returns, for each history, its name, the total seconds of its passes, and these passes."""
     each = [(name, [*some]) for name, some in groupby(measured, lambda one: one.history)]
     return [(name, sum(one.seconds for one in some), some) for name, some in each]
 

@@ -1,7 +1,4 @@
-"""The result of a run, collected from its events: each decision with its evidence.
-
-A decision is a verdict on one property or anomaly. The events come from the run or its folder.
-"""
+"""The result of a run, collected from its events: each decision with its evidence."""
 
 from __future__ import annotations
 

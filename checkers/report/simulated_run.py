@@ -1,7 +1,4 @@
-"""Converts a run of the simulated reference broker to explained traces, one for each spec.
-
-Such a trace has, for each event, the actions of the spec that explain it.
-"""
+"""Converts a run of the simulated reference broker to explained traces, one for each spec."""
 
 from __future__ import annotations
 

@@ -128,9 +128,8 @@ def _line(event: _InOneText) -> str:
 
 
 def baseline_lines(applied: BaselineApplied) -> list[str]:
-    """Returns the counts of the baseline (the file of known violations), and lines on some entries.
-
-    These are expired, without a violation in this run, or not checked.
+    """Returns the counts of the baseline (the file of known violations), and lines on some
+    entries.
     """
     unmatched = many(len(applied.unmatched), "entry", "entries")
     counts = [f"{len(applied.known):,} known", f"{len(applied.expired):,} expired"]

@@ -34,11 +34,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """The verdicts of both solvers on the conditions that need a query.
-
-    A condition by frame needs none. Of the conditions whose claim follows from other claims, only
-    the first needs one.
-    """
+    """The verdicts of both solvers on the conditions that need a query."""
 
     compared: tuple[Compared, ...]
     conditions: int

@@ -63,10 +63,7 @@ class Goal:
 
 
 class Induction:
-    """Builds the Z3 formulas that prove each claim of a spec by induction.
-
-    `step` translates the spec to Z3, for any number of replicas and so on, or for fixed numbers.
-    """
+    """Builds the Z3 formulas that prove each claim of a spec by induction."""
 
     def __init__(self, spec: Spec, step: Step, using: Using | None = None) -> None:
         self.spec, self.step = spec, step

@@ -109,8 +109,6 @@ class Solver:
     def core(self) -> list[str]:
         """Returns the names of assumptions that contradict the formulas; call it only after
         `unsat`.
-
-        A part of them may already contradict the formulas.
         """
         return sorted(str(name) for name in self._solver.unsat_core())
 

@@ -125,10 +125,7 @@ AtScopes = Callable[[], Iterator[tuple[Goal, Sorts]]]  # the same condition at f
 
 
 def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]:
-    """Yields the Z3 queries that may decide a condition of a proof, in the order to try them.
-
-    The formulas for a finite scope are built only when the iterator reaches their query.
-    """
+    """Yields the Z3 queries that may decide a condition of a proof, in the order to try them."""
     *slices, every = goal.facts
     for facts in slices:
         yield unbounded(goal, facts, sorts, AT_FIRST_SIGHT)
@@ -171,10 +168,7 @@ def unbounded(goal: Goal, facts: Facts, sorts: Sorts, strategy: Strategy) -> Att
 
 
 def decide(goal: Goal, sorts: Sorts, at_scopes: AtScopes, effort: Effort) -> Outcome:
-    """Runs Z3 queries in a fixed order until one proves or refutes the goal.
-
-    The verdict is `unknown` if none does within the limits of `effort`.
-    """
+    """Runs Z3 queries in a fixed order until one proves or refutes the goal."""
     spent, left, remarks = 0.0, effort.units, list[str]()
     for attempt in attempts(goal, sorts, at_scopes):
         effort.poll()

@@ -77,10 +77,7 @@ class Proof:
 
     @property
     def by_consequence(self) -> int:
-        """The number of conditions without a query, because the claim follows from others.
-
-        The first condition of such a claim has the query, so it is not counted.
-        """
+        """The number of conditions without a query, because the claim follows from others."""
         following = [c.claim for c in self.conditions if c.how.startswith(FOLLOWS)]
         return len(following) - len(set(following))
 

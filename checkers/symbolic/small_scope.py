@@ -71,9 +71,8 @@ class SmallScope:
 
 
 def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
-    """Returns the scopes to search: `scope`, or by default the spec's own scope and a larger one.
-
-    Without any scope (the size of each type, such as 3 replicas), the result is empty.
+    """Returns the scopes to search: `scope`, or by default the spec's own scope and a larger
+    one.
     """
     if scope is not None:
         return [scope]

@@ -54,7 +54,7 @@ def vacuity_of(
 ) -> Vacuity:
     """Checks at a finite scope, by default the spec's own, that claims and actions are satisfiable.
 
-    Claims in `without` are not checked. `limit_ms` limits each query of the solver.
+    `limit_ms` limits each query of the solver.
     """
     if not (spec.scope() if scope is None else scope):
         return Vacuity(scope={}, undecided="vacuity was not checked: the spec has no scope")

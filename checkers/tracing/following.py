@@ -82,10 +82,7 @@ class Following:
     in_order: list[TakenEvent] = field(default_factory=list[TakenEvent])
 
     def run(self, progress: Callable[[int], None] | None = None) -> Refused | None:
-        """Applies the remaining events; returns None at the end of the trace, else the refusal.
-
-        Calls `progress` with `start` whenever `start` is a multiple of 1,000.
-        """
+        """Applies the remaining events; returns None at the end of the trace, else the refusal."""
         while self.start < len(self.events):
             refused = self.next()
             if refused is not None:

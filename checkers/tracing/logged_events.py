@@ -1,7 +1,4 @@
-"""Events that log lines report, and table rows that describe how to read these lines.
-
-An event is a fact about one subject: a partition or a transactional id.
-"""
+"""Events that log lines report, and table rows that describe how to read these lines."""
 
 from __future__ import annotations
 

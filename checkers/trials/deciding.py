@@ -158,10 +158,7 @@ class Trying:
     shared: SharedTrials
 
     def inside(self, sides: list[Side]) -> list[Judged]:
-        """Returns one verdict for each of `sides`, from the same trials (test runs).
-
-        On all `sides`, a claim must hold, in the same configuration of the cluster.
-        """
+        """Returns one verdict for each of `sides`, from the same trials (test runs)."""
         setting = sides[0].setting
         tally = _Tally(self.progress)
         broken: dict[str, Ran] = {}
@@ -365,10 +362,7 @@ def _needed(suite: Suite, side: Side) -> set[Power]:
 
 
 def _cannot(powers: Collection[Power], needed: Collection[Power]) -> str:
-    """Returns why trials (test runs) on a system cannot decide a claim; empty if they can.
-
-    `powers` has the kinds of faults and settings that the system supports.
-    """
+    """Returns why trials (test runs) on a system cannot decide a claim; empty if they can."""
     lacking = sorted(power for power in needed if power not in powers)
     if lacking:
         options = filter(None, map(how_to_get, lacking))

@@ -65,10 +65,8 @@ def program(suite: Suite, ran: Ran) -> str:
 def kept(
     folder: Path, suite: Suite, judged: Judged, system: System, settings: Settings = NO_SETTINGS
 ) -> Path | None:
-    """Writes the evidence of a trial (a test run) to a new folder, and returns it, or None without
-    any.
-
-    `settings` are the user's settings for the system.
+    """Writes the evidence of a trial (a test run) to a new folder, and returns it, or None
+    without any.
     """
     if judged.evidence is None:
         return None

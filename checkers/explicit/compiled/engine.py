@@ -110,11 +110,7 @@ class Search(RunningSearch):
                     raise Stop("all decided")
 
     def _spill_if_needed(self, size: int, files: Files) -> None:
-        """Moves states to disk if the next level may exceed the memory.
-
-        The keys and the parents move first; if that does not suffice, all states move to sorted
-        files.
-        """
+        """Moves states to disk if the next level may exceed the memory."""
         memory, likely = self.task.memory, self.store.count() + GROWTH * size
         if memory is None or self.store is not self.c or self.c.bytes_for(likely) <= memory:
             return

@@ -149,17 +149,15 @@ class Library:
         return states
 
     def judge(self, quota: int) -> int:
-        """Checks the claims in at most `quota` more states per thread; returns how many are left.
-
-        All these states are in the current level.
+        """Checks the claims in at most `quota` more states per thread; returns how many are
+        left.
         """
         left: int = self.c.search_judge(self.search, quota)
         return self._checked(left)
 
     def expand(self, quota: int) -> int:
-        """Computes the successors of at most `quota` states per thread; returns how many are left.
-
-        All these states are in the current level.
+        """Computes the successors of at most `quota` states per thread; returns how many are
+        left.
         """
         left: int = self.c.search_expand(self.search, quota)
         return self._checked(left)
@@ -214,10 +212,7 @@ class Library:
         return 8 if self.fingerprints else self.source.layout.state_bytes
 
     def bytes_for(self, states: int) -> int:
-        """Returns an estimate of the memory for this number of states, in bytes.
-
-        It assumes keys as large as those of the states found so far.
-        """
+        """Returns an estimate of the memory for this number of states, in bytes."""
         keys: int = self.c.search_key_bytes(self.search)
         return int(states * (keys / max(1, self.count()) + 1)) + self.set_bytes_for(states)
 

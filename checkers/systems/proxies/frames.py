@@ -1,7 +1,5 @@
 """Frames of Kafka's protocol: a length of four bytes, then a request or a response.
 
-`contents` reads the bodies of requests.
-
 Source: Kafka documentation, "Protocol Guide": "Common Request and Response Structure".
 """
 
