@@ -105,7 +105,8 @@ def _bound(history: History, key: str, in_log_ns: int) -> tuple[int, int] | None
     None.
 
     The record of `key`, with an unknown offset, was in the log at `in_log_ns`. A send that began
-    afterwards, and an end offset read afterwards at read_uncommitted, are above it.
+    afterwards has a higher offset. So has an end offset that was read afterwards at
+    read_uncommitted.
     """
     bounds = [
         (micro.offset - 1, number)
