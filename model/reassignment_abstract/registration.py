@@ -189,9 +189,9 @@ class Registration(AbstractPartitionState):
         """The controller refuses to add a replica to the ISR, and the leader no longer waits for
         this replica.
 
-        Kafka: ReplicationControlManager.validateAlterPartitionData. Simplified: for any reason.
-        Without the guard that the leader does not have the replica in its ISR, the claim
-        `eligible_replicas_have_committed_records` breaks in 3 steps.
+        Kafka: ReplicationControlManager.validateAlterPartitionData. Simplified: the controller may
+        refuse for any reason. Without the guard that the leader does not have the replica in its
+        ISR, the claim `eligible_replicas_have_committed_records` breaks in 3 steps.
         """
         now = s.newest
         when(s.led[now].maximal_isr[f], ~s.led[now].isr[f], s.may_drop(now))

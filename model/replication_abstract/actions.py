@@ -84,8 +84,8 @@ class AbstractReplicationActions(AbstractReplicationState):
     def refuse(s) -> None:
         """The controller refuses the leader's proposals to add replicas to the ISR.
 
-        Kafka: ReplicationControlManager.validateAlterPartitionData. Simplified: for any reason, so
-        the action needs no guard.
+        Kafka: ReplicationControlManager.validateAlterPartitionData. Simplified: the controller may
+        refuse for any reason, so the action needs no guard.
         """
         for r in Replica:
             s.led[s.newest].proposed[r] = False

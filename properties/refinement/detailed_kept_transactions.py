@@ -46,8 +46,8 @@ FORGOTTEN: Final = {  # history variables of the abstract spec
 class KeptStates(Refinement):
     """Maps the states and steps of the detailed spec to the abstract spec.
 
-    The abstract record of a kept transaction reserves an epoch for the markers, which the mapping
-    computes.
+    The abstract record of a prepared transaction that a new instance took over (InitProducerId with
+    keepPreparedTxn) reserves an epoch for the markers. The mapping computes this epoch.
     """
 
     @cached_property
@@ -127,7 +127,7 @@ class KeptTransactionsRefinement(HistoryMapping[Transactions]):
 
 
 def _is_sent(call: Call, abstract: State) -> bool:
-    """True if the instance has already sent this request to end its kept transaction."""
+    """True if the instance has already sent this request to end the prepared transaction."""
     if call.action != "request_completion":
         return False
     (i,) = call.arguments
