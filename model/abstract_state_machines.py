@@ -1,7 +1,4 @@
-"""The state machines that the abstract specs contain.
-
-The module `state_machines` adds these state machines to those of the other specs.
-"""
+"""The state machines that the abstract specs contain."""
 
 from __future__ import annotations
 

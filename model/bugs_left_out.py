@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A reported bug of Kafka that Urteil does not look for, with the reason."""
-
     issue: str  # of Kafka, or of a system like it
     what: str
     reason: str

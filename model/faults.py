@@ -10,14 +10,13 @@ from difflib import get_close_matches
 
 
 class InputFault(Exception):
-    """The user's input is wrong; the message says what is wrong, where, and what to do next."""
+    """An error in the user's input; the message says where it is, and what to do next."""
 
 
 class UnknownName(InputFault):
     """The error for a name that does not exist; its message lists the three nearest names.
 
-    `of` names the place where a user's name was looked up. For a property of the variant
-    `fetch-divergence`, `of` is `replication fetch-divergence`.
+    `of` names the place where the name was looked up, such as `replication fetch-divergence`.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, of: str = "") -> None:

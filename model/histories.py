@@ -2,11 +2,10 @@
 
 A process is one thread of one client and has at most one open operation. An operation with outcome
 `ok` happened, one with `fail` did not, and one with `info` may have happened. Each operation has a
-list of micro-operations. A history lists its operations in the order of their completions;
-operations that never completed come last. An operation's number is its position in that list.
+list of micro-operations. A history lists its operations in the order of their completions; the
+operations that never completed come last. The number of an operation is its position in that list.
 
-Engines and files store a history as a table with one row for each micro-operation; `COLUMNS` names
-the columns.
+Engines and files store one row for each micro-operation, with the columns `COLUMNS`.
 
 Source: jepsen.history; jepsen.tests.kafka.
 """
@@ -120,8 +119,8 @@ class EndOffset:
 class StartOffset:
     """The start offset of a log, as a client received it.
 
-    The records before this offset were deleted by retention or by a DeleteRecords request, so they
-    do not count as lost.
+    Retention or a DeleteRecords request deleted the records before this offset, so they do not
+    count as lost.
     """
 
     key: str
@@ -147,9 +146,8 @@ class Rebalanced:
 
 @dataclass(frozen=True, slots=True)
 class CommitOffset:
-    """An offset that an operation commits for its consumer group.
-
-    If the operation is a transaction, the offset is committed only when the transaction commits.
+    """An offset that an operation commits for its consumer group; in a transaction, only if the
+    transaction commits.
     """
 
     key: str

@@ -1,7 +1,4 @@
-"""Releases of Apache Kafka, and the ranges of releases that have a rule, a bug or a claim.
-
-Versions of the protocol, bugs, claims and the rules of docs/kafka-rules.md all have such a range.
-"""
+"""Releases of Apache Kafka, and the ranges of releases that have a rule, a bug or a claim."""
 
 from __future__ import annotations
 
@@ -56,11 +53,10 @@ NEWEST_PATCH: Final[Mapping[str, int]] = {
 class InForce:
     """The range of Kafka releases that have a rule, a bug or a claim: from `since` to `until`.
 
-    Both ends are included. `since` or `until` is None if it is unknown. A release without a patch
-    number, such as `2.6`, means its first patch release in `since` and its last one in `until`.
-    `fixed_in` lists older releases that have the fix too, such as `2.8.2`, or `2.8` if the patch
-    release is not known. Raises ValueError for an unknown release of Kafka, and if `until` comes
-    before `since`.
+    Both ends are included; None is an unknown end. A release without a patch number, such as `2.6`,
+    means its first patch release in `since` and its last one in `until`. `fixed_in` lists older
+    releases that have the fix too; `2.8` means an unknown patch release. Raises ValueError for an
+    unknown release of Kafka, and if `until` comes before `since`.
     """
 
     since: str | None = None
@@ -86,9 +82,9 @@ class InForce:
     def has(self, release: str) -> bool | None:
         """Returns True if the release has the rule, False if it has not, None if it is not known.
 
-        A release without a patch number, such as `4.3`, means its newest patch release. The broker
-        or client setting in `needs`, without which the rule has no effect, is ignored. Raises
-        UnknownName for an unknown release.
+        A release without a patch number, such as `4.3`, means its newest patch release. Raises
+        UnknownName for an unknown release. This ignores the broker or client setting in `needs`,
+        without which the rule has no effect.
         """
         at = _numbers(newest_patch(release))
         if not self.released or self.of != "Kafka":
@@ -125,8 +121,7 @@ class InForce:
 
     @property
     def short(self) -> str:
-        """The range of releases as text, such as `2.0 to 2.1` or `to 2.4`; `none` if it has no
-        release.
+        """The range as text, such as `2.0 to 2.1` or `to 2.4`; `none` if it has no release.
 
         If both ends are unknown, the text is the name of the client, or `unknown` for Kafka.
         """
@@ -154,9 +149,8 @@ def kafka(
 
 
 def unreleased(note: str) -> InForce:
-    """Returns an empty range of Kafka releases, for a rule or bug that was never released.
-
-    `note` says why.
+    """Returns an empty range of Kafka releases, for a rule or bug that was never released; `note`
+    says why.
     """
     return InForce(released=False, note=note)
 
@@ -164,8 +158,7 @@ def unreleased(note: str) -> InForce:
 def newest_patch(release: str) -> str:
     """Returns the newest patch release of a line, such as `4.3.1` for the line `4.3`.
 
-    A patch release is returned as it is. Raises UnknownName, with the nearest releases, for
-    anything else.
+    Returns a patch release as it is. Raises UnknownName for anything else.
     """
     lines = [line for line in NEWEST_PATCH if line == release or line.startswith(f"{release}.")]
     if len(lines) == 1:

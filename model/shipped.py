@@ -1,7 +1,6 @@
 """Finds the version of a spec that models a Kafka release, and the bugs of the release.
 
-The default version of a spec may model a proposal that no release has. `shipped` returns the
-version and the bugs. `fix_of` returns the variant that repairs a bug or a faulty version.
+The default version of a spec may model a proposal that no release has.
 
     >>> of_release = shipped("reassignment", "4.3")
     >>> of_release.version.name, fix_of(of_release.version).name
@@ -102,21 +101,15 @@ WITHOUT_VERSION: Final[Mapping[str, tuple[tuple[InForce, str], ...]]] = {
 
 
 class NotShipped(InputFault):
-    """Raised unless exactly one version of a spec has the rules of a Kafka release.
-
-    The message suggests the option --variant.
-    """
+    """Raised unless exactly one version of a spec has the rules of a Kafka release."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """The rules of a release in one spec: the version of the spec that has them, and the bugs of
-    the release.
+    """The version of a spec that has the rules of a release, and the bugs of the release.
 
-    Each bug is a variant of its own, so each bug is explored without the other bugs of the release.
-    `uncertain` has the bugs for which the first release, or the release with the fix, is not known.
-    `bugs` and `uncertain` leave out a bug that a release has only with a certain broker or client
-    setting.
+    Each bug is a variant of its own. `uncertain` has the bugs whose first release, or release with
+    the fix, is not known. A bug that needs a certain broker or client setting is in neither.
     """
 
     spec: str
@@ -127,10 +120,10 @@ class Shipped:
 
 
 def shipped(spec: str, release: str) -> Shipped:
-    """Returns the spec's version that has the rules of the release, and the bugs of the release.
+    """Returns the spec's version and bugs for the release.
 
     Raises UnknownName for an unknown release or spec, and NotShipped unless exactly one version has
-    these rules.
+    the rules of the release.
     """
     newest_patch(release)
     variants = variants_of(spec)
@@ -151,17 +144,15 @@ def shipped(spec: str, release: str) -> Shipped:
 
 
 def fix_of(variant: Variant) -> Variant:
-    """Returns the variant that repairs `variant`, a bug or a faulty version.
-
-    It is the variant that `fixed_by` names, or the spec's default if `fixed_by` is None.
+    """Returns the variant that repairs a bug or a faulty version; the spec's default if `fixed_by`
+    is None.
     """
     return find(variant.spec, variant.fixed_by)
 
 
 def why_without_version(spec: str, release: str) -> str:
-    """Returns the recorded reason why no version of the spec has the rules of the release.
-
-    Returns an empty text if no reason is recorded.
+    """Returns the recorded reason why no version of the spec has the rules of the release, or
+    ''.
     """
     reasons = WITHOUT_VERSION.get(spec, ())
     return next((reason for releases, reason in reasons if releases.has(release)), "")

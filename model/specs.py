@@ -45,12 +45,12 @@ SPECS: Final = (
 
 @cache
 def all_variants() -> tuple[Variant, ...]:
-    """Returns the variants of all specs, in the order of `SPECS`; imports every spec."""
+    """Returns the variants of all specs, in the order of `SPECS`."""
     return tuple(variant for spec in SPECS for variant in variants_of(spec))
 
 
 def variants_of(spec: str) -> tuple[Variant, ...]:
-    """Returns the variants of a spec, first its versions, then its bugs.
+    """Returns the variants of a spec, versions before bugs.
 
     `spec` is a name in `SPECS`, or the path of a .py file. Raises UnknownName for an unknown name,
     and SpecError for a file that cannot be read.
@@ -66,7 +66,7 @@ def variants_of(spec: str) -> tuple[Variant, ...]:
 def find(spec: str, variant: str | None = None) -> Variant:
     """Returns the spec's variant of this name, or its default variant if `variant` is None.
 
-    Raises UnknownName, which lists the three most similar names.
+    Raises UnknownName.
     """
     known = variants_of(spec)
     for row in known:

@@ -1,7 +1,5 @@
-"""A state machine inside a spec: a table of states and transitions that can be drawn.
-
-A state of this table is a state of one part of the spec, such as a replica or a transaction. The
-field `of` names the part.
+"""A state machine of one part of a spec, such as a replica or a transaction: a table that can be
+drawn.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ Steps = tuple[Step, ...]  # several actions between the same states are one text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateMachine:
-    """The state machine of one part of a spec, such as a batch: its states and its transitions.
+    """The states and transitions of one part of a spec; the field `of` names the part.
 
     `steps` has exactly the transitions that the spec makes with the constants in `at`. Larger
     constants may add transitions.
@@ -32,19 +30,16 @@ class StateMachine:
     means: Mapping[str, str] = field(default_factory=dict)  # state -> its meaning
 
     def transitions(self) -> Iterator[Step]:
-        """Yields each transition as (state, action, next state).
-
-        An arrow with several actions, such as `join | leave`, gives one transition for each.
+        """Yields each transition as (state, action, next state); the arrow `join | leave` gives
+        two.
         """
         for state, actions, following in self.steps:
             for action in actions.split(" | "):
                 yield state, action, following
 
     def diagram(self) -> str:
-        """Returns a text drawing: one line for each pair of states between which a step leads.
-
-        The lines are grouped by the first state of the pair. Under the drawing are the meanings of
-        the states, and the constants.
+        """Returns a text drawing, with one line for each pair of states between which a step
+        leads.
         """
         return "\n".join([self.of, *self._drawing(), *self._legend(), *self._scopes()])
 

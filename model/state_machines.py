@@ -1,6 +1,6 @@
 """The state machines of the specs: the actions that lead from one state to another.
 
-A test explores each spec, and compares the transitions that it finds with those of this module.
+A test compares them with the transitions of the explored specs.
 """
 
 from __future__ import annotations

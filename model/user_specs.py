@@ -14,8 +14,7 @@ from model.variants import Variant
 
 
 def load(path: Path) -> tuple[Variant, ...]:
-    """Returns the specs that a Python file defines, in the order of the file; the last is the
-    default.
+    """Returns the specs that a Python file defines, in its order; the last is the default.
 
     Raises SpecError if the file is missing, fails when it runs, or defines no spec.
     """
@@ -64,8 +63,7 @@ def read_whole(variant: Variant, spec: Spec) -> None:
     """Evaluates every action and property of a user's spec once, to find all mistakes before a
     check.
 
-    A Python error in the user's file becomes a SpecError with the line. A Python error in a
-    built-in spec stays as it is, because it is an error of Urteil.
+    A Python error in the user's file becomes a SpecError with the line.
     """
     if not variant.spec.endswith(".py"):
         return

@@ -1,10 +1,9 @@
 """Variants of a spec: versions of the protocol, and bugs.
 
-A *version* is the protocol of some Kafka releases; one version of each spec is the default. Some
-versions break a claim. A *bug* is a class that replaces one action or guard, so that a claim fails.
-The decorator of the class names the claim (`breaks`). It has the number of steps to a violation,
-and the constants of the run with this violation (`at`). It also says what fixes the bug, and which
-releases have it (`in_force`):
+A *version* is the protocol of some Kafka releases; one version of each spec is the default. A *bug*
+is a class that replaces one action or guard, so that a claim fails. Its decorator names the claim
+(`breaks`), the steps to a violation, the constants of that run (`at`), the fix, and the releases
+that have the bug (`in_force`):
 
     @bug("joins-before-epoch", breaks="strong_isr", steps=11, at={"max_leader_epoch": 2},
          fixed_by="kip-320", issue="KAFKA-7128", in_force=kafka("0.8", "2.0.0"))
@@ -32,10 +31,7 @@ S = TypeVar("S", bound=Spec)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """A version or a bug of a spec: the class that defines it, and the facts recorded about it.
-
-    For example: the claim that fails, and the Kafka releases that have the version or bug.
-    """
+    """A version or a bug of a spec: its class, and the facts of its decorator."""
 
     name: str
     spec: str
@@ -51,19 +47,17 @@ class Variant:
 
     @property
     def summary(self) -> str:
-        """The first paragraph of the class's own docstring, on one line; empty if there is none."""
+        """The first paragraph of the class's own docstring, on one line."""
         return " ".join(inspect.cleandoc(self.cls.__doc__ or "").split("\n\n")[0].split())
 
     @property
     def explanation(self) -> str:
-        """The class's docstring without its first paragraph: how the variant goes wrong, and
-        which claim breaks.
-        """
+        """The class's docstring without its first paragraph."""
         _, _, rest = inspect.cleandoc(self.cls.__doc__ or "").partition("\n\n")
         return " ".join(rest.split())
 
     def make(self, constants: Constants | None = None) -> Spec:
-        """Returns the spec with these constants; raises SpecError for an unknown constant."""
+        """Raises SpecError for an unknown constant."""
         spec = self.spec if not self.spec.endswith(".py") else Path(self.spec).name
         return with_title(self.cls, f"{spec} {self.name}", constants or {})
 

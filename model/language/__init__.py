@@ -1,10 +1,10 @@
-"""The spec language: one typed grammar, which every engine reads. This page is the grammar.
+"""The spec language: one typed grammar, which every engine reads.
 
-A spec is a class. Its annotations declare the state and the constants, its methods everything else.
-Tracing runs each method once, on symbols instead of values. From then on a spec is data
-(`spec.py`). A slow interpreter (`interpreter.py`) defines the meaning of each construct; every
-engine is tested against this interpreter. Below, *not provable* marks a construct for exploration
-only: proofs do not support it.
+A spec is a class: its annotations declare the state and the constants, its methods everything else.
+Tracing runs each method once, on symbols instead of values; from then on a spec is data
+(`spec.py`). A slow interpreter (`interpreter.py`) defines the meaning of each construct, and every
+engine is tested against it. Below, *not provable* marks a construct for exploration only: proofs do
+not support it.
 
 sorts       class Replica(Sort)         elements without an order: only == and !=
             class LeaderEpoch(Ordered)  ordered, with a least element: < <= is_next_after least()
@@ -44,8 +44,8 @@ claims      @invariant  @lemma          true in every reachable state; a lemma h
 variants    a subclass that replaces a method
 
 Four rules:
-- A read always returns the value before the action. So an action must read a variable before it
-  assigns the variable. A Python name for a record or a map is a view: each use of it is a read.
+Below, *not provable* marks a construct for exploration only. A Python name for a record or a map is
+a view: each use of it is a read.
 - Of two writes to one cell the later write wins. A cell that a `for` over a set leaves out keeps
   its value.
 - In three places an integer must be in the range of its sort: as a key, as an assigned value, and
@@ -54,7 +54,7 @@ Four rules:
 - Python's `and`, `or`, `not`, `if` and `a < b < c` need a truth value, which a term does not have.
 
 The language gets a new construct only when an action of Kafka needs it. Then every engine
-implements the construct, and a test checks that the engines agree.
+implements it, and a test checks that the engines agree.
 """
 
 from model.language.expressions import (

@@ -1,6 +1,6 @@
 """Actions and properties as data, which engines read.
 
-A spec makes this data by *tracing*: it runs each of its methods once, on symbols instead of values.
+*Tracing* makes this data: it runs each method of a spec once, on symbols instead of values.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from model.language.temporal import Fairness, Kind
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """One conjunct of an action's guard, with the line of the spec where it is written."""
-
     formula: t.Node
     line: int
     names: Mapping[t.Node, str] = field(default_factory=dict, compare=False, repr=False)
@@ -28,7 +26,7 @@ class Guard:
 
 @dataclass(slots=True)
 class Action:
-    """An action of a spec as data: its parameters, guards and assignments."""
+    """An action of a spec as data."""
 
     name: str
     summary: str
@@ -40,11 +38,9 @@ class Action:
 
     @property
     def changes(self) -> frozenset[str]:
-        """The variables that the action may change; all other variables keep their values."""
         return frozenset(w.variable.name for w in self.writes)
 
     def describe(self) -> str:
-        """Returns the action as text; `where` lines name the terms that occur several times."""
         roots = [g.formula for g in self.guards]
         roots += [x for w in self.writes for x in (*w.keys, w.condition, w.value)]
         script = Script.of(roots, self.names, self.params)
@@ -62,9 +58,9 @@ class Action:
 class Claim:
     """A formula about the states or the steps of a spec.
 
-    A claim about states must be true of every reachable state. A witness must be true of at least
-    one reachable state. A claim about steps must be true of every step that changes the state. Such
-    a claim uses `after` variables (`terms.Variable.after`) for the state after the step.
+    A claim about states must be true of every reachable state, a witness of at least one, and a
+    claim about steps of every step that changes the state. In a claim about steps, `after`
+    variables (`terms.Variable.after`) have the state after the step.
     """
 
     name: str

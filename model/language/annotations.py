@@ -1,7 +1,7 @@
 """Checks the annotations of a spec and of its records; an error names the annotation's line.
 
-An annotation declares a state variable, a field of a record, or a constant. An attribute that is
-none of these is annotated with `ClassVar`.
+An annotation declares a state variable, a field of a record, or a constant; other attributes are
+annotated with `ClassVar`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,7 @@ _checked: set[type] = set()
 
 
 def check_annotations(cls: type, hints: Mapping[str, Any]) -> None:
-    """Raises SpecError if a type annotation in the class of a spec or record is not allowed.
-
-    An annotation must declare a state variable, a field of a record, or a constant with a default.
-    Annotations with `ClassVar` are ignored.
-    """
+    """Raises SpecError if a type annotation of the class is not allowed."""
     if cls in _checked:
         return
     is_record = issubclass(cls, Record)
@@ -70,7 +66,7 @@ def _records(shape: Shape) -> list[type[Record]]:
 
 
 def line_of(cls: type, name: str) -> int:
-    """Returns the line of the file where the name is annotated; 0 if the source is missing."""
+    """Returns the line of the name's annotation; 0 if the source is missing."""
     try:
         lines, first = inspect.getsourcelines(cls)
     except (OSError, TypeError):  # a class made at a prompt has no source

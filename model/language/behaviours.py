@@ -1,14 +1,12 @@
 """Defines when a liveness property is true of a lasso, and when a lasso is fair.
 
-A *lasso* is an infinite behaviour with finitely many states. It runs through the states in order,
-and returns from the last state to a state of the sequence. The states from this state to the last
-state are the *cycle*: the lasso repeats them for ever. If some fair behaviour of a finite graph
-violates a claim, some fair lasso violates it too.
+A *lasso* is an infinite behaviour that runs through finitely many states and then repeats the last
+ones, the *cycle*, for ever. If some fair behaviour of a finite graph violates a claim, some fair
+lasso violates it too.
 
-A *step* of an action changes the state, as in TLA+. A transition to the same state is stuttering,
-which every behaviour may do.
+A *step* of an action changes the state, as in TLA+; a transition to the same state is stuttering.
 
-An action is called with values of its parameters. A lasso is *fair* to such a call in two cases:
+If some fair behaviour of a finite graph violates a claim, so does some fair lasso.
 
 - The cycle has a step of the action with these values.
 - The action with these values is disabled in some state of the cycle (weak fairness), or in every
@@ -27,14 +25,11 @@ from model.language.spec import Spec
 
 @dataclass(frozen=True, slots=True)
 class Lasso:
-    """An infinite behaviour: its states, and the index of the state that follows the last one."""
-
     states: Sequence[State]
     loop: int
 
     @property
     def cycle(self) -> Sequence[State]:
-        """The states that the behaviour repeats for ever, in order."""
         return self.states[self.loop :]
 
     @property
@@ -44,7 +39,7 @@ class Lasso:
 
 
 def true_of(interpreter: Interpreter, claim: Liveness, lasso: Lasso) -> bool:
-    """Returns True if the behaviour satisfies the property, for all values of its parameters."""
+    """Returns True if the lasso satisfies the property, for all values of its parameters."""
     return all(_true(interpreter, claim, lasso, e) for e in interpreter.bindings(claim.params, {}))
 
 
@@ -64,9 +59,6 @@ def _true(interpreter: Interpreter, claim: Liveness, lasso: Lasso, env: Env) -> 
 
 
 def is_fair(interpreter: Interpreter, spec: Spec, lasso: Lasso) -> bool:
-    """Returns True if the behaviour is fair to every fair action, for all values of the action's
-    parameters.
-    """
     return all(
         _is_fair(interpreter, action, values, lasso)
         for action in spec.actions

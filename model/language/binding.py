@@ -1,9 +1,8 @@
 """Gives equal quantifiers the same bound variables, so that they become one term.
 
-Tracing makes a new symbol for each `for x in Sort`, so at first two equal quantifiers differ. When
-a quantifier is complete, each of its symbols is replaced by a canonical variable: one object for
-each type, name (`x`) and level. The level is 1 in an innermost quantifier, and higher in a
-quantifier around it. So no variable is captured.
+Tracing makes a new symbol for each `for x in Sort`, so at first two equal quantifiers differ. A
+complete quantifier gets canonical variables: one object for each type, name (`x`) and level. The
+level is 1 in an innermost quantifier, and higher around it, so no variable is captured.
 """
 
 from __future__ import annotations
@@ -17,18 +16,14 @@ from model.language import terms as t
 
 @cache
 def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
-    """Returns the bound variable of this type, name and nesting level.
-
-    Equal arguments always give the same object. So two quantifiers with the same body are one term.
+    """Returns the bound variable of this type, name and nesting level: the same object for equal
+    arguments.
     """
     return t.Local(sort, name, level=level)
 
 
 def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...], t.Node]:
-    """Renames the variables of a quantifier in a standard way; returns them and the renamed body.
-
-    Each `for x in Sort` makes a new variable. After the renaming, equal quantifiers are one term.
-    """
+    """Returns a quantifier's variables and body, with canonical variables."""
     inside = max((x.level for x in t.walk(body) if isinstance(x, t.Local)), default=0)
     levels = range(inside + len(binders), inside, -1)
     chosen = {b: canonical(b.sort, b.name, k) for b, k in zip(binders, levels, strict=True)}
@@ -36,7 +31,7 @@ def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...]
 
 
 def substitute(n: t.Node, new: Mapping[t.Local, t.Node]) -> t.Node:
-    """Returns the term with each parameter or bound variable in `new` replaced by another term."""
+    """Returns the term with the variables in `new` replaced by terms."""
     done: dict[t.Node, t.Node] = {}
 
     def change(x: t.Node) -> t.Node:

@@ -1,7 +1,7 @@
 """The constants of a spec: their names, types, defaults and ranges.
 
-`replicas: Annotated[int, range(1, 10)] = 3` declares an integer from 1 to 9. For an annotation
-without a range only the type is checked.
+`replicas: Annotated[int, range(1, 10)] = 3` declares an integer from 1 to 9; without a range, only
+the type is checked.
 """
 
 from __future__ import annotations
@@ -18,10 +18,7 @@ Value = int | bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
-    """A constant that a spec declares, with its type and its default.
-
-    `bounds` has the permitted integers, if not all are permitted.
-    """
+    """A constant of a spec; `bounds` has the permitted integers, or None for all."""
 
     name: str
     type: type

@@ -1,8 +1,8 @@
 """The expressions of the language: sorts, terms, formulas.
 
-A sort (a finite type, such as `Replica`) is a class, and its terms are the instances. So mypy
+A sort (a finite type, such as `Replica`) is a class, and its terms are the instances, so mypy
 type-checks a spec: a `Replica` cannot index a map over `Offset`. A loop over a sort yields one
-symbolic element. So `for r in Replica: s.x[r] = ...` assigns `s.x` for every replica at once.
+symbolic element: `for r in Replica: s.x[r] = ...` assigns `s.x` for every replica at once.
 """
 
 from __future__ import annotations
@@ -65,9 +65,8 @@ class SortMeta(type):
 def each(sort: Any, within: Any) -> Iterator[Any]:
     """Yields one symbolic element of the sort (a finite type), for the body of a `for` loop.
 
-    The body runs once, and the element is its bound variable, like the variable of a quantifier.
-    `within` maps an element to the condition under which the loop includes it; for a loop over a
-    set, the condition is that the element is a member.
+    The body runs once, and the element is its bound variable. `within` maps an element to the
+    condition under which the loop includes it: for a loop over a set, that it is a member.
     """
     binder = t.Local(sort.info, sort.__name__.lower())
     element = wrap(sort, binder)
@@ -83,9 +82,7 @@ def each(sort: Any, within: Any) -> Iterator[Any]:
 def wrap(sort: type[T], node: t.Node) -> T:
     """Returns a Python object that stands for the term.
 
-    An operator such as `==` between two such objects returns an object for a larger term.
-
-    The field `line` is the source line of the action that made the object; 0 outside an action.
+    Its field `line` is the source line of the action that made it; 0 outside an action.
     """
     made = object.__new__(sort)
     made.__dict__.update(node=node, line=line_in_action())
@@ -190,7 +187,7 @@ class Ordered(_Compared):
 
 
 class Int(_Compared):
-    """A type of integers in a range; only literals can be added or subtracted."""
+    """A type of integers in a range, to which only literals can be added."""
 
     flavour = "int"
     labels: ClassVar[tuple[str, ...]] = ()  # printed instead of 0, 1, ...
@@ -219,7 +216,7 @@ nothing = wrap(Nothing, t.Least(t.SortInfo("Nothing", "sort", optional=True)))
 def lower(value: object, sort: Any) -> t.Node:
     """Converts a term, or a Python literal such as `3`, to a node of the grammar.
 
-    Raises SpecError for any other value, and for an integer if the type `sort` has no integers.
+    Raises SpecError for any other value, and for an integer if the sort has no integers.
     """
     if isinstance(value, Term):
         return value.node
@@ -231,8 +228,8 @@ def lower(value: object, sort: Any) -> t.Node:
 def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
     """Converts two terms to one common type, for a comparison or an assignment.
 
-    If only one of the two types has the value `nothing`, the common type has this value too. Raises
-    SpecError if the types differ in another way.
+    The common type has the value `nothing` if one of the two has it. Raises SpecError if the types
+    differ in another way.
     """
     a, b = left.sort, right.sort
     if a == b:
@@ -292,12 +289,10 @@ def any_of(*formulas: Bool) -> Bool:
 
 
 def implies(left: Bool, right: Bool) -> Bool:
-    """True if the left formula is false or the right formula is true."""
     return wrap(Bool, t.Implies(left.node, right.node))
 
 
 def iff(left: Bool, right: Bool) -> Bool:
-    """True if both formulas are true or both are false."""
     return left == right
 
 

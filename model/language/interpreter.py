@@ -1,30 +1,28 @@
 """Defines the meaning of the language: a slow reference interpreter, the oracle of every engine.
 
-A *state* maps each cell to a value. A cell is a variable with values of its keys. A value is an
-integer, a truth value, or None for `nothing`. A *sort* is a finite type, such as Replica; its
-elements are the integers of its range.
+A *state* maps each cell (a variable with values of its keys) to a value: an integer, a truth value,
+or None for `nothing`. A *sort* is a finite type, such as Replica; its elements are the integers of
+its range.
 
 *Terms* read the state before the action. Integers are unbounded: `end - 1` at end 0 is -1, and a
-comparison with -1 is defined. In three places an integer must be in the range of its sort: as a
-key, as an assigned value, and as a value of an optional sort, which also has `nothing`. A term with
-an integer outside the range in such a place is *undefined*.
+comparison with -1 is defined. In three places an integer must be in the range of its sort,
+otherwise the term is *undefined*: as a key, as an assigned value, and as a value of an optional
+sort, which also has `nothing`.
 
 *Evaluation order* decides which undefined terms are reached. Conjuncts of a guard and members of
-`&`, `|`, `=>` and `ite` are evaluated from left to right. A quantifier visits the elements in
-ascending order. Evaluation stops when the result is certain. If it reaches an undefined term, the
-formula is neither true nor false. This is an error of the spec; its message names the action, the
-line and the conjunct.
+`&`, `|`, `=>` and `ite` are evaluated from left to right, and a quantifier's elements in ascending
+order, until the result is certain. If evaluation reaches an undefined term, this is an error of the
+spec; its message names the action, the line and the conjunct.
 
 To a proof engine, an undefined term may have any value. So a proved claim is true for all these
-values, but a counterexample may depend on one of them. Therefore this interpreter checks each
-counterexample.
+values, but a counterexample may depend on one, and this interpreter checks each counterexample.
 
 *Claims about steps* apply to steps that change the state: `s` reads the state before, `after` the
 state after. `behaviours.py` defines claims about whole behaviours.
 
 *Writes* of an action happen together: their keys, conditions and values read the state before. If
 two writes change the same cell, the later one in the text wins. A `for` over a set writes only the
-cells of the set's members. A cell that no write changes keeps its value.
+cells of its members, and a cell that no write changes keeps its value.
 """
 
 from __future__ import annotations
@@ -48,10 +46,8 @@ Env = Mapping[int, Value]  # uid of a parameter or bound variable -> its value
 
 
 def joined(before: State, after: State) -> State:
-    """Joins the states before and after a step: each variable has two entries.
-
-    The variable's name has the value before the step. The name with the suffix `'` has the value
-    after the step.
+    """Joins the states before and after a step: each variable has a second entry, with the suffix
+    `'`, for its value after the step.
     """
     return {**before, **{(f"{name}{t.AFTER}", keys): v for (name, keys), v in after.items()}}
 
@@ -59,8 +55,8 @@ def joined(before: State, after: State) -> State:
 class Undefined(Exception):
     """The error for a value outside its type.
 
-    `where` has the line and the conjunct of an action, and `call` has the action with the values of
-    its parameters. If the value is in a claim, `where` is the claim's name.
+    `where` has the line and the conjunct of an action, or the name of a claim; `call` has the
+    action with its parameters.
     """
 
     def __init__(self, what: str, where: str = "", call: Call | None = None) -> None:
@@ -70,8 +66,6 @@ class Undefined(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """Evaluates the terms and computes the steps of one spec, with fixed sizes of its types."""
-
     ranges: Ranges
 
     @classmethod
@@ -81,11 +75,11 @@ class Interpreter:
     # ---- terms
 
     def holds(self, formula: t.Node, state: State, env: Env | None = None) -> bool:
-        """True if the formula is true; raises Undefined if a value is outside its type."""
+        """Raises Undefined if a value is outside its type."""
         return bool(self.value(formula, state, env or {}))
 
     def value(self, n: t.Node, state: State, env: Env) -> Value:  # noqa: C901 - one case for each word
-        """The value of the term in the state; raises Undefined for a value outside its type."""
+        """Raises Undefined for a value outside its type."""
 
         def number(x: t.Node) -> int:
             return int(self.value(x, state, env) or 0)
@@ -133,7 +127,6 @@ class Interpreter:
                 assert_never(n)
 
     def extreme(self, n: t.Extreme, state: State, env: Env) -> Value:
-        """Returns the value of `first(...)` or `last(...)`: the element found, or the default."""
         elements = self.elements(n.binder.sort)
         for element in reversed(elements) if n.last else elements:
             if self.holds(n.body, state, {**env, n.binder.uid: element}):
@@ -141,9 +134,7 @@ class Interpreter:
         return self.value(n.default, state, env)
 
     def elements(self, sort: t.SortInfo) -> range:
-        """Returns the elements of a type such as `Replica`; raises SpecError if no scope sets
-        their number.
-        """
+        """Raises SpecError if no scope sets the number of elements."""
         if sort.name not in self.ranges:
             raise SpecError(
                 f"no scope for the sort {sort.name}\n"
@@ -152,15 +143,14 @@ class Interpreter:
         return self.ranges[sort.name]
 
     def least(self, sort: t.SortInfo) -> Value:
-        """Returns the least value of a sort (a type): nothing, false, or the first element."""
+        """Returns the least value of a sort: nothing, false, or the first element."""
         if sort.optional:
             return None
         return False if sort.flavour == "bool" else self.elements(sort).start
 
     def kept(self, n: t.Node, state: State, env: Env) -> Value:
-        """Returns the value of a term that is used as a key, or is assigned to a variable.
-
-        Raises Undefined if the value is outside the term's type.
+        """Returns the value of a term that is a key or an assigned value; raises Undefined if it is
+        outside the term's type.
         """
         value = self.value(n, state, env)
         if n.sort.flavour == "bool" or value is None or value in self.elements(n.sort):
@@ -182,7 +172,7 @@ class Interpreter:
     # ---- actions
 
     def why_disabled(self, action: Action, state: State, values: Sequence[int]) -> Guard | None:
-        """Returns the first false conjunct of the guard; None if the action is enabled."""
+        """Returns the first false conjunct of the guard, or None."""
         env: Env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
         for guard in action.guards:
             try:
@@ -211,7 +201,6 @@ class Interpreter:
         return after
 
     def calls(self, action: Action) -> list[tuple[int, ...]]:
-        """Returns every choice of values for the action's parameters."""
         return list(product(*(self.elements(p.sort) for p in action.params)))
 
     def steps(self, spec: Spec, state: State) -> Iterator[tuple[Action, tuple[int, ...], State]]:
@@ -222,7 +211,6 @@ class Interpreter:
                     yield action, values, after
 
     def initial(self, spec: Spec) -> list[State]:
-        """Returns the distinct initial states; a variable that `init` omits has its least value."""
         blank: State = {
             (v.name, keys): self.least(v.value)
             for v in spec.variables

@@ -1,8 +1,7 @@
 """Collects the Python variables to which a spec assigns terms; they name the terms in reports.
 
-After `end = s.log[p].end_offset`, the term is printed as `end`. The names are collected when a
-method of the spec returns. Equal terms are one object, so all equal terms of an action have the
-same name.
+After `end = s.log[p].end_offset`, the term is printed as `end`; equal terms of an action are one
+object, with one name.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ HERE = str(Path(__file__).parent)
 
 @contextmanager
 def collecting_names(names: dict[t.Node, str]) -> Generator[None]:
-    """While the context is open, adds to `names` the local names that a spec gives to terms."""
+    """While the context is open, adds to `names` the local names of terms."""
 
     def collect(frame: FrameType, _: object) -> None:
         for name, value in frame.f_locals.items():
@@ -35,9 +34,8 @@ def collecting_names(names: dict[t.Node, str]) -> Generator[None]:
 
 @contextmanager
 def watching_returns() -> Generator[None]:
-    """While the context is open, adds each spec function that returns None to `returned_nothing`.
-
-    This list is a variable of the module, and is empty after the context.
+    """While the context is open, adds each spec function that returns None to the module's list
+    `returned_nothing`.
     """
 
     def keep(frame: FrameType, returned: object) -> None:

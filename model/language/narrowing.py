@@ -1,11 +1,10 @@
 """Finds the elements of a type, such as offsets, that can make a formula true.
 
 `narrowed` reads a formula about a bound variable `o`, and returns one *branch* for each disjunct.
-An element in no branch may be skipped: with this element, the formula is false and raises no error.
-For an element in a branch, the formula must be evaluated.
+An element in no branch may be skipped: the formula is false for it and raises no error.
 
-A branch has bounds for the element, such as `start <= o`. It may also have a bound for the value of
-a map at the element, such as `own < row[o]`.
+A branch has bounds for the element (`start <= o`), or for the value of a map at the element (`own <
+row[o]`).
 
     (start <= o) & (o < end) & ...      one branch: from start to below end
     (o < end) & (own < row[o])          one branch: below end, where row is above own
@@ -36,9 +35,8 @@ class Bound:
 class Narrowed:
     """The comparisons that limit a bound variable `x` in one disjunct of a formula.
 
-    `bounds` has comparisons with `x` itself, such as `start <= x`. The comparison `3 < size[x]`
-    limits the value of a map for the key `x`: then `row` is this value, `size[x]`, and `above` is
-    3. Without such a comparison both are None.
+    `bounds` has comparisons with `x` itself, such as `start <= x`. For the comparison `3 < size[x]`
+    of a map's value, `row` is `size[x]` and `above` is 3; otherwise both are None.
     """
 
     bounds: tuple[Bound, ...] = ()
@@ -70,10 +68,9 @@ def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]
 
 
 def is_defined(n: t.Node, free: Free) -> bool:
-    """Returns True if the term is defined in every state.
+    """Returns True if the term's value is in its type in every state, and never raises Undefined.
 
-    That is, it never raises Undefined, and its value is always in its type. `free` has the
-    parameters whose values may be outside their types.
+    `free` has the parameters whose values may be outside their types.
     """
     match n:
         case t.Const():

@@ -1,7 +1,7 @@
 """Finds a mistake that types cannot find: `&` and `|` bind tighter than `==` and `<`.
 
-Python reads `s.begun[x] == s.done[x] & s.known[x]` as `==` with a conjunction on its right. If all
-three terms are formulas, all types are correct. So this check parses the source text.
+Python reads `s.begun[x] == s.done[x] & s.known[x]` as `==` with a conjunction on its right, and all
+types are correct. So this check parses the source text.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ def check(cls: type) -> None:
 def check_expression(
     tree: ast.AST, source: str, located: Callable[[ast.Compare, str], Exception]
 ) -> None:
-    """Raises an error if an operand of a comparison contains `&` or `|` outside parentheses.
+    """Raises the error of `located` if an operand of a comparison contains `&` or `|` outside
+    parentheses.
 
-    `source` is the text of the tree. `located` returns the error; its arguments are the first such
-    comparison and a description of the mistake.
+    The arguments of `located` are the first such comparison and a description; `source` is the text
+    of the tree.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):

@@ -1,7 +1,7 @@
 """The quantifiers of the language: `forall`, `exists`, and functions that count or search elements.
 
-A loop over a type such as `Replica` yields one symbolic element. So the generator of
-`forall(p(r) for r in Replica)` yields one formula, about this element.
+A loop over a type such as `Replica` yields one symbolic element, and the generator of `forall(p(r)
+for r in Replica)` one formula about it.
 """
 
 from __future__ import annotations
@@ -57,19 +57,17 @@ class _Scope:
 
 
 def forall(bodies: Iterator[Bool]) -> Bool:
-    """True if the body is true for every element: `forall(p(r) for r in Replica)`."""
     scope = _Scope.of(bodies)
     return wrap(Bool, t.Forall(*close(scope.binders, scope.implication())))
 
 
 def exists(bodies: Iterator[Bool]) -> Bool:
-    """True if the body is true for some element: `exists(p(r) for r in Replica)`."""
     scope = _Scope.of(bodies)
     return wrap(Bool, t.Exists(*close(scope.binders, scope.conjunction())))
 
 
 def count(bodies: Iterator[Bool]) -> Number:
-    """The number of elements for which the body is true; for exploration only, not for proofs."""
+    """The number of elements for which the body is true; not for proofs."""
     scope = _Scope.of(bodies)
     return wrap(Number, t.Count(*close(scope.binders, scope.conjunction())))
 
@@ -77,8 +75,8 @@ def count(bodies: Iterator[Bool]) -> Number:
 def majority(bodies: Iterator[Bool]) -> Bool:
     """True if the body is true for more than half of a type's elements, such as all replicas.
 
-    Raises SpecError if the loop ranges over a set. A proof assumes only one thing about majorities:
-    any two of them share an element.
+    Raises SpecError for a loop over a set. A proof assumes only that any two majorities share an
+    element.
     """
     scope = _Scope.of(bodies)
     if scope.ranges:
@@ -90,9 +88,8 @@ def majority(bodies: Iterator[Bool]) -> Bool:
 def at_least(number: int, bodies: Iterator[Bool]) -> Bool:
     """True if the body is true for at least `number` elements of a type such as `Replica`.
 
-    Raises SpecError if the loop ranges over a set instead of a type. In a proof the elements are
-    not counted. The proof assumes only that a true term stays true when the body becomes true for
-    one more element.
+    Raises SpecError for a loop over a set. A proof assumes only that the term stays true when the
+    body becomes true for one more element.
     """
     scope = _Scope.of(bodies)
     if scope.ranges:
@@ -102,18 +99,12 @@ def at_least(number: int, bodies: Iterator[Bool]) -> Bool:
 
 
 def first(sort: type[I], test: Callable[[I], Bool], *, default: I) -> I:
-    """Returns the least value for which the test is true, or `default` if there is none.
-
-    Only exploration supports this, not proofs.
-    """
+    """The least value for which the test is true, or `default`; not for proofs."""
     return _extreme(sort, test, default, last=False)
 
 
 def last(sort: type[I], test: Callable[[I], Bool], *, default: I) -> I:
-    """Returns the greatest value for which the test is true, or `default` if there is none.
-
-    Only exploration supports this, not proofs.
-    """
+    """The greatest value for which the test is true, or `default`; not for proofs."""
     return _extreme(sort, test, default, last=True)
 
 

@@ -1,9 +1,9 @@
 """A state of a spec that is cheap to copy: each variable is a tree of rows, which states share.
 
 A row has one value of a variable for each value of a key, in blocks of 64 values. To change a
-value, one block and the list of blocks are copied. The new row shares the other blocks with the old
-row. So the time of a step depends mostly on the number of values that the step writes, not on the
-size of the state. If a whole row is assigned to another variable, both variables share the row.
+value, one block and the list of blocks are copied, so the time of a step depends mostly on the
+number of values that it writes. If a whole row is assigned to another variable, both variables
+share the row.
 
     RowState    variable -> value; with a key, a row of values; with two keys, a row of rows
     Row.above   the positions with a value above a bound, found by the greatest value of each block
@@ -29,7 +29,7 @@ Held: TypeAlias = "Value | Row"
 class Row:
     """An immutable array: a variable's value for each value of its key, from the least key on.
 
-    If a variable has two keys, each element of its array is the row for one value of the first key.
+    With two keys, each element is the row for one value of the first key.
     """
 
     __slots__ = ("_blocks", "_greatest", "_size")
@@ -44,7 +44,6 @@ class Row:
 
     @classmethod
     def filled(cls, size: int, value: Held) -> Self:
-        """Returns a row (an immutable array) of `size` positions that all have the same value."""
         whole = (value,) * SIZE  # all full blocks share this object, which saves memory
         rest = ((value,) * (size & _MASK),) if size & _MASK else ()
         return cls((whole,) * (size >> SHIFT) + rest, size)
@@ -64,7 +63,6 @@ class Row:
     __hash__ = None  # type: ignore[assignment]
 
     def put(self, position: int, value: Held) -> Row:
-        """Returns a copy of this immutable array with another value at the position."""
         k, at = position >> SHIFT, position & _MASK
         blocks, block = self._blocks, self._blocks[position >> SHIFT]
         if block[at] is value:
@@ -78,7 +76,7 @@ class Row:
     def above(self, bound: int, start: int, stop: int) -> Iterator[int]:
         """Yields the positions from `start` to `stop - 1` whose value is above `bound`, in order.
 
-        The values must be numbers; an absent value counts as 0.
+        An absent value counts as 0.
         """
         if self._greatest is None:
             self._greatest = tuple(_greatest(block) for block in self._blocks)
@@ -101,10 +99,8 @@ def _greatest(block: tuple[Held, ...]) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowState(Mapping[Cell, Value]):
-    """A state of a spec that is cheap to copy; it is used like any other `State`.
-
-    `held` maps each variable to its value. The value of a variable with one key is a row, with one
-    element for each value of the key. The value of a variable with two keys is a row of rows.
+    """A state that is cheap to copy: `held` maps a variable without keys to its value, one with a
+    key to a row, and one with two keys to a row of rows.
     """
 
     held: Mapping[str, Held]
@@ -151,8 +147,8 @@ class RowState(Mapping[Cell, Value]):
     def part(self, name: str, keys: tuple[int, ...]) -> Held:
         """Returns a variable's value at `keys`; a row if the variable has more keys than these.
 
-        States share the rows that no action changed. If the function returns the same object for
-        two states, all values in it are equal, so a caller need not compare them.
+        States share the rows that no action changed: if the same object is returned for two states,
+        all values in it are equal.
         """
         found = self.held[name]
         for key, start in zip(keys, self.starts[name], strict=False):

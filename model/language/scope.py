@@ -17,7 +17,7 @@ LARGEST_SORT = 255  # elements: with `nothing` they still fit into one byte of a
 
 
 def ranges_of(scope: Scope) -> Ranges:
-    """Returns the elements of each sort (type), as a range of integers by the sort's name.
+    """Returns the elements of each sort, by its name.
 
     `{Replica: 3}` gives `{"Bool": range(2), "Replica": range(3)}`. Raises SpecError for a sort
     without elements or with more than 255.

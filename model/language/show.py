@@ -1,6 +1,6 @@
 """Prints terms in the notation of the specs.
 
-`Script` names a term that is used several times, and prints it once, on a `where` line.
+`Script` prints a term that is used several times once, on a `where` line.
 """
 
 from __future__ import annotations
@@ -40,9 +40,8 @@ def show(n: t.Node, names: Names | None = None) -> str:
 
 
 def expanded(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - one case for each word
-    """Returns the term as text, without the name that the term itself may have.
-
-    Terms inside the term are printed by their names, if they have names.
+    """Returns the term as text, without its own name; terms inside it are printed by their
+    names.
     """
 
     def text(x: t.Node) -> str:
@@ -109,10 +108,7 @@ def size(n: t.Node) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Names for the terms that occur more than once in a text.
-
-    The text has the name in place of the term. A `where` line prints the term once, after its name.
-    """
+    """Names for the terms that occur more than once in a text; a `where` line prints each term."""
 
     names: Names
 
@@ -120,8 +116,8 @@ class Script:
     def of(cls, roots: Iterable[t.Node], in_spec: Names, params: Iterable[t.Local] = ()) -> Script:
         """Returns a script with a name for each large term that occurs more than once in `roots`.
 
-        If the spec itself names the term (`in_spec`), the script uses this name, also for a smaller
-        term. A term that contains a free variable gets no name, unless `params` has the variable.
+        A name of the spec itself (`in_spec`) is preferred, also for a smaller term. A term that
+        contains a free variable gets no name, unless `params` has the variable.
         """
         parameters = frozenset(params)
         uses: Counter[t.Node] = Counter()
@@ -148,9 +144,8 @@ class Script:
         return show_write(w, self.names)
 
     def where(self) -> list[str]:
-        """Returns one line for each named term, such as `end = log[p].end_offset`.
-
-        A term comes after the named terms inside it. Empty if no term is named.
+        """Returns one line for each named term, such as `end = log[p].end_offset`, after the named
+        terms inside it.
         """
         return [f"{name} = {expanded(n, self.names)}" for n, name in self.names.items()]
 
@@ -164,7 +159,7 @@ def _variations(name: str) -> Iterable[str]:
 
 
 def open_locals(n: t.Node) -> frozenset[t.Local]:
-    """Returns the parameters and variables that occur in the term but are not bound by it."""
+    """Returns the term's free parameters and variables."""
     found = {x for x in t.walk(n) if isinstance(x, t.Local)}
     for x in t.walk(n):
         if isinstance(x, t.Forall | t.Exists | t.Count):

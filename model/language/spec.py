@@ -1,9 +1,7 @@
 """A spec: state variables, constants, an initial condition, actions and properties.
 
-A spec is ordinary Python. Tracing runs each method once, on symbols; from then on a spec is data.
-Engines read `variables`, `initial`, `actions`, `claims`, `action_properties`,
-`liveness_properties` and `witnesses`, never the methods. A variant is a subclass that replaces a
-method.
+Tracing runs each method once, on symbols; from then on a spec is data, and engines never read the
+methods. A variant is a subclass that replaces a method.
 """
 
 from __future__ import annotations
@@ -126,14 +124,14 @@ class Spec:
         self.__dict__.update(constants)
 
     def scope(self) -> Scope:
-        """Returns the scope to explore by default: a size for each type, such as 3 replicas."""
+        """Returns the default size of each type, such as 3 replicas."""
         return {}
 
     def init(self, *_chosen: Any, **_by_name: Any) -> None:
-        """Assigns an initial state. If `init` has parameters, each choice of their values gives one
+        """Assigns an initial state. Each choice of values for the parameters of `init` gives one
         initial state.
 
-        A variable that `init` does not assign starts at its least value: false, 0, nothing.
+        A variable that is not assigned has its least value: false, 0, nothing.
         """
 
     if not TYPE_CHECKING:  # hidden: type checkers accept the declared variables and no others
@@ -154,10 +152,8 @@ class Spec:
 
     @cached_property
     def variables(self) -> tuple[t.Variable, ...]:
-        """The variables of the state. Each field of a variable with a `Record` type is a variable
-        of its own, such as `log.end_offset`.
-
-        Each variable is a total function from its keys to a value.
+        """The variables of the state, with one for each field of a `Record`, such as
+        `log.end_offset`.
         """
         return tuple(v for n, s in self.shapes.items() for v in leaves(s, n))
 
@@ -167,7 +163,6 @@ class Spec:
 
     @cached_property
     def initial(self) -> Action:
-        """The assignments that make an initial state."""
         return self._trace(type(self).init)
 
     @cached_property
@@ -176,17 +171,14 @@ class Spec:
 
     @cached_property
     def witnesses(self) -> tuple[Claim, ...]:
-        """The predicates that some reachable state must satisfy."""
         return self._claims("witness")
 
     @cached_property
     def action_properties(self) -> tuple[Claim, ...]:
-        """The predicates that every step must satisfy."""
         return self._claims("action property")
 
     @cached_property
     def liveness_properties(self) -> tuple[Liveness, ...]:
-        """The formulas that every fair behaviour must satisfy."""
         return tuple(map(self._liveness, self._methods("liveness")))
 
     @property
@@ -202,10 +194,8 @@ class Spec:
         return {s.__name__: s for s in found}
 
     def check_replaced(self) -> None:
-        """Raises SpecError for a mistake in a base class's method that this class replaces.
-
-        The spec of this class does not use the replaced method, so nothing else would find the
-        mistake.
+        """Raises SpecError for a mistake in a method of a base class that this class replaces,
+        which nothing else would find.
         """
         for cls in type(self).__mro__[1:]:  # tracing finds mistakes that the subclass hides
             for name, method in vars(cls).items() if cls is not Spec else ():
@@ -326,10 +316,9 @@ class Spec:
     def unchecked(
         self, constants: Mapping[str, int | bool], recorder: Recorder | After | None = None
     ) -> Self:
-        """Returns a copy of the spec with other values of these constants, without a check of their
-        ranges.
+        """Returns a copy with other values of these constants, whose ranges are not checked.
 
-        `recorder` records what the copy reads and writes; the default is a new `Recorder`.
+        `recorder` records the reads and writes of the copy; the default is a new `Recorder`.
         """
         made = object.__new__(type(self))
         made.__dict__["_recorder"] = Recorder() if recorder is None else recorder
@@ -339,7 +328,7 @@ class Spec:
 
 
 def with_title(cls: type[S], title: str, constants: Mapping[str, int | bool]) -> S:
-    """Returns an instance of the spec class, with a title for error messages, such as `replication
+    """Returns an instance of the spec class with a title for error messages, such as `replication
     kip-320`.
     """
     check(title, cls.constants, constants)

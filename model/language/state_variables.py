@@ -1,11 +1,11 @@
 """State variables: the maps, sets and records that a spec reads and assigns.
 
-Engines see only flat variables: a record is a group of variables, and a set is a map to Bool. For
-example, `replica[r].isr[f]` is the variable `replica.isr` applied to two keys.
+Engines see only flat variables: `replica[r].isr[f]` is the variable `replica.isr` applied to two
+keys, and a set is a map to Bool.
 
 A *view* is a record or a map that is bound to a Python name: each use of the name reads the
-variables again. Every read returns the value before the action. After an assignment, a read through
-a view would seem to return the new value, so `tracing.py` refuses it.
+variables again. Every read returns the value before the action, so `tracing.py` refuses a read
+through a view after an assignment.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ Shape = LeafShape | MapShape | RecordShape
 
 
 def shape_of(hint: Any) -> Shape | None:
-    """Returns the type that an annotation gives a state variable: a plain value, map or record.
+    """Returns the type of a state variable by its annotation, or None if the annotation declares
+    none.
 
-    Returns None if the annotation declares no state variable. Raises SpecError for a map with an
-    unsuitable key or value.
+    Raises SpecError for a map with an unsuitable key or value.
     """
     origin = typing.get_origin(hint)
     if origin in (types.UnionType, typing.Union):
@@ -91,11 +91,11 @@ def _is_sort(hint: Any) -> bool:
 
 
 def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterator[t.Variable]:
-    """Yields the variables into which a state variable is split: one for each field of a record.
+    """Yields the flat variables of a state variable or of a part of it: one for each field of a
+    record.
 
-    For example, `replica` is split into `replica.isr` and others. `shape` is the type of the
-    variable, or of a part of the variable. `path` is the name of the part, such as `replica.isr`.
-    `keys` are the types of the map keys that lead to the part.
+    `path` is the name of the part, such as `replica.isr`, and `keys` are the types of the map keys
+    that lead to it.
     """
     match shape:
         case LeafShape():
@@ -108,10 +108,7 @@ def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterat
 
 
 class Store(typing.Protocol):
-    """Records the reads and writes of an action, which is run once, on symbols instead of values.
-
-    `read` returns the term for the value that is read.
-    """
+    """Records the reads and writes of an action that is traced; `read` returns a term."""
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node: ...
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None: ...
@@ -273,8 +270,9 @@ class Record:
 
     @classmethod
     def blank(cls) -> typing.Self:
-        """Returns the record whose fields have the least values of their types: false, 0, nothing;
-        no field may be a map."""
+        """Returns the record with the least value in each field: false, 0, nothing; no field may be
+        a map.
+        """
         leaves = {n: s for n, s in cls.fields().items() if isinstance(s, LeafShape)}
         return cls(**{n: wrap(s.sort, t.Least(s.info)) for n, s in leaves.items()})
 
@@ -314,10 +312,7 @@ class Record:
 
 
 def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Exception:
-    """Returns the error for an unknown attribute, with the names in `known` nearest to it.
-
-    `what` is the kind of attribute: "variable" or "field".
-    """
+    """Returns the error for an unknown attribute of the kind `what`, with the nearest names."""
     # Python itself looks up names that begin with `_`, and expects an AttributeError
     fault = AttributeError if name.startswith("_") else SpecError
     return fault(
@@ -326,9 +321,7 @@ def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Except
 
 
 def reraise_property_error(owner: object, name: str) -> None:
-    """Raises SpecError with the true cause if the @property `name` of `owner` fails with an
-    AttributeError.
-    """
+    """Raises SpecError with the cause if the @property `name` fails with an AttributeError."""
     # Python hides the AttributeError: it calls `__getattr__`, which reports no such property
     found = inspect.getattr_static(type(owner), name, None)
     if isinstance(found, property | cached_property):

@@ -1,17 +1,16 @@
 """Computes steps as `interpreter` defines them, in a time that does not grow with type sizes.
 
-In a state, the values of `a[k]` for all `k` are one row (`rows.py`). The terms of an action are
-compiled to Python functions only once. Two parts of an action concern a whole type, such as all
-offsets. These two parts are made cheaper:
+The values of `a[k]` for all `k` are one row (`rows.py`), and the terms of an action are compiled to
+Python functions once. Two parts of an action that concern a whole type, such as all offsets, are
+cheaper:
 
     a quantifier, or a `for`    visits only elements that a comparison allows (*narrowing*):
                                 with `(start <= o) & (o < end)`, the offsets from `start` to `end`;
                                 with `bound < row[o]`, the offsets where `row` is above `bound`
     a row that is assigned      after `a[k] = b[k]` for all k, `a` and `b` share one row
 
-The interpreter reports an error when it reaches an undefined term, such as a key outside its type.
-Narrowing must not hide this error. So in `p & (o < end)`, narrowing skips no element for which `p`
-is undefined.
+Narrowing must not hide an undefined term, such as a key outside its type, which is an error. So in
+`p & (o < end)`, narrowing skips no element for which `p` is undefined.
 
 The interpreter is the oracle: a test computes random steps of every spec with both.
 """
@@ -57,8 +56,6 @@ class _Action:
 
 @dataclass(slots=True)
 class Stepper:
-    """Computes the steps of a spec with fixed sizes of its types; each state is a `RowState`."""
-
     ranges: Ranges
     variables: Mapping[str, t.Variable]
     actions: Mapping[str, Action]
@@ -69,10 +66,7 @@ class Stepper:
 
     @classmethod
     def of(cls, spec: Spec, ranges: Ranges) -> Stepper:
-        """Returns an object that computes the steps of the spec.
-
-        `ranges` has the elements of each type; the function `ranges_of` returns it.
-        """
+        """Returns the stepper of the spec; `ranges` is the result of `ranges_of`."""
         variables = {v.name: v for v in spec.variables}
         return cls(ranges, variables, {a.name: a for a in spec.actions}, Interpreter(ranges))
 
@@ -253,9 +247,8 @@ class Stepper:
         """Compiles the term to a function of a state and of the values of parameters and bound
         variables.
 
-        `free` has the parameters whose values may be outside their sorts (finite types), as chosen
-        by the caller of `step`. The compiled function checks each key and each assigned value in
-        which such a parameter occurs.
+        `free` has the parameters whose values may be outside their sorts; the function checks each
+        key and each assigned value with such a parameter.
         """
         match n:
             case t.Const():

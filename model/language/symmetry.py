@@ -1,9 +1,8 @@
 """The symmetric sorts (types) of a spec: those whose elements are interchangeable.
 
-The term for the least element of a sort distinguishes this element from the others. So a sort is
-symmetric if no action and no property contains this term. The initial condition may contain the
-term. If the elements are permuted in the initial state, every behaviour is permuted in the same
-way, and the same properties hold.
+A sort is symmetric if no action and no property contains the term for its least element, which
+distinguishes this element. The initial condition may contain it: permuted initial states give
+permuted behaviours, with the same properties.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from model.language.spec import Spec
 
 
 def symmetric(spec: Spec) -> tuple[str, ...]:
-    """Returns the names of the spec's symmetric types: their elements are interchangeable."""
     named = {n.sort.name for n in _terms(spec) if isinstance(n, t.Least) and not n.sort.optional}
     used = {s.name for v in spec.variables for s in (*v.keys, v.value) if s.flavour == "sort"}
     return tuple(sorted(used - named))

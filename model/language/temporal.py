@@ -3,11 +3,10 @@
 `leads_to(p, q)` is p ~> q, `eventually(q)` is <>q, `always_eventually(q)` is []<>q,
 `eventually_always(q)` is <>[]q.
 
-Without fairness a behaviour may stop anywhere, so no such formula could hold. An action declares
-whether it is fair. An action with `@action(fair="weak")` is eventually taken if it stays enabled.
-With `fair="strong"` it is eventually taken if it is enabled infinitely often. An action with
-parameters is fair for each of their values separately: in TLA+, WF_vars(A(x)) for every x. Faults
-are not fair.
+Without fairness a behaviour may stop anywhere, so no such formula could hold. An action with
+`@action(fair="weak")` is eventually taken if it stays enabled, with `fair="strong"` if it is
+enabled infinitely often. It is fair for each value of its parameters separately: in TLA+,
+WF_vars(A(x)) for every x. Faults are not fair.
 
 Source: Lamport, Specifying Systems, chapter 8.
 """
@@ -36,20 +35,16 @@ class Temporal:
 
 
 def leads_to(premise: Bool, goal: Bool) -> Temporal:
-    """True if, whenever the premise is true, the goal is true in that state or in a later one."""
     return Temporal("leads to", formula(premise).node, formula(goal).node)
 
 
 def eventually(goal: Bool) -> Temporal:
-    """True if the goal is true in some state of the behaviour."""
     return Temporal("eventually", TRUE, formula(goal).node)
 
 
 def always_eventually(goal: Bool) -> Temporal:
-    """True if the goal is true infinitely often."""
     return Temporal("leads to", TRUE, formula(goal).node)
 
 
 def eventually_always(goal: Bool) -> Temporal:
-    """True if the goal stays true from some state on."""
     return Temporal("eventually always", TRUE, formula(goal).node)

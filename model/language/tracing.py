@@ -1,8 +1,8 @@
 """Traces an action: its reads, guards and assignments become data.
 
-A read always returns the value before the action. A read of a variable after its assignment would
-seem to mean the new value, so tracing raises an error. Of two assignments to one variable with the
-same keys, the later assignment wins.
+A read always returns the value before the action; after an assignment of the variable it raises an
+error, because it would seem to return the new value. Of two assignments to one variable with the
+same keys, the later one wins.
 """
 
 from __future__ import annotations
@@ -26,16 +26,11 @@ from model.language.names import collecting_names
 
 
 class Recorder:
-    """Records the reads and writes of a spec's action; outside an action it allows only reads."""
-
     def __init__(self) -> None:
         self.action: Action | None = None
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node:
-        """Returns the term that reads the variable in the state before the action.
-
-        Raises SpecError if the action has already assigned the variable.
-        """
+        """Raises SpecError if the action has already assigned the variable."""
         action = self.action
         written = [w for w in action.writes if w.variable == variable] if action else []
         if action is not None and written:
@@ -48,7 +43,7 @@ class Recorder:
         return t.Get(variable, keys)
 
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None:
-        """Records an assignment; one inside a `for` loop stands for all elements of the loop."""
+        """Records an assignment; inside a `for` loop it stands for all elements."""
         if self.action is None:
             raise SpecError(
                 f"a predicate assigns {variable.name}\n  only actions and init may assign"
@@ -95,7 +90,6 @@ class After:
         return t.Get(variable.after, keys)
 
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None:
-        """Always raises SpecError, because an action property cannot assign to a variable."""
         raise SpecError(
             f"an action property assigns {variable.name}\n  only actions and init may assign"
         )

@@ -1,8 +1,4 @@
-"""Prints values, state variables and actions: `b0`, `log[b1].record[0]`, `{b0 b1}`.
-
-An element is printed with the prefix of its type. A set is printed as one value. A record is
-printed field by field.
-"""
+"""Prints values, state variables and actions: `b0`, `log[b1].record[0]`, `{b0 b1}`."""
 
 from __future__ import annotations
 
@@ -24,22 +20,18 @@ Skip: TypeAlias = Callable[[str, tuple[int, ...]], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One value of a state as text, with the variable or the record field that has it."""
-
     owner: str
     field: str
     value: str
 
     @property
     def place(self) -> str:
-        """The variable or field that has the value, for example `log[b1].end_offset`."""
+        """The variable or field with its keys, for example `log[b1].end_offset`."""
         return f"{self.owner}.{self.field}" if self.owner else self.field
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Prints the values of one spec, whose types have the finite sizes in `ranges`."""
-
     spec: Spec
     ranges: Ranges
 
@@ -48,8 +40,8 @@ class Writer:
     def prefix(self, sort: str) -> str:
         """Returns the text before the number of each value of a type, such as `tp` in `tp1`.
 
-        It is the attribute `prefix` of the type. A `Sort` without this attribute gets its initials
-        in lower case: `tp` for TopicPartition. Other types without it get no prefix.
+        It is the attribute `prefix` of the type, or for a `Sort` its initials: `tp` for
+        TopicPartition.
         """
         cls = self.spec.sorts.get(sort)
         own: str = getattr(cls, "prefix", "")
@@ -58,10 +50,7 @@ class Writer:
         return "".join(re.findall("[A-Z]", sort)).lower()
 
     def value(self, value: Value, sort: t.SortInfo) -> str:
-        """Returns a value as text: `b0`, `-1`, `true`, `nothing`, or a label.
-
-        Some types name their values by labels, such as `COMMIT`.
-        """
+        """Returns a value as text: `b0`, `-1`, `true`, `nothing`, or a label such as `COMMIT`."""
         if value is None:
             return "nothing"
         if sort.flavour == "bool":
@@ -70,7 +59,6 @@ class Writer:
         return labels[value] if labels else f"{self.prefix(sort.name)}{value}"
 
     def call(self, action: Action, values: Sequence[int]) -> str:
-        """Returns an action with its arguments as text, for example `append(b0)`."""
         return f"{action.name}({', '.join(self.arguments(action.params, values))})"
 
     def arguments(self, params: Sequence[t.Local], values: Sequence[Value]) -> list[str]:
@@ -80,7 +68,6 @@ class Writer:
     # ---- cells
 
     def place(self, variable: str, keys: Sequence[str]) -> str:
-        """Returns a variable with its keys as text, for example `log[b1].end_offset`."""
         if variable.endswith(t.AFTER):
             return f"after.{self.place(variable.removesuffix(t.AFTER), keys)}"
         head, *fields = variable.split(".")
@@ -99,7 +86,7 @@ class Writer:
     # ---- states
 
     def items(self, state: State) -> list[Item]:
-        """Returns every field and variable of the state, in order, with its value as text; a set is
+        """Returns every field and variable of the state with its value as text, in order; a set is
         one item.
         """
         return [*self._every(state, lambda path, keys: False)]
@@ -140,9 +127,8 @@ class Writer:
                         yield from self._items(inner, part, keys, whole, name, state, skip)
 
     def changes(self, before: State, after: State) -> list[tuple[str, list[str]]]:
-        """Returns the records and variables that the step changes, each with its changes as text.
-
-        The text is `old → new` for a variable, and `field old → new` for each field of a record.
+        """Returns the records and variables that the step changes, with texts such as `old → new`
+        or `field old → new`.
         """
         changed: dict[str, list[str]] = {}
         skip = self._same(before, after)
@@ -156,11 +142,8 @@ class Writer:
         return list(changed.items())
 
     def _same(self, before: State, after: State) -> Skip:
-        """Returns a function that is true if both states have the same object for a part of the
-        state.
-
-        A part is a variable or a record, at one combination of keys. The values in the part are
-        then equal, so the comparison of two large states skips the part.
+        """Returns a function that is true if both states have the same object, and so equal values,
+        for a variable or record at some keys.
         """
         if not (isinstance(before, RowState) and isinstance(after, RowState)):
             return lambda path, keys: False

@@ -1,4 +1,4 @@
-"""Writes the configuration for TLC: the constants, the properties, the symmetry."""
+"""Writes the configuration for TLC."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from model.language.tla.prepared import never
 
 
 def module(spec: Spec, scope: Scope | None = None) -> str:
-    """Returns the TLA+ module of the spec as text.
-
-    `scope` has the finite range of each type; by default, the spec's own `scope()` is used.
-    """
+    """Returns the TLA+ module of the spec as text, by default for the spec's own scope."""
     return Module.of(spec, scope).text()
 
 
@@ -25,9 +22,8 @@ def configuration(
 ) -> str:
     """Returns the configuration for TLC, by default for all properties at the spec's scope.
 
-    The scope has the finite range of each type.
-    `names` selects properties and witnesses. For each selected witness, TLC must report a violation
-    of the invariant `Never...`: this shows that the witness is reachable.
+    `names` selects properties and witnesses; a witness is reachable if TLC reports a violation of
+    its invariant `Never...`.
     """
     made = Module.of(spec, scope)
     ranges = ranges_of(spec.scope() if scope is None else scope)

@@ -21,8 +21,6 @@ MOST = 3  # bound variables of a repeated term
 
 
 class Definitions(Prepared):
-    """Writes the TLA+ definitions of one spec, each with a comment that explains it."""
-
     @staticmethod
     def _remark(summary: str) -> list[str]:
         lines = textwrap.wrap(plain(summary), 90)
@@ -62,7 +60,9 @@ class Definitions(Prepared):
             yield self.with_remark(summary, text(group(made)))
 
     def operators(self) -> list[str]:
-        """Returns the definitions of all used operators, each after the operators that it calls."""
+        """Returns the definitions of all used operators, in the order of their calls: a called
+        operator comes first.
+        """
         made: dict[str, str] = {}
 
         def define(operator: Operator) -> None:
@@ -92,7 +92,6 @@ class Definitions(Prepared):
         return self.with_remark(operator.summary, made)
 
     def start(self) -> None:
-        """Forgets all LET names, before the next definition is written."""
         self.writer.local, self.writer.taken = {}, self._taken
 
     def lets(
@@ -104,10 +103,9 @@ class Definitions(Prepared):
     ) -> list[Doc]:
         """Returns LET definitions for the long terms that occur several times in `roots`.
 
-        `in_spec` has the names that the spec gives to terms. `params` has the variables that the
-        terms may use; other free variables of a term become parameters of its definition.
-        From now on, the writer writes the name of a definition in place of its term, until `start`
-        forgets these names.
+        `in_spec` has the names of the spec, and `params` the variables that the terms may use;
+        other free variables of a term become parameters of its definition. From now on, until
+        `start`, the writer writes the name of a definition in place of its term.
         """
         taken = self.writer.taken | set(names.values())
         constants = list(self.lifting.atoms.values())

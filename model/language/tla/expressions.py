@@ -29,7 +29,6 @@ class Part:
     level: int = APPLIED
 
     def at(self, level: int) -> Doc:
-        """Returns the expression, in parentheses if it binds less tightly than `level`."""
         if self.level < level:
             return row("(", Align(self.doc), ")")
         if self.level == JUNCTION and level > OPEN and isinstance(self.doc, Either):
@@ -40,8 +39,6 @@ class Part:
 
 @dataclass
 class Writer(Naming):
-    """Writes the terms of one spec as TLA+."""
-
     local: dict[t.Node, Shared] = field(default_factory=dict[t.Node, Shared])  # by LET
     initially: bool = False  # then variables read the blank state
     words: set[str] = field(default_factory=set[str])  # of the prelude, that the module uses
@@ -123,10 +120,8 @@ class Writer(Naming):
         return Part(self.path(name, n.keys, names))
 
     def path(self, variable: str, keys: Sequence[t.Node], names: Names) -> Doc:
-        """Returns the text that reads a variable at these keys, such as `log[b].end_offset`.
-
-        If keys are missing, the text is a function of the missing keys. For example, if `isr` has
-        two keys and `keys` has only p, the text is `isr[p]`.
+        """Returns the text that reads a variable at these keys, such as `log[b].end_offset`; a
+        function, if keys are missing.
         """
         place = self.places[variable.removesuffix(t.AFTER)]
         parts: list[Doc] = [place.base + ("'" if variable.endswith(t.AFTER) else "")]
@@ -179,10 +174,9 @@ class Writer(Naming):
 
     def _equal_fields(self, of: Sequence[t.Node]) -> int:
         """Returns the number of fields if the conjuncts `of` begin with the equality of two
-        records.
+        records, else 0.
 
-        Otherwise returns 0. Example: returns 2 for records with the fields a and b, and the
-        conjuncts `r.a = q.a`, `r.b = q.b` and others.
+        It is 2 for the fields a and b, and the conjuncts `r.a = q.a`, `r.b = q.b` and others.
         """
         match of[0]:
             case t.Eq(left=t.Get() as left, right=t.Get() as right):
@@ -288,10 +282,7 @@ class Writer(Naming):
                 return None
 
     def set_where(self, n: t.Node, b: t.Local, names: Names) -> Part | None:
-        """Returns a short form of the set `{b \\in T : n}`, such as `S \\union {x}`.
-
-        Returns None if the set has no short form.
-        """
+        """Returns a short form of the set `{b \\in T : n}`, such as `S \\union {x}`, or None."""
         if n in self.local:
             return None
         match n:

@@ -1,8 +1,8 @@
 """Lays out TLA+ text in lines of at most 96 characters.
 
-A document is a text, or several documents one after another, or a choice between one line and
-several lines. The single line is chosen if it is short enough. A list of conjuncts in several lines
-is aligned, because TLA+ reads the alignment.
+A document is a text, a sequence of documents, or a choice between one line, if it is short enough,
+and several lines. A list of conjuncts in several lines is aligned, because TLA+ reads the
+alignment.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WIDTH = 96
 
 @dataclass(frozen=True)
 class Row:
-    """Parts of a text that follow one another, with nothing between them."""
+    """Documents that follow one another, with nothing between them."""
 
     parts: tuple[Doc, ...]
 
@@ -59,7 +59,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class End:
-    """A place where a line may end; if it does not end there, `flat` is printed instead."""
+    """A place where a line may end; otherwise `flat` is printed."""
 
     flat: str = " "
 
@@ -97,9 +97,8 @@ def listed(opening: str, items: Sequence[Doc], closing: str) -> Doc:
 
 
 def becomes(left: Doc, sign: str, right: Doc) -> Doc:
-    """Returns two expressions with an operator between them, such as `x = 1`.
-
-    If this is too long for a line, the right side has lines of its own.
+    """Returns two expressions with an operator between them, such as `x = 1`; a long right side has
+    lines of its own.
     """
     broken = Align(row(left, f" {sign}", Nest(2, row(End(), Align(right)))))
     return Choice(f"{flat(left)} {sign} {flat(right)}", broken)
@@ -127,7 +126,7 @@ class _Printer:
     column: int = 0
 
     def print(self, doc: Doc, indent: int, after: int) -> None:
-        """Prints a document; `after` is the number of characters that follow on the last line."""
+        """Prints a document; `after` characters follow on the last line."""
         match doc:
             case str():
                 self.out.append(doc)
@@ -157,7 +156,7 @@ class _Printer:
 def _head(part: Doc, follow: int) -> int:
     """Returns the number of characters before the first possible line break of `part`.
 
-    `follow` is the same number for the document that follows `part`.
+    `follow` is this number for the document after `part`.
     """
     if isinstance(part, str):
         return len(part) + follow

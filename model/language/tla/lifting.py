@@ -1,9 +1,9 @@
 """Finds where a spec uses its constants, so that the TLA+ module has their names, not their values.
 
 A term of the spec has only the value of a constant: 3 in place of `s.replicas`. So the spec is
-built again with larger constants, and the terms are compared. A number that has grown is written
-with the constant, such as `Replicas + 1`. If the terms also differ in their structure, for example
-because of an `if` on a constant, the module keeps the values: the constant is *fixed*.
+built again with larger constants, and a number that has grown is written with the constant, such as
+`Replicas + 1`. If the terms also differ in their structure, for example because of an `if` on a
+constant, the module keeps the values: the constant is *fixed*.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ BASE = 4  # so that up to three times each constant can be read from one number
 
 
 class Differs(Exception):
-    """Raised if a spec uses a constant in anything but a sum such as `Replicas + 1`.
+    """Raised if a spec uses a constant in anything but a sum, such as a product or an `if`.
 
-    Examples are a product of constants, and an `if` on a constant. `names` has the constants that
-    may be the cause; if it is empty, any constant may be.
+    `names` has the constants that may be the cause; empty means any constant.
     """
 
     def __init__(self, names: Collection[str] = ()) -> None:
@@ -38,10 +37,10 @@ class Differs(Exception):
 def times(growth: int, names: Sequence[str]) -> dict[str, int]:
     """Returns how often each constant occurs in a sum: `{"a": 1, "b": 2}` for `a + b + b`.
 
-    The sum is computed twice: with the constants, and with larger constants. The first of `names`
-    is then larger by 1, the second by 4, the third by 16. `growth` is the difference of the two
-    sums. Each digit of `growth` in base 4 is the number of times that one constant occurs: `a + b +
-    b` grows by 1 + 2 * 4 = 9. Raises Differs if the growth is negative or too large.
+    The sum is computed with the constants, and with the first of `names` larger by 1, the second by
+    4, the third by 16; `growth` is the difference. Each digit of `growth` in base 4 belongs to one
+    constant: `a + b + b` grows by 1 + 2 * 4 = 9. Raises Differs if the growth is negative or too
+    large.
     """
     found: dict[str, int] = {}
     left = growth
@@ -60,8 +59,8 @@ def camel(name: str) -> str:
 class Lifting:
     """Writes the numbers in a spec's terms with constants: with 3 replicas, `Replicas + 1` for 4.
 
-    `others` are copies of the spec with larger constants. If a number is larger in such a copy than
-    in the spec, the number depends on a constant.
+    A number that is larger in `others`, copies of the spec with larger constants, depends on a
+    constant.
     """
 
     spec: Spec
@@ -102,21 +101,16 @@ class Lifting:
         return cls(spec, others, free)
 
     def lift_all(self) -> None:
-        """Writes the numbers in all terms of the spec as sums of the spec's constants.
+        """Writes the numbers in all terms of the spec as sums with the constants in the field
+        `free`.
 
-        For example, with 3 replicas the number 4 becomes `Replicas + 1` if it grows with this
-        constant. Only the constants in the field `free` may be in a sum. Raises Differs if a number
-        depends on these constants in a way that is no sum, such as `Replicas * Replicas`.
+        Raises Differs if a number depends on them in another way, such as `Replicas * Replicas`.
         """
         for specs in zip(*(_roots(s) for s in (self.spec, *self.others)), strict=True):
             self.lifted(*specs)
 
     def scope(self) -> Mapping[str, tuple[str, str]]:
-        """Returns the first and last element of each sort as TLA+ text: `0` and `Batches - 1`.
-
-        A sort is a finite set of integers, whose bounds often depend on the spec's constants. A
-        bound that is not a sum of constants and a number is written as a plain number.
-        """
+        """Returns the first and last element of each sort as TLA+ text: `0` and `Batches - 1`."""
         scopes = [_named(s.scope()) for s in (self.spec, *self.others)]
         return {
             name: (
@@ -155,8 +149,8 @@ class Lifting:
     def lifted(self, *ns: t.Node) -> t.Node:
         """Returns a term in which sums of constants replace numbers: `Replicas + 1` instead of 4.
 
-        `ns` are versions of one term: first the spec's term, then the same term in copies of the
-        spec that have larger constants. A number is replaced if it is larger in the copies.
+        `ns` are one term of the spec, then the same term in copies of the spec with larger
+        constants.
         """
         if not self.others:
             return ns[0]

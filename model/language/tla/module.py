@@ -1,4 +1,4 @@
-"""Writes the module of a spec: constants, sets, variables, operators, actions, claims."""
+"""Writes the module of a spec."""
 
 from __future__ import annotations
 
@@ -43,9 +43,8 @@ Last(S, P(_), d) ==
 
 
 def branches(n: t.Node) -> bool:
-    """True if TLC would split the guard into several next states, as it does for `\\/` and `\\E`.
-
-    The module then writes the guard as `(...) = TRUE`, which TLC only evaluates.
+    """True if TLC would split the guard into several next states, as it does for `\\/` and
+    `\\E`.
     """
     match n:
         case t.Or():
@@ -65,14 +64,9 @@ def branches(n: t.Node) -> bool:
 
 
 class Module(Definitions):
-    """Writes a spec as a TLA+ module."""
-
     @classmethod
     def of(cls, spec: Spec, scope: Scope | None) -> Module:
-        """Returns the writer of the spec's TLA+ module; `scope` has the size of each type.
-
-        If `scope` is None, the sizes are those that the spec declares, and the writer is cached.
-        """
+        """Returns the writer of the spec's TLA+ module, by default for the spec's own scope."""
         if scope is not None:
             return cls(spec, scope)
         if "_module" not in spec.__dict__:
@@ -83,7 +77,6 @@ class Module(Definitions):
     # ---- the module
 
     def text(self) -> str:
-        """Returns the module's text."""
         spec = self.spec
         body = [
             "TypeOK ==\n"
@@ -129,9 +122,8 @@ class Module(Definitions):
             yield "Symmetry ==\n  " + "\n    \\union ".join(sets)
 
     def header(self, opening: str, closing: str) -> Iterator[str]:
-        """Yields the lines of the header: the spec's summary and constants, and the export command.
-
-        `opening` and `closing` begin and end each line.
+        """Yields the lines of the header, each between `opening` and `closing`: summary, constants,
+        export command.
         """
         title, _, variant = title_of(self.spec).partition(" ")
         doc = " ".join((type(self.spec).__doc__ or "").strip().split("\n\n")[0].split())

@@ -33,7 +33,7 @@ class Naming:
     def labels(self) -> Mapping[str, tuple[str, ...]]:
         """Maps each type whose elements have names to these names, such as `EMPTY` and `OPEN`.
 
-        A type is left out if one of its names already stands for something else in the TLA+ module.
+        A type is left out if one of its names is taken in the module.
         """
         found: dict[str, tuple[str, ...]] = {}
         for n, sort in self.spec.sorts.items():

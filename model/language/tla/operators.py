@@ -1,11 +1,10 @@
 """Turns the methods of a spec into TLA+ operators, and replaces terms by calls of these operators.
 
-A method that returns a term, such as `is_following(follower, leader)`, is called with symbols as
-its parameters. The returned term is the body of the operator. Where an action or a claim contains
-this body, the TLA+ module calls the operator instead.
+A method that returns a term is called with symbols as its parameters; where an action or a claim
+contains the returned term, the TLA+ module calls the operator.
 
-In the terms, a call `IsFollowing(f, l)` is represented as a read of a map: the map is a variable
-with the name `IsFollowing()`, and its keys are `f` and `l`. Only the text of the module has calls.
+In the terms, a call `IsFollowing(f, l)` is a read of a map `IsFollowing()` with the keys `f` and
+`l`.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ CALL = "()"  # suffix of the variable that stands for an operator
 
 @dataclass(frozen=True, kw_only=True)
 class Operator:
-    """A method of the spec as a TLA+ operator: its parameters and its body."""
-
     name: str
     summary: str
     params: tuple[t.Local, ...]
@@ -42,10 +39,9 @@ class Operator:
 
 
 def operators_of(lifting: Lifting) -> tuple[Operator, ...]:
-    """Returns an operator for each method of the spec that returns a term.
+    """Returns an operator for each method of the spec that returns a term, longer bodies first.
 
-    Operators with longer bodies come first. A method is left out if it has a guard, assigns a
-    variable, or has a very short body.
+    Left out are methods with a guard, an assignment, or a very short body.
     """
     made: dict[str, Operator] = {}
     for name, method in _methods(type(lifting.spec)):
@@ -99,7 +95,7 @@ def _body(spec: Spec, method: Any, params: tuple[t.Local, ...]) -> t.Node | None
 
 @dataclass
 class Folding:
-    """Replaces terms by operator calls; for example, `x < 3` by `F(x)` if `F(a) == a < 3`."""
+    """Replaces terms by operator calls: `x < 3` by `F(x)` if `F(a) == a < 3`."""
 
     operators: tuple[Operator, ...]
     used: dict[str, Operator] = field(default_factory=dict[str, Operator])
@@ -111,10 +107,8 @@ class Folding:
         return self.done[n]
 
     def body(self, operator: Operator) -> t.Node:
-        """Returns the operator's body, in which a term that equals another operator's body is
-        replaced by a call of this other operator.
-
-        Only operators with shorter bodies are called, so no operator calls itself.
+        """Returns the operator's body, with calls of operators that have shorter bodies, so that no
+        operator calls itself.
         """
         smaller = self.operators[self.operators.index(operator) + 1 :]
         return self._fold(operator.body, smaller)
@@ -167,8 +161,8 @@ def _matches(
 ) -> bool:
     """Returns True if `n` is the pattern with its parameters replaced by terms.
 
-    If it is, `bound` maps the uid of each parameter to the term that replaces the parameter.
-    `inner` has the uids of the variables that the quantifiers around `pattern` bind.
+    `bound` then maps the uid of each parameter to its term. `inner` has the uids of the variables
+    that the quantifiers around `pattern` bind.
     """
     if isinstance(pattern, t.Local) and pattern.uid in params:
         # a variable that a quantifier of the pattern binds must not occur in the term

@@ -11,8 +11,6 @@ from model.language.state_variables import LeafShape, MapShape, Record, RecordSh
 
 @dataclass(frozen=True)
 class Place:
-    """A state variable's path: the record fields and keys that lead to it."""
-
     base: str
     steps: tuple[str, ...]  # a field's name, or "" for a key
     is_set: bool  # the last key is an element
@@ -34,7 +32,7 @@ class Place:
 
 
 def is_set(shape: Shape) -> bool:
-    """True for a map to Bool: the TLA+ module writes a variable of this type as a set."""
+    """True for a map to Bool, which the TLA+ module writes as a set."""
     return (
         isinstance(shape, MapShape)
         and isinstance(shape.value, LeafShape)
@@ -43,7 +41,7 @@ def is_set(shape: Shape) -> bool:
 
 
 def record_of(spec: Spec, variable: str) -> type[Record] | None:
-    """Returns the class of the record that has the variable as a field; None if there is none."""
+    """Returns the class of the record that has the variable as a field, or None."""
     base, *fields = variable.split(".")
     shape: Shape = spec.shapes[base]
     found: type[Record] | None = None
@@ -58,8 +56,7 @@ def record_of(spec: Spec, variable: str) -> type[Record] | None:
 def shape_type(shape: Shape, records: Mapping[type, str]) -> str:
     """Returns the TLA+ text for the set of all values of a shape, such as `[Replica -> Offset]`.
 
-    A shape is the type of a variable: a single value, a map or a record. `records` has the TLA+
-    name of each record class.
+    `records` has the TLA+ name of each record class.
     """
     match shape:
         case LeafShape():

@@ -1,7 +1,5 @@
-"""Prepares the export of a spec to TLA+: writes constants by name, and avoids names already in use.
-
-A term of the module has `Replicas + 1`, not the value 4. The names in use are collected, so that no
-bound variable gets one of them.
+"""Prepares the export of a spec to TLA+: writes constants by name, and avoids names already in
+use.
 """
 
 from __future__ import annotations
@@ -42,10 +40,7 @@ def never(witness: str) -> str:
 
 @dataclass
 class Prepared:
-    """A spec, prepared for the export: its terms name the constants instead of their values.
-
-    For example, a term has `Replicas + 1`, not 4. `writer` writes the terms as TLA+.
-    """
+    """A spec, prepared for the export: its terms have `Replicas + 1`, not 4."""
 
     spec: Spec
     scope: Scope | None = None
@@ -127,7 +122,7 @@ class Prepared:
 
     @property
     def constants(self) -> dict[str, int]:
-        """The constants that the module's configuration sets to a number, with their values."""
+        """The constants that the configuration sets to a number, with their values."""
         bounds = (self.ranges[n] for n in self.sorts("ordered", "int"))
         used = self._used | {x for pair in bounds for word in pair for x in _words(word)}
         own = {name: n for name, n in self.lifting.values.items() if name in used}
@@ -163,10 +158,8 @@ class Prepared:
         return made
 
     def sorts(self, *flavours: t.Flavour) -> list[str]:
-        """Returns the names of the spec's sorts (finite types) that have one of these flavours.
-
-        A flavour is "sort" (without an order), "ordered" or "int". Built-in sorts, such as `Bool`,
-        are left out.
+        """Returns the names of the spec's sorts, without built-in ones such as `Bool`, that have
+        one of these flavours: "sort" (without an order), "ordered" or "int".
         """
         found: dict[str, t.Flavour] = {n: s.flavour for n, s in self.spec.sorts.items()}
         for n in (n for root in self._formulas() for n in t.walk(root)):

@@ -10,7 +10,7 @@ from model.language.show import open_locals, size
 
 
 def repeated(roots: Iterable[t.Node]) -> list[t.Node]:
-    """Returns the compound terms that occur more than once, ordered from small to large."""
+    """Returns the compound terms that occur more than once, from small to large."""
     uses: Counter[t.Node] = Counter(roots)
     todo, seen = list(uses), set[t.Node]()
     while todo:
@@ -25,5 +25,5 @@ def repeated(roots: Iterable[t.Node]) -> list[t.Node]:
 
 
 def open_in(n: t.Node, params: Sequence[t.Local]) -> tuple[t.Local, ...]:
-    """Returns the variables that are free in the term and not in `params`, sorted by name."""
+    """Returns the variables, sorted by name, that are free in the term and not in `params`."""
     return tuple(sorted(open_locals(n) - set(params), key=lambda x: (x.name, x.level)))

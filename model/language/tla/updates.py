@@ -30,7 +30,7 @@ Clause = tuple[Doc, Doc]  # the path and the value of one change in an EXCEPT
 class Change:
     """An assignment to a variable or to a part of it, such as `log[b].end_offset`.
 
-    In this example, `steps` is `("", "end_offset")`, where "" stands for a key; `keys` is `(b,)`.
+    Here `steps` is `("", "end_offset")`, where "" stands for a key, and `keys` is `(b,)`.
     """
 
     steps: tuple[str, ...]  # fields, and "" for keys
@@ -61,9 +61,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Blank(Part):
-    """A variable, or a part of a variable, that `init` leaves at the least value of its type.
-
-    The least value is false, 0, `Nothing`, or an empty set.
+    """A variable, or a part of it, that `init` leaves at its least value: false, 0, `Nothing`, or
+    an empty set.
     """
 
     writer: Writer | None = None
@@ -94,8 +93,7 @@ def _blank(writer: Writer, shape: Shape, outer: Names) -> Doc:
 def below(current: Part, shape: Shape, step: str) -> Part:
     """Returns the text of a part of a value: `log[b]` and the step `.size` give `log[b].size`.
 
-    A Blank stands for a variable to which the action `init` assigns nothing. Its part is a Blank
-    too, which is written as the least value of its type.
+    The part of a Blank is a Blank.
     """
     if isinstance(current, Blank):
         assert current.writer is not None
@@ -105,12 +103,9 @@ def below(current: Part, shape: Shape, step: str) -> Part:
 
 @dataclass(frozen=True)
 class Updates:
-    """Writes the next values of the variables that one action assigns."""
-
     writer: Writer
 
     def value(self, variable: str, writes: Sequence[t.Write], names: Names) -> Doc:
-        """Returns the next value of a variable, as the right side of an equation."""
         shape = self.writer.spec.shapes[variable]
         before = Blank.of(self.writer, shape) if self.writer.initially else Part(variable)
         changes = [self._change(w, names) for w in writes]
@@ -325,5 +320,5 @@ def _replaced(shape: Shape, changes: Sequence[Change]) -> bool:
 
 
 def snake(name: str) -> str:
-    """Returns the name of a type as the name of a variable: `leader_epoch` for LeaderEpoch."""
+    """Returns `leader_epoch` for LeaderEpoch."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
