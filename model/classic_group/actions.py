@@ -1,17 +1,15 @@
 """The actions of a classic group: members join, the leader assigns, sessions expire.
 
-The group reads one partition. A rebalance ends when all members have joined again, or when the
-coordinator stops waiting for the others. Then the next generation begins. Each member reports
-whether it had the partition. One of the members is the leader; it gives the partition to the member
-that had it last. The coordinator's log stores a stable group, so another coordinator can read the
-group from this log.
+The group reads one partition. A rebalance ends when all members have joined again or the
+coordinator stops waiting; then the next generation begins. One member is the leader; it gives the
+partition to the member that had it last. The coordinator's log stores a stable group, and another
+coordinator reads it there.
 
-A *static* member has a group.instance.id. If a process joins with the group.instance.id of a
-member, the process replaces the member. If the group is stable, this needs no rebalance.
+A *static* member has a group.instance.id. A process that joins with the group.instance.id of a
+member replaces the member, without a rebalance if the group is stable.
 
-The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
-stays enabled. SF (strongly fair): the action is taken eventually if it is enabled again and again.
-The other actions are not fair.
+The table lists all actions (`Next` in TLA+); WF is weakly fair, SF strongly fair, and the others
+are not fair.
 
     joining      start_static, WF join, WF replace
     rebalance    SF complete_join, assign, WF miss_assignment, SF receive_assignment, miss,
@@ -41,24 +39,21 @@ from model.language import (
 
 
 class ClassicGroupActions(ClassicGroupState):
-    """The actions of a classic group as of Kafka 3.7."""
-
     # ---- joining
 
     @action
     def start_static(s, m: Member, instance: Instance) -> None:
         """A consumer process starts with a group.instance.id, as a static member.
 
-        Kafka: group.instance.id (KIP-345). Simplified: a process gets its group.instance.id in a
-        separate step. Without the guard that the process has not asked to join yet, the claim
-        `one_member_of_an_instance` breaks in 4 steps.
+        Kafka: group.instance.id (KIP-345). Simplified: this is a step of its own. Without the guard
+        that the process has not asked to join yet, the claim `one_member_of_an_instance` breaks in
+        4 steps.
         """
         c = s.consumer[m]
         when(c.instance == nothing, c.claimed_in == 0, ~c.is_joining)
         s.consumer[m].instance = instance
 
     def asks_to_join(s, m: Member) -> None:
-        """The consumer sends JoinGroup, and owns no partition until it receives an assignment."""
         c = s.consumer[m]
         awaits = s.group.members[m] & s.awaits_assignment()
         when(~s.joined[m], ~awaits, any_of(c.generation == 0, c.is_joining, s.is_rebalancing))
@@ -66,9 +61,8 @@ class ClassicGroupActions(ClassicGroupState):
         s.consumer[m].owns = false
 
     def gives_way(s, other: Member, m: Member) -> Bool:
-        """True if the process `m` replaces the member `other` when `m` joins.
-
-        Both processes have the same group.instance.id.
+        """True if `m` replaces the member `other` when `m` joins: both have the same
+        group.instance.id.
         """
         return s.shares_instance(m, other)
 
@@ -77,9 +71,9 @@ class ClassicGroupActions(ClassicGroupState):
         """A process joins the group, for the first time or again, and a rebalance begins.
 
         Kafka: GroupMetadataManager.classicGroupJoinToClassicGroup. Simplified: the process has its
-        member id before it joins. If the process has the group.instance.id of a member, it replaces
-        this member, whether or not a rebalance is under way. The variant `adds-instances` keeps
-        both members, and breaks the claim `one_member_of_an_instance` in 4 steps (KAFKA-8500).
+        member id before it joins. Without the rule that a process replaces the member with its
+        group.instance.id, the claim `one_member_of_an_instance` breaks (bug `adds-instances`, 4
+        steps; KAFKA-8500).
         """
         when(~(s.is_stable() & exists(s.shares_instance(m, x) for x in Member)))
         s.asks_to_join(m)
@@ -90,11 +84,7 @@ class ClassicGroupActions(ClassicGroupState):
         s.is_rebalancing = true
 
     def persists_replacement(s) -> Bool:
-        """Always true: the coordinator writes the replacement of a static member to its log.
-
-        Without this rule, the variant `forgets-replacement` breaks the claim
-        `a_stable_group_survives` in 6 steps (KAFKA-10284).
-        """
+        """True, except in the bug `forgets-replacement`."""
         return true
 
     @action(fair="weak")
@@ -103,10 +93,9 @@ class ClassicGroupActions(ClassicGroupState):
         rebalance.
 
         Kafka: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin. Simplified: the
-        new process offers the same assignors as the old one, and a change of its subscription or
-        other metadata starts no rebalance. The coordinator must write the replacement to its log;
-        otherwise a new coordinator knows only the old process. Without that append, the variant
-        `forgets-replacement` breaks the claim `a_stable_group_survives` in 6 steps (KAFKA-10284).
+        new process has the same assignors and metadata as the old one. Without the append of the
+        replacement to the coordinator's log, the claim `a_stable_group_survives` breaks (bug
+        `forgets-replacement`, 6 steps; KAFKA-10284).
         """
         when(s.is_stable(), exists(s.shares_instance(m, x) for x in Member))
         s.asks_to_join(m)
@@ -136,9 +125,8 @@ class ClassicGroupActions(ClassicGroupState):
         """The coordinator ends the wait for JoinGroup requests, and the next generation begins.
 
         Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the wait may end at any
-        time, also before every member has joined again. A static member that has not joined again
-        is removed at once; Kafka keeps it until its session expires. Every claim also holds without
-        the guard of this action.
+        time. A static member that has not joined again is removed at once; Kafka keeps it until its
+        session expires. Every claim also holds without the guard of this action.
         """
         when(s.is_rebalancing, exists(s.joined[x] for x in Member))
         s.group.members = s.joined
@@ -147,10 +135,9 @@ class ClassicGroupActions(ClassicGroupState):
     def keeps(s, m: Member) -> Bool:
         """True if the sticky assignor lets the member keep the partition.
 
-        Each member reports whether it had the partition, and in which generation. The member keeps
-        it if no other member reports a later generation. Without the comparison of generations
-        (KIP-341), the variant `believes-old-claims` breaks the claim `one_owner` in 13 steps
-        (KAFKA-7026).
+        The member keeps it if no other member reports to have had it in a later generation. Without
+        the comparison of generations (KIP-341), the claim `one_owner` breaks (bug
+        `believes-old-claims`, 13 steps; KAFKA-7026).
         """
         return s.says_it_had(m) & forall(
             implies(s.says_it_had(x), s.consumer[x].claimed_in <= s.consumer[m].claimed_in)
@@ -158,9 +145,6 @@ class ClassicGroupActions(ClassicGroupState):
         )
 
     def says_it_had(s, m: Member) -> Bool:
-        """True if the member reports that it owned the partition by the newest assignment that
-        it received.
-        """
         return s.group.members[m] & s.consumer[m].claims
 
     @action
@@ -187,10 +171,7 @@ class ClassicGroupActions(ClassicGroupState):
             s.persisted.owners[x] = owns
 
     def waits_no_longer(s) -> Bool:
-        """True in every state: the coordinator may stop waiting for the leader's assignment.
-
-        The spec has no clock, so a timeout is possible at any time. A bug replaces this rule.
-        """
+        """True, except in the bug `waits-for-leader`."""
         return true
 
     @action(fair="weak")
@@ -198,8 +179,8 @@ class ClassicGroupActions(ClassicGroupState):
         """The leader's assignment does not arrive in time, and the group rebalances again.
 
         Kafka: GroupMetadataManager.expirePendingSync. Simplified: the timeout may expire at any
-        time. The variant `waits-for-leader` breaks the claim `a_joining_member_gets_a_generation`
-        in 3 steps, because the variant never permits this action (KAFKA-12890).
+        time. Without this action, the claim `a_joining_member_gets_a_generation` breaks (bug
+        `waits-for-leader`, 3 steps; KAFKA-12890).
         """
         when(s.awaits_assignment(), s.waits_no_longer())
         s.is_rebalancing = true
@@ -249,8 +230,8 @@ class ClassicGroupActions(ClassicGroupState):
     def fail_over(s) -> None:
         """A new coordinator reads the group from the log, and forgets an unfinished rebalance.
 
-        Kafka: GroupMetadataManager.replay. Simplified: reading the log is one step. A failover
-        needs no guard: it may happen at any time.
+        Kafka: GroupMetadataManager.replay. Simplified: reading the log is one step. It needs no
+        guard.
         """
         s.group = s.persisted
         s.joined = no_one()
@@ -271,7 +252,6 @@ class ClassicGroupActions(ClassicGroupState):
         s.consumer[m].refused = c.generation
 
     def is_about_now(s, m: Member) -> Bool:
-        """True if the consumer is still in the generation in which it sent the refused request."""
         return s.consumer[m].refused == s.consumer[m].generation
 
     @action(fair="weak")
@@ -280,8 +260,8 @@ class ClassicGroupActions(ClassicGroupState):
         in this generation.
 
         Kafka: ConsumerCoordinator and AbstractCoordinator.generationUnchanged. Simplified: only the
-        newest error response is in flight. Without this comparison of generations, the variant
-        `obeys-old-answers` breaks the claim `old_answers_change_nothing` in 11 steps (KAFKA-9823).
+        newest error response is in flight. Without the comparison of generations, the claim
+        `old_answers_change_nothing` breaks (bug `obeys-old-answers`, 11 steps; KAFKA-9823).
         """
         c = s.consumer[m]
         when(c.refused != nothing)

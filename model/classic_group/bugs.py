@@ -22,8 +22,7 @@ from model.variants import bug
 class AddsInstances(ClassicGroup):
     """A static member that returns during a rebalance is added to the group; its old process stays.
 
-    Then two members have the same group.instance.id (KAFKA-8500). This bug breaks the claim
-    `one_member_of_an_instance`.
+    Then two members have the same group.instance.id.
     """
 
     def gives_way(s, other: Member, m: Member) -> Bool:
@@ -40,8 +39,8 @@ class AddsInstances(ClassicGroup):
 class ForgetsReplacement(ClassicGroup):
     """The new process of a static member is not written to the coordinator's log (KAFKA-10284).
 
-    A new coordinator reads only the old process from the log. It fences the new process and accepts
-    the old one. This bug breaks the claim `a_stable_group_survives`.
+    A new coordinator reads only the old process from the log: it fences the new process and accepts
+    the old one.
     """
 
     def persists_replacement(s) -> Bool:
@@ -59,7 +58,6 @@ class ObeysOldAnswers(ClassicGroup):
     """A consumer leaves its present generation because of an error response to an older request.
 
     The consumer sent this request in an older generation, and has joined again since (KAFKA-9823).
-    This bug breaks the claim `old_answers_change_nothing`.
     """
 
     def is_about_now(s, m: Member) -> Bool:
@@ -78,7 +76,6 @@ class BelievesOldClaims(ClassicGroup):
     (KAFKA-7026).
 
     A member that missed a generation reports a partition that another member has received since.
-    This bug breaks the claim `one_owner`.
     """
 
     def keeps(s, m: Member) -> Bool:
@@ -93,9 +90,8 @@ class BelievesOldClaims(ClassicGroup):
     in_force=kafka(None, "2.8.0"),
 )
 class WaitsForLeader(ClassicGroup):
-    """The coordinator waits for the leader's assignment as long as the leader lives (KAFKA-12890).
-
-    This bug breaks the claim `a_joining_member_gets_a_generation`.
+    """The coordinator waits for the leader's assignment as long as the leader lives
+    (KAFKA-12890).
     """
 
     def waits_no_longer(s) -> Bool:
@@ -106,8 +102,7 @@ class WaitsForLeader(ClassicGroup):
 class AcceptsAnyone(ClassicGroup):
     """The coordinator accepts offset commits of every consumer, also of former members.
 
-    With this bug, a commit is refused only while the coordinator waits for the leader's assignment.
-    The bug breaks the claim `only_owners_commit`.
+    A commit is refused only while the coordinator waits for the leader's assignment.
     """
 
     def accepts(s, m: Member) -> Bool:

@@ -24,8 +24,6 @@ from model.language import (
 
 
 class ClassicGroupClaims(ClassicGroupActions):
-    """Claims about the partition's owner, about offset commits, and about a new coordinator."""
-
     # ---- claims
 
     @invariant

@@ -43,7 +43,7 @@ class Generation(Int):
 
 
 class Group(Record):
-    """The group's generation, members and owners, as the coordinator's log stores them."""
+    """A group, in the coordinator's memory or in its log."""
 
     generation: Generation
     members: Set[Member]
@@ -51,7 +51,7 @@ class Group(Record):
 
 
 class Consumer(Record):
-    """A consumer's own knowledge of its generation and its partition."""
+    """What a consumer believes about its generation and its partition."""
 
     instance: Instance | Nothing
     generation: Generation  # the generation that it is in; 0: none
@@ -67,8 +67,6 @@ def no_one() -> Set[Member]:
 
 
 class ClassicGroupState(Spec):
-    """The variables of a classic group, and predicates over them."""
-
     members: Annotated[int, range(1, 10)] = 2
     instances: Annotated[int, range(1, 10)] = 1
     generations: Annotated[int, range(1, 10)] = 3
@@ -89,30 +87,27 @@ class ClassicGroupState(Spec):
         }
 
     def is_stable(s) -> Bool:
-        """True if the group has an assignment and no rebalance is under way."""
         return ~s.is_rebalancing & s.is_assigned
 
     def awaits_assignment(s) -> Bool:
-        """True if the generation has begun and the leader's assignment has not arrived."""
+        """True if the leader's assignment for the new generation has not arrived."""
         return all_of(~s.is_rebalancing, ~s.is_assigned, exists(s.group.members[x] for x in Member))
 
     def is_current(s, m: Member) -> Bool:
-        """True if the process is a member of the group and in the group's current generation."""
+        """True if the process is a member in the group's current generation."""
         return s.group.members[m] & (s.consumer[m].generation == s.group.generation)
 
     def accepts(s, m: Member) -> Bool:
         """True if the coordinator accepts the member's offset commit.
 
         The commit must carry the current generation, whose assignment must have arrived. Without
-        the check of the generation, the variant `accepts-anyone` breaks the claim
-        `only_owners_commit` in 6 steps.
+        the check of the generation, the claim `only_owners_commit` breaks (bug `accepts-anyone`, 6
+        steps).
         """
         return s.is_current(m) & ~s.awaits_assignment()
 
     def shares_instance(s, m: Member, other: Member) -> Bool:
-        """True if both processes have the same group.instance.id, and `other` is a member of the
-        group.
-        """
+        """True if `other` is a member with the same group.instance.id."""
         mine = s.consumer[m].instance
         same = (mine != nothing) & (mine == s.consumer[other].instance)
         return all_of(m != other, same, s.group.members[other])

@@ -1,4 +1,4 @@
-"""The only version of the spec `classic-group`: classic consumer groups of Kafka 3.7."""
+"""The version of the spec `classic-group`."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
 """The actions of an abstract classic group: members join, the leader assigns, sessions expire.
 
 A rebalance ends with the next generation: its members are those that joined again. The leader
-assigns each partition to the member that had the partition in the latest generation, or to any
-member if there is none. Then the coordinator writes the group to its log, and the members receive
-their partitions. Another coordinator reads the group from the log.
+assigns each partition to the member that had it in the latest generation. The coordinator writes
+the group to its log, where another coordinator reads it, and the members receive their partitions.
 
 A *static* member has a group.instance.id. A process that joins with the group.instance.id of a
-member replaces the member. If the group is stable, this needs no rebalance.
+member replaces the member, without a rebalance if the group is stable.
 
-The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
+The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved.
 
     joining      start_static, join, replace
     rebalance    complete_join, assign, persist_assignment, miss_assignment, receive_assignment,
@@ -42,17 +41,14 @@ from model.language import (
 
 
 class AbstractClassicGroupActions(AbstractClassicGroupState):
-    """The actions of an abstract classic group, by the rules of Kafka 4.3."""
-
     # ---- joining
 
     @action
     def start_static(s, m: Member, instance: Instance) -> None:
         """A consumer process starts with a group.instance.id, as a static member.
 
-        Kafka: group.instance.id (KIP-345). Simplified: a process gets its group.instance.id in this
-        step, and joins the group in a later step. Without the guard that the process is not
-        joining, the claim `one_member_of_an_instance` breaks in 4 steps.
+        Kafka: group.instance.id (KIP-345). Simplified: this is a step of its own. Without the guard
+        that the process is not joining, the claim `one_member_of_an_instance` breaks in 4 steps.
         """
         when(
             s.instance[m] == nothing,
@@ -64,13 +60,12 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
     def keeps_when_joining(s, m: Member, p: TopicPartition) -> Bool:
         """Always false: a consumer gives up its partitions before it joins again.
 
-        Without this rule, the variant `reads-on-when-joining` breaks the claim
-        `only_owners_commit` in 10 steps.
+        Without this rule, the claim `only_owners_commit` breaks (bug `reads-on-when-joining`, 10
+        steps).
         """
         return false
 
     def asks_to_join(s, m: Member) -> None:
-        """The consumer sends JoinGroup, and owns no partition until it receives an assignment."""
         when(
             ~s.joined[m],
             ~(s.group.members[m] & s.awaits_assignment()),
@@ -85,10 +80,11 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
             s.owns[m][p] = s.keeps_when_joining(m, p)
 
     def gives_way(s, other: Member, m: Member) -> Bool:
-        """True if the joining process `m` replaces the member `other`.
+        """True if the joining process `m` replaces the member `other`: both have the same
+        group.instance.id.
 
-        Both have the same group.instance.id. Without this rule, the variant `adds-instances` breaks
-        the claim `one_member_of_an_instance` in 4 steps.
+        Without this rule, the claim `one_member_of_an_instance` breaks (bug `adds-instances`, 4
+        steps).
         """
         return s.shares_instance(m, other)
 
@@ -97,8 +93,7 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
         """A process joins the group, for the first time or again, and a rebalance begins.
 
         Kafka: GroupMetadataManager.classicGroupJoinToClassicGroup. Simplified: the process has its
-        member id before it joins. If the process has the group.instance.id of a member, it replaces
-        this member. Every claim also holds without the guard of this action.
+        member id before it joins. Every claim also holds without the guard of this action.
         """
         when(~(s.is_stable() & exists(s.shares_instance(m, x) for x in Member)))
         s.asks_to_join(m)
@@ -111,8 +106,8 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
     def persists_replacement(s) -> Bool:
         """Always true: the coordinator writes the replacement of a static member to its log.
 
-        Without this rule, the variant `forgets-replacement` breaks the claim
-        `a_stable_group_survives` in 6 steps.
+        Without this rule, the claim `a_stable_group_survives` breaks (bug `forgets-replacement`, 6
+        steps).
         """
         return true
 
@@ -122,8 +117,8 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
         rebalance.
 
         Kafka: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin. Simplified: the
-        new process offers the same assignors and subscription as the old one. Without the guard
-        that the group is stable, the claim `one_member_of_an_instance` breaks in 6 steps.
+        new process has the same assignors and subscription as the old one. Without the guard that
+        the group is stable, the claim `one_member_of_an_instance` breaks in 6 steps.
         """
         when(s.is_stable(), exists(s.shares_instance(m, x) for x in Member))
         s.asks_to_join(m)
@@ -169,8 +164,7 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
         """True if the sticky assignor lets the member keep the partition.
 
         The member keeps it if no other member reports a later generation. Without the comparison of
-        generations (KIP-341), the variant `believes-old-claims` breaks the claim `one_owner` in 15
-        steps.
+        generations (KIP-341), the claim `one_owner` breaks (bug `believes-old-claims`, 15 steps).
         """
         return s.says_it_had(m, p) & forall(
             implies(s.says_it_had(x, p), s.last_generation[x] <= s.last_generation[m])
@@ -178,7 +172,6 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
         )
 
     def says_it_had(s, m: Member, p: TopicPartition) -> Bool:
-        """True if the member reports that its most recent assignment contained the partition."""
         return s.group.members[m] & s.last_owned[m][p]
 
     @action
@@ -255,8 +248,7 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
         """After the last member has left, the coordinator writes the empty group to its log.
 
         Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the append is committed at
-        once. Without the guard that the new generation is larger than the old one, the claim
-        `one_owner` breaks in 17 steps.
+        once. Without the guard that the generation grows, the claim `one_owner` breaks in 17 steps.
         """
         when(s.is_rebalancing, s.is_empty())
         s.persisted.generation = generation
@@ -270,8 +262,8 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
     def fail_over(s) -> None:
         """A new coordinator reads the group from the log, and forgets an unfinished rebalance.
 
-        Kafka: GroupMetadataManager.replay. Simplified: reading the log is one step. A failover
-        needs no guard: it may happen at any time.
+        Kafka: GroupMetadataManager.replay. Simplified: reading the log is one step. It needs no
+        guard.
         """
         s.group = s.persisted
         s.is_rebalancing = false
@@ -298,7 +290,7 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
         """True if the coordinator accepts the member's offset commit.
 
         The commit must carry the current generation, whose assignment must have arrived. Without
-        the check of the generation, the variant `accepts-anyone` breaks the claim
-        `only_owners_commit` in 7 steps.
+        the check of the generation, the claim `only_owners_commit` breaks (bug `accepts-anyone`, 7
+        steps).
         """
         return all_of(s.is_current(m), ~s.awaits_assignment())

@@ -1,4 +1,6 @@
-"""Bugs of abstract classic groups: each class changes the spec so that a claim breaks."""
+"""Bugs of abstract classic groups: each class changes the spec so that a claim breaks, which its
+decorator names.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,7 @@ from model.variants import bug
 class AddsInstances(AbstractClassicGroup):
     """A static member that returns during a rebalance is added to the group; its old process stays.
 
-    Then two members have the same group.instance.id (KAFKA-8500). The claim
-    `one_member_of_an_instance` breaks at the action `join`.
+    Then two members have the same group.instance.id. The action `join` breaks the claim.
     """
 
     def gives_way(s, other: Member, m: Member) -> Bool:
@@ -37,8 +38,7 @@ class AddsInstances(AbstractClassicGroup):
 class ForgetsReplacement(AbstractClassicGroup):
     """The new process of a static member is not written to the coordinator's log (KAFKA-10284).
 
-    A new coordinator knows only the old process. The claim `a_stable_group_survives` breaks at the
-    action `replace`.
+    A new coordinator knows only the old process. The action `replace` breaks the claim.
     """
 
     def persists_replacement(s) -> Bool:
@@ -56,7 +56,7 @@ class BelievesOldClaims(AbstractClassicGroup):
     """The sticky assignor believes every member that reports that it had a partition (KAFKA-7026).
 
     A member that missed a generation reports a partition that another member has received since.
-    The claim `one_owner` breaks at the action `assign`.
+    The action `assign` breaks the claim.
     """
 
     def keeps(s, m: Member, p: TopicPartition) -> Bool:
@@ -67,9 +67,9 @@ class BelievesOldClaims(AbstractClassicGroup):
 class ReadsOnWhenJoining(AbstractClassicGroup):
     """A consumer keeps its partitions while it joins the group again.
 
-    A new process replaces a process with the same group.instance.id, and owns its partitions. Then
-    the old process joins again. The coordinator accepts commits of the old process for partitions
-    that the new process owns. The claim `only_owners_commit` breaks at the action `join`.
+    A new process with the same group.instance.id owns the partitions of the old one, which joins
+    again. The coordinator accepts commits of the old process for partitions of the new one. The
+    action `join` breaks the claim.
     """
 
     def keeps_when_joining(s, m: Member, p: TopicPartition) -> Bool:
@@ -80,8 +80,7 @@ class ReadsOnWhenJoining(AbstractClassicGroup):
 class AcceptsAnyone(AbstractClassicGroup):
     """The coordinator accepts offset commits of anyone, also of former members.
 
-    With this bug, a commit is refused only while the coordinator waits for the leader's assignment.
-    The claim `only_owners_commit` breaks.
+    A commit is refused only while the coordinator waits for the leader's assignment.
     """
 
     def accepts(s, m: Member) -> Bool:

@@ -1,10 +1,9 @@
 """The claims about abstract classic groups, and the lemmas that their proof needs.
 
 The argument: only the latest assignment in the log is ever received, and it gives a partition to
-one member. A second process can get the partition in the same generation only as the replacement of
-this member. So two members that report the same partition in the same generation have the same
-group.instance.id, and one of them has replaced the other. Only one of the two is in the group, so
-only one member keeps the partition.
+one member. In the same generation, a second process gets the partition only if it replaces this
+member. So of two members that report the same partition in the same generation, one has replaced
+the other, and only one is in the group.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ from model.language import (
 
 
 class AbstractClassicGroupClaims(AbstractClassicGroupActions):
-    """Claims about the owner of a partition, about commits, and about a new coordinator."""
-
     # ---- claims
 
     @invariant
@@ -136,7 +133,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def persisted_has_one_owner(s) -> Bool:
         """In the log, a partition has at most one owner.
 
-        The lemma is true because the log has an earlier state of the group, in which this was true.
+        The lemma is true because the log has an earlier state of the group.
         """
         return s.has_one_owner(s.persisted)
 
@@ -144,8 +141,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def persisted_has_one_member_of_an_instance(s) -> Bool:
         """In the log, no two members have the same group.instance.id.
 
-        The lemma is true because the coordinator wrote the group to the log while no two members of
-        the group had the same group.instance.id.
+        The lemma is true because the log has an earlier state of the group.
         """
         return s.has_one_member_of_each_instance(s.persisted)
 
@@ -164,8 +160,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def owners_of_a_persisted_generation(s) -> Bool:
         """If the log and the group have the same generation, they have the same owners.
 
-        The lemma is true because a generation is written to the log only after its owners are
-        assigned. If the owners change later, the group and the log change in one step.
+        The lemma is true because owners change in the group and in the log in one step, once a
+        generation is in the log.
         """
         return implies(s.persisted.generation == s.group.generation, s.has_persisted_owners())
 
@@ -203,9 +199,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def members_have_asked(s) -> Bool:
         """A process in the group or in the coordinator's log is joining or has had an assignment.
 
-        The lemma is true because only a process that asks to join becomes a member. So a process in
-        the group or in the coordinator's log cannot choose another group.instance.id
-        (`start_static`).
+        The lemma is true because only a process that asks to join becomes a member. So it cannot
+        choose another group.instance.id (`start_static`).
         """
         return forall(
             implies(
@@ -222,8 +217,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def reports_are_of_a_generation(s) -> Bool:
         """A consumer that reports its partitions when it joins also reports its generation.
 
-        It does not report the least generation, which means that the consumer had none. True
-        because a consumer gets partitions only by an assignment, which belongs to a generation.
+        The lemma is true because a consumer gets partitions only by an assignment, which belongs to
+        a generation.
         """
         return forall(
             implies(s.last_owned[m][p], s.last_generation[m] != Generation.least())
@@ -235,8 +230,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def joined_processes_are_members(s) -> Bool:
         """A process that has joined the rebalance is a member, and a rebalance is under way.
 
-        The lemma is true because a process that joins also becomes a member, and a removed member
-        is no longer joined. When a generation begins, no process is joined any more.
+        The lemma is true because a process becomes a member when it joins, and no process is joined
+        any more when a generation begins.
         """
         return forall(implies(s.joined[m], s.group.members[m] & s.is_rebalancing) for m in Member)
 
@@ -245,8 +240,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
         """If the last assignments of two consumers share a partition and are of one generation, the
         consumers have the same group.instance.id.
 
-        A consumer reports its last assignment when it joins. The lemma is true because one of the
-        two has replaced the other in this generation.
+        The lemma is true because one of the two has replaced the other in this generation.
         """
         return forall(
             implies(
@@ -264,12 +258,11 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def the_log_has_the_owner_reported(s) -> Bool:
-        """If the last assignment that a consumer received has the generation of the coordinator's
-        log, the assignment and the log agree on the owners of partitions.
+        """If the last assignment that a consumer received has the generation of the log, then the
+        log names this consumer, or a process with the same group.instance.id, as the owner of the
+        partitions of this assignment.
 
-        In the log, the owner of each assigned partition is this consumer, or a process with the
-        same group.instance.id. The lemma is true because the consumer received the assignment that
-        is in the log.
+        The lemma is true because the consumer received the assignment that is in the log.
         """
         return forall(
             implies(
@@ -287,8 +280,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
         """If a member of the present generation believes that it owns a partition, then the
         coordinator's memory and log name this member as the owner.
 
-        The lemma is true also if another process with the same group.instance.id replaces the
-        member. The replaced process gives up its partitions before it joins again.
+        Another process with the same group.instance.id may replace this member, but a replaced
+        process gives up its partitions before it joins again.
         """
         return s.owners_own(s.group) & s.owners_own(s.persisted)
 

@@ -2,8 +2,8 @@
 
 Source: KIP-62, KIP-341 (sticky assignment), KIP-345 (static membership); ClassicGroup of Kafka 4.3.
 Simplified: a member is a process, and keeps its member id while it lives. The log has only its
-latest record of the group. Error responses are not modelled. Instead, a consumer may leave its
-generation at any time, as if such a response had arrived.
+latest record of the group. Instead of error responses, a consumer may leave its generation at any
+time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Generation(Ordered):
 
 
 class Group(Record):
-    """The group's generation, members and owners, as the coordinator's log stores them."""
+    """A group, in the coordinator's memory or in its log."""
 
     generation: Generation
     members: Set[Member]
@@ -55,8 +55,6 @@ class Group(Record):
 
 
 class AbstractClassicGroupState(Spec):
-    """The variables of an abstract classic group, and predicates over them."""
-
     members: Annotated[int, range(1, 10)] = 2
     instances: Annotated[int, range(1, 10)] = 1
     partitions: Annotated[int, range(1, 10)] = 1
@@ -88,26 +86,22 @@ class AbstractClassicGroupState(Spec):
     # ---- predicates
 
     def is_stable(s) -> Bool:
-        """True if the group has an assignment and no rebalance is under way."""
         return ~s.is_rebalancing & s.is_assigned
 
     def is_empty(s) -> Bool:
         return ~exists(s.group.members[x] for x in Member)
 
     def awaits_assignment(s) -> Bool:
-        """True if the generation has begun and the leader's assignment has not arrived."""
+        """True if the leader's assignment for the new generation has not arrived."""
         return all_of(~s.is_rebalancing, ~s.is_assigned, ~s.is_empty())
 
     def is_current(s, m: Member) -> Bool:
-        """True if the process is a member of the group and in the group's current generation."""
+        """True if the process is a member in the group's current generation."""
         return s.group.members[m] & (s.consumer_generation[m] == s.group.generation)
 
     def same_instance(s, a: Member, b: Member) -> Bool:
-        """True if two processes have the same group.instance.id."""
         return all_of(a != b, s.instance[a] != nothing, s.instance[a] == s.instance[b])
 
     def shares_instance(s, m: Member, other: Member) -> Bool:
-        """True if both processes have the same group.instance.id, and `other` is a member of the
-        group.
-        """
+        """True if `other` is a member with the same group.instance.id."""
         return s.same_instance(m, other) & s.group.members[other]

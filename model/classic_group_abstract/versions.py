@@ -1,4 +1,4 @@
-"""The only version of the abstract classic group: the protocol of Kafka 4.3."""
+"""The version of the abstract classic group."""
 
 from __future__ import annotations
 

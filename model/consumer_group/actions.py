@@ -1,18 +1,16 @@
 """The actions of a KIP-848 group: the group changes, members send heartbeats, consumers apply the
 responses.
 
-A group has members and reads one partition. Each change of the group raises the *group epoch*. For
-this epoch the assignor computes a *target assignment*: it chooses the member that shall own the
-partition. If another member owns the partition, the coordinator asks this owner to revoke it. The
-owner stays in its *member epoch* until one of its heartbeats no longer reports the partition. The
-coordinator also keeps a *partition epoch*, which is `nothing` if the partition is free. The chosen
-member gets the partition only when the partition is free.
+Each change of the group, which reads one partition, raises the *group epoch*. For this epoch the
+assignor computes a *target assignment*: it chooses the member that shall own the partition. The
+coordinator asks another owner to revoke the partition. The owner stays in its *member epoch* until
+one of its heartbeats no longer reports the partition. The *partition epoch* is `nothing` if the
+partition is free, and only a free partition goes to the chosen member.
 
-If the answer to a heartbeat is lost, the member repeats the heartbeat with its previous epoch, and
-the coordinator accepts it. A fenced member drops its partition and joins again with epoch 0.
+If the answer to a heartbeat is lost, the coordinator accepts the same heartbeat again, with the
+member's previous epoch. A fenced member drops its partition and joins again with epoch 0.
 
-The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
-stays enabled. The other actions are not fair.
+The table lists all actions (`Next` in TLA+); WF is weakly fair, and the others are not fair.
 
     group        change_subscription, WF compute_target, expire, join
     heartbeats   WF heartbeat
@@ -40,8 +38,6 @@ from model.language import (
 
 
 class ConsumerGroupActions(ConsumerGroupState):
-    """The actions of a KIP-848 group, by the rules of Kafka 4.3."""
-
     # ---- the group
 
     def bump(s) -> None:
@@ -75,8 +71,8 @@ class ConsumerGroupActions(ConsumerGroupState):
     def closes_empty_group(s) -> Bool:
         """True: when the last member leaves, the new group epoch is also the new assignment epoch.
 
-        Only the variant `leaves-empty-group-open` makes this false. The variant breaks the claim
-        `an_empty_group_is_settled` in 2 steps (KAFKA-20442).
+        Without this rule, the claim `an_empty_group_is_settled` breaks (bug
+        `leaves-empty-group-open`, 2 steps; KAFKA-20442).
         """
         return true
 
@@ -100,9 +96,8 @@ class ConsumerGroupActions(ConsumerGroupState):
     def may_join(s, m: Member) -> Bool:
         """True if the consumer has epoch 0 and is no member of the group.
 
-        If the consumer is still a member, a join would replace its member state by a new one with
-        epoch 0. Without this rule, the variant `forgets-who-rejoins` breaks the claim `epochs_grow`
-        in 4 steps.
+        A join of a member would replace its member state by a new one with epoch 0. Without this
+        rule, the claim `epochs_grow` breaks (bug `forgets-who-rejoins`, 4 steps).
         """
         return ~s.member[m].joined & (s.consumer[m].epoch == 0)
 
@@ -130,34 +125,30 @@ class ConsumerGroupActions(ConsumerGroupState):
     def may_rejoin(s, m: Member) -> Bool:
         """True if the member's heartbeat has epoch 0.
 
-        A member sends epoch 0 after it was fenced, or if the answer to its join was lost. The
-        coordinator must accept this heartbeat. If it refuses the heartbeat, as the variant
-        `refuses-return` does, the claims `converges` and `who_is_fenced_comes_back` break
-        (KAFKA-19233).
+        A member sends epoch 0 after it was fenced, or if the answer to its join was lost. If the
+        coordinator refuses this heartbeat, the claims `converges` and `who_is_fenced_comes_back`
+        break (bug `refuses-return`, KAFKA-19233).
         """
         return s.consumer[m].epoch == 0
 
     def accepts_heartbeat(s, m: Member) -> Bool:
         """True if the coordinator accepts the epoch in the member's heartbeat.
 
-        The coordinator accepts the epoch that it has recorded for the member. After a lost answer,
-        the coordinator also accepts the member's previous epoch. From a member that joins again, it
-        accepts epoch 0.
+        Accepted are the epoch that the coordinator has recorded for the member, the previous epoch
+        after a lost answer, and epoch 0 of a member that joins again.
         """
         c, x = s.consumer[m], s.member[m]
         behind = (c.epoch == x.previous_epoch) & implies(c.owns, x.assigned != nothing)
         return x.joined & any_of(c.epoch == x.epoch, behind, s.may_rejoin(m))
 
     def waits_for_revocation(s, m: Member) -> Bool:
-        """True if the member must revoke a partition that its heartbeat still reports."""
         return (s.member[m].revoking != nothing) & s.consumer[m].owns
 
     def must_revoke(s, m: Member) -> Bool:
-        """True if the member owns the partition, but the target assignment does not give it to the
-        member.
+        """True if the member owns the partition against the target assignment, so that the
+        coordinator asks the member to revoke it.
 
-        The coordinator then asks the member to revoke the partition. The variant `frees-at-once`
-        does not ask, and breaks the claim `one_reader` in 10 steps.
+        Without this request, the claim `one_reader` breaks (bug `frees-at-once`, 10 steps).
         """
         return all_of(s.member[m].assigned != nothing, s.target != m, s.consumer[m].owns)
 
@@ -168,14 +159,13 @@ class ConsumerGroupActions(ConsumerGroupState):
 
         The heartbeat reports whether the member owns the partition. The target assignment may
         belong to an earlier group epoch, because Kafka 4.3 waits for
-        group.consumer.assignment.interval.ms between two target assignments.
+        group.consumer.assignment.interval.ms between two of them.
 
         Kafka: CurrentAssignmentBuilder. Simplified: one partition.
 
-        The coordinator removes the old partition epoch before it records the new epoch. If it
-        recorded the new epoch first, it would erase this epoch of a member that gets the partition
-        back: the variant `erases-what-comes-back` breaks the claim `no_double_assignment` in 15
-        steps (KAFKA-16147).
+        The coordinator removes the old partition epoch before it records the new one. In the
+        opposite order, a member that gets the partition back would lose the new epoch, and the
+        claim `no_double_assignment` breaks (bug `erases-what-comes-back`, 15 steps; KAFKA-16147).
         """
         x = s.member[m]
         when(s.accepts_heartbeat(m), s.assignment_epoch != 0)
@@ -202,9 +192,8 @@ class ConsumerGroupActions(ConsumerGroupState):
     ) -> Epoch | Nothing:
         """Returns the epoch to record for the partition after a member's state changes.
 
-        If the member has the partition in its new state, the result is the member's new epoch. If
-        the member had the partition only in its old state, the partition is free, and the result is
-        `nothing`. Otherwise the epoch does not change.
+        This is the member's new epoch if the new state has the partition, `nothing` if only the old
+        state had it, and otherwise the old epoch.
         """
         had = any_of(old.assigned != nothing, old.revoking != nothing)
         has = any_of(assigned != nothing, revoking != nothing)
@@ -250,11 +239,10 @@ class ConsumerGroupActions(ConsumerGroupState):
     def accepts_commit(s, m: Member) -> Bool:
         """True if the coordinator accepts an offset commit from the member (KIP-1251).
 
-        The commit carries the consumer's epoch. This epoch must be at least the epoch in which the
-        partition was assigned, and at most the member's epoch. A rule that accepts only the
-        member's epoch is too strict: the variant `wants-exact-epoch` breaks the claim
-        `owners_may_commit` in 7 steps. A rule that accepts every older epoch is too lax: the
-        variant `commits-in-any-epoch` breaks the claim `only_owners_commit` in 5 steps.
+        The commit's epoch must be at least the epoch in which the partition was assigned, and at
+        most the member's epoch. If only the member's epoch is accepted, the claim
+        `owners_may_commit` breaks (bug `wants-exact-epoch`, 7 steps). If every older epoch is
+        accepted, the claim `only_owners_commit` breaks (bug `commits-in-any-epoch`, 5 steps).
         """
         x, epoch = s.member[m], s.consumer[m].epoch
         since = ite(x.assigned != nothing, x.assigned, x.revoking)

@@ -23,9 +23,8 @@ class ErasesWhatComesBack(ConsumerGroup):
     """The coordinator first sets the epochs of assigned partitions, then clears the epochs of
     revoked partitions.
 
-    If a member gets back a partition that it was giving up, the coordinator sets the partition
-    epoch and then clears it. The partition looks free, and another member gets it (KAFKA-16147).
-    This bug breaks the claim `no_double_assignment`.
+    A partition that its member gives up and gets back looks free, and another member gets it
+    (KAFKA-16147).
     """
 
     def partition_epoch_after(
@@ -51,8 +50,7 @@ class ErasesWhatComesBack(ConsumerGroup):
 class RefusesReturn(ConsumerGroup):
     """A fenced member that the coordinator still knows may not join with epoch 0 (KAFKA-19233).
 
-    The coordinator fences this member again and again until the session expires. This bug breaks
-    the claim `who_is_fenced_comes_back`.
+    The coordinator fences this member again and again until the session expires.
     """
 
     def may_rejoin(s, m: Member) -> Bool:
@@ -69,8 +67,6 @@ class RefusesReturn(ConsumerGroup):
 class LeavesEmptyGroupOpen(ConsumerGroup):
     """When the last member is fenced, the group epoch grows, but the assignment epoch does not
     (KAFKA-20442).
-
-    This bug breaks the claim `an_empty_group_is_settled`.
     """
 
     def closes_empty_group(s) -> Bool:
@@ -88,8 +84,7 @@ class WantsExactEpoch(ConsumerGroup):
     """Before KIP-1251: the coordinator accepts a commit only in the member's present epoch
     (KAFKA-20066).
 
-    If the coordinator has moved the member to a new epoch, and the consumer has not received the
-    answer yet, the consumer's commit is refused. This bug breaks the claim `owners_may_commit`.
+    A consumer that has not received its new epoch yet is refused.
     """
 
     def accepts_commit(s, m: Member) -> Bool:
@@ -101,7 +96,7 @@ class WantsExactEpoch(ConsumerGroup):
 class FreesAtOnce(ConsumerGroup):
     """The coordinator frees a partition before its member has revoked it.
 
-    Then two consumers read the partition. This bug breaks the claim `one_reader`.
+    Then two consumers read the partition.
     """
 
     def must_revoke(s, m: Member) -> Bool:
@@ -112,8 +107,7 @@ class FreesAtOnce(ConsumerGroup):
 class ForgetsWhoRejoins(ConsumerGroup):
     """The coordinator treats a known member that joins with epoch 0 as a new member.
 
-    The member's epoch falls, and its partition is neither owned nor free. This bug breaks the claim
-    `epochs_grow`.
+    The member's epoch falls, and its partition is neither owned nor free.
     """
 
     def may_join(s, m: Member) -> Bool:
@@ -124,8 +118,7 @@ class ForgetsWhoRejoins(ConsumerGroup):
 class CommitsInAnyEpoch(ConsumerGroup):
     """The coordinator accepts a commit in any epoch up to the member's own.
 
-    The epoch may even be older than the assignment of the partition to the member. This bug breaks
-    the claim `only_owners_commit`.
+    The epoch may even be older than the assignment of the partition to the member.
     """
 
     def accepts_commit(s, m: Member) -> Bool:

@@ -25,8 +25,6 @@ from model.language import (
 
 
 class ConsumerGroupClaims(ConsumerGroupActions):
-    """Claims about the partition's owner, about offset commits, and about convergence."""
-
     # ---- claims
 
     @invariant
@@ -46,15 +44,14 @@ class ConsumerGroupClaims(ConsumerGroupActions):
         )
 
     def is_live_owner(s, m: Member) -> Bool:
-        """True if the consumer owns the partition and the coordinator accepts its heartbeats."""
         return s.consumer[m].owns & s.accepts_heartbeat(m)
 
     @invariant
     def partition_epoch_iff_assigned(s) -> Bool:
         """The partition has a partition epoch if a member has the partition, and none otherwise.
 
-        So a new coordinator, which reads only the members from the log, finds the partition free
-        if and only if it was free before the failover.
+        So a new coordinator, which reads only the members from the log, finds the partition free if
+        it was free before.
         """
         return (s.partition_epoch != nothing) == exists(s.has(m) for m in Member)
 
@@ -67,8 +64,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
     def owners_may_commit(s) -> Bool:
         """The coordinator accepts the commits of the partition's owner.
 
-        An owner is a consumer that reads the partition, that the coordinator records as the owner,
-        and whose heartbeats the coordinator accepts.
+        An owner reads the partition, is recorded by the coordinator, and has its heartbeats
+        accepted.
         """
         return forall(
             implies(

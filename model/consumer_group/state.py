@@ -2,11 +2,11 @@
 
 Source: KIP-848, KIP-1251 (assignment epochs, for commits); kafka trunk of 2026,
 CurrentAssignmentBuilder and ConsumerGroup.
-Simplified: one partition. The coordinator's log always has all of its state. The spec has no action
-for a failover, because a failover would change nothing: by the claim
-`partition_epoch_iff_assigned`, a new coordinator would compute the same state.
-Left out: if a commit carries the member's present epoch, Kafka accepts the commit even for a
-partition that the member never had.
+Simplified: one partition. The coordinator's log always has all of its state. There is no failover,
+because it would change nothing: by the claim `partition_epoch_iff_assigned`, a new coordinator
+would compute the same state.
+Left out: Kafka accepts a commit in the member's present epoch even for a partition that the member
+never had.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class MemberState(Record):
 
 
 class Consumer(Record):
-    """A consumer's own knowledge of its epoch and its partition."""
+    """What a consumer believes about its epoch and its partition."""
 
     epoch: Epoch  # 0: it must join
     answered: Bool  # a heartbeat's answer is in flight
@@ -58,8 +58,6 @@ class Consumer(Record):
 
 
 class ConsumerGroupState(Spec):
-    """The variables of a KIP-848 group, and predicates over them."""
-
     members: Annotated[int, range(1, 10)] = 2
     epochs: Annotated[int, range(1, 20)] = 4
 

@@ -1,4 +1,4 @@
-"""The only version of the spec `consumer-group`: the protocol of KIP-848 in Kafka 4.3."""
+"""The version of the spec `consumer-group`."""
 
 from __future__ import annotations
 

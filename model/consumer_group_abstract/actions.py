@@ -1,12 +1,11 @@
 """The actions of an abstract KIP-848 group: the assignor, heartbeats, and consumers.
 
 The assignor chooses a member for each partition: the target assignment. A member's heartbeat
-reports which partitions its consumer owns. The coordinator gives a partition only to its target,
-and only when the partition is free. A member must first give up each partition whose target is
-another member. The member stays in its member epoch until a heartbeat no longer reports the
-partition.
+reports which partitions its consumer owns, and the coordinator gives a partition to its target only
+when the partition is free. A member stays in its member epoch until a heartbeat no longer reports
+the partitions whose target is another member.
 
-The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
+The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved.
 
     coordinator  compute_target, expire, join, heartbeat
     consumer     receive_response, revoke, be_fenced
@@ -36,8 +35,6 @@ from model.language import (
 
 
 class AbstractConsumerGroupActions(AbstractConsumerGroupState):
-    """The actions of an abstract KIP-848 group, by the rules of Kafka 4.3."""
-
     # ---- the group
 
     @action
@@ -45,9 +42,9 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         """The assignor chooses the member that shall have a partition.
 
         Kafka: GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuilder.
-        Simplified: a step changes the target of one partition; a target assignment of several
-        partitions is several steps, and the first one raises the assignment epoch. Any member may
-        be chosen, at any time. Without the guard that the assignment epoch does not decrease, the
+        Simplified: a step changes the target of one partition, and any member may be chosen at any
+        time. A target assignment of several partitions is several steps, of which the first raises
+        the assignment epoch. Without the guard that the assignment epoch does not decrease, the
         claim `owners_may_commit` breaks in 6 steps.
         """
         when(s.assignment_epoch <= epoch, s.joined[owner])
@@ -58,11 +55,10 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
     def expire(s, m: Member, epoch: Epoch) -> None:
         """A member leaves, or its session expires: the coordinator frees its partitions.
 
-        Kafka: GroupMetadataManager.consumerGroupFenceMembers. If the group is now empty, Kafka
-        raises the assignment epoch. Simplified: a session may expire at any time, and every leave
-        or expiry may raise the assignment epoch, even if the group has members. Without the guard
-        that the assignment epoch does not decrease, the claim `owners_may_commit` breaks in 7
-        steps.
+        Kafka: GroupMetadataManager.consumerGroupFenceMembers. Kafka raises the assignment epoch if
+        the group is now empty. Simplified: a session may expire at any time, and every expiry may
+        raise the assignment epoch. Without the guard that the assignment epoch does not decrease,
+        the claim `owners_may_commit` breaks in 7 steps.
         """
         when(s.joined[m], s.assignment_epoch <= epoch)
         s.assignment_epoch = epoch
@@ -74,9 +70,8 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
     def may_join(s, m: Member) -> Bool:
         """True if the consumer has the smallest epoch (in Kafka 0) and is no member of the group.
 
-        So a consumer that is still a member does not become a new member, and keeps its member
-        state. The variant `forgets-who-rejoins` makes this consumer a new member, and breaks the
-        claim `taken_partitions_have_a_member` in 4 steps.
+        Without the second condition, the claim `taken_partitions_have_a_member` breaks (bug
+        `forgets-who-rejoins`, 4 steps).
         """
         return s.must_join(m) & ~s.joined[m]
 
@@ -102,9 +97,9 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
     def accepts_heartbeat(s, m: Member) -> Bool:
         """True if the coordinator accepts the epoch in the member's heartbeat.
 
-        The coordinator accepts the member's epoch, and epoch 0 of a member that joins again. The
-        response to the last heartbeat may be lost. So the coordinator also accepts the previous
-        epoch, if the consumer owns only partitions that are assigned to it.
+        Accepted are the member's epoch, and epoch 0 of a member that joins again. After a lost
+        response, the previous epoch is accepted if the consumer owns only partitions that are
+        assigned to it.
         """
         is_behind = all_of(
             s.consumer_epoch[m] == s.previous_epoch[m],
@@ -115,28 +110,24 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         )
 
     def waits_for_revocation(s, m: Member) -> Bool:
-        """True if the heartbeat still reports a partition that the member must give up."""
         return exists(s.revoking[m][p] & s.owns[m][p] for p in TopicPartition)
 
     def is_withdrawn(s, m: Member, p: TopicPartition) -> Bool:
-        """True if the partition is assigned to the member, but the target assignment does not give
-        it to the member.
-        """
         return s.assigned[m][p] & (s.target[p] != m)
 
     def must_revoke(s, m: Member) -> Bool:
         """True if the consumer owns a partition whose target is another member.
 
-        The coordinator then waits until the consumer no longer owns this partition. The variant
-        `frees-at-once` does not wait, and breaks the claim `one_reader` in 9 steps.
+        The coordinator waits until the consumer no longer owns this partition; without this wait,
+        the claim `one_reader` breaks (bug `frees-at-once`, 9 steps).
         """
         return exists(s.is_withdrawn(m, p) & s.owns[m][p] for p in TopicPartition)
 
     def is_free(s, m: Member, p: TopicPartition) -> Bool:
         """True if the partition is not taken, or if this member itself must still revoke it.
 
-        Without this rule, the variant `takes-what-is-owned` breaks the claim `no_double_assignment`
-        in 6 steps.
+        Without this rule, the claim `no_double_assignment` breaks (bug `takes-what-is-owned`, 6
+        steps).
         """
         return ~s.taken[p] | s.revoking[m][p]
 
@@ -170,13 +161,12 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
             s.revoking[m][p] = revoking
 
     def taken_after(s, m: Member, p: TopicPartition, assigned: Bool, revoking: Bool) -> Bool:
-        """Returns True if the partition is taken (not free) after the member's assignment has
-        changed.
+        """Returns True if the partition is taken (not free) after the member's change; `assigned`
+        and `revoking` are its new state.
 
-        `assigned` and `revoking` are the member's new state of the partition. The coordinator first
-        removes the partitions that the member had, and then adds those that the member has now. If
-        it adds first and then removes, the variant `erases-what-comes-back` breaks the claim
-        `no_double_assignment` in 13 steps.
+        Partitions that the member had are removed before those that it has now are added. In the
+        opposite order, the claim `no_double_assignment` breaks (bug `erases-what-comes-back`, 13
+        steps).
         """
         had = s.assigned[m][p] | s.revoking[m][p]
         return any_of(assigned, revoking, s.taken[p] & ~had)
@@ -210,8 +200,7 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
     def keeps_when_fenced(s, m: Member, p: TopicPartition) -> Bool:
         """Always false, because a fenced consumer drops its partitions before it joins again.
 
-        If the consumer keeps its partitions, the variant `reads-on-when-fenced` breaks the claim
-        `one_reader` in 11 steps.
+        Without this rule, the claim `one_reader` breaks (bug `reads-on-when-fenced`, 11 steps).
         """
         return false
 
@@ -233,11 +222,11 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
         """True if the coordinator accepts an offset commit of the partition (KIP-1251).
 
-        The commit carries the consumer's epoch. This epoch must be at least the epoch in which the
-        partition was assigned, and at most the member's epoch. If only the member's epoch is
-        accepted, the variant `wants-exact-epoch` breaks the claim `owners_may_commit` in 6 steps.
-        If the epoch of the assignment is not compared, the variant `commits-in-any-epoch` breaks
-        the claim `one_member_commits` in 7 steps.
+        The commit's epoch must be at least the epoch in which the partition was assigned, and at
+        most the member's epoch. If only the member's epoch is accepted, the claim
+        `owners_may_commit` breaks (bug `wants-exact-epoch`, 6 steps). If the epoch of the
+        assignment is not compared, the claim `one_member_commits` breaks (bug
+        `commits-in-any-epoch`, 7 steps).
         """
         return all_of(
             s.has(m, p),

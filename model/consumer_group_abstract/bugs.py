@@ -1,4 +1,6 @@
-"""Bugs of abstract KIP-848 groups: each class changes the spec so that a claim breaks."""
+"""Bugs of abstract KIP-848 groups: each class changes the spec so that a claim breaks, which its
+decorator names.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ class FreesAtOnce(AbstractConsumerGroup):
 class TakesWhatIsOwned(AbstractConsumerGroup):
     """A member gets partitions by the target assignment although another member still has them.
 
-    The claim `no_double_assignment` breaks at the action `heartbeat`.
+    The action `heartbeat` breaks the claim.
     """
 
     def is_free(s, m: Member, p: TopicPartition) -> Bool:
@@ -74,8 +76,8 @@ class WantsExactEpoch(AbstractConsumerGroup):
     """Before KIP-1251: the coordinator accepts a commit only in the member's present epoch
     (KAFKA-20066).
 
-    A consumer that has not received the response with its new epoch is refused. The claim
-    `owners_may_commit` breaks at the action `heartbeat`.
+    A consumer that has not received its new epoch yet is refused. The action `heartbeat` breaks the
+    claim.
     """
 
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
@@ -87,8 +89,7 @@ class CommitsInAnyEpoch(AbstractConsumerGroup):
     """The coordinator accepts a member's commit even for a partition that is not assigned to the
     member.
 
-    The member must have joined, and the epoch of the commit must be at most the member's epoch. So
-    two members commit offsets of the partition. The claim `one_member_commits` breaks.
+    The member must have joined, and the commit's epoch must be at most the member's epoch.
     """
 
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
@@ -103,8 +104,7 @@ class CommitsInAnyEpoch(AbstractConsumerGroup):
 class ForgetsWhoRejoins(AbstractConsumerGroup):
     """The coordinator treats a known member that joins with epoch 0 as a new member.
 
-    The member loses its partitions, but they do not become free. The claim
-    `taken_partitions_have_a_member` breaks at the action `join`.
+    The member loses its partitions, which do not become free. The action `join` breaks the claim.
     """
 
     def may_join(s, m: Member) -> Bool:

@@ -2,9 +2,8 @@
 
 A *member* is the coordinator's entry for a consumer. The argument: the coordinator assigns only a
 free partition, so at most one member has the partition. A consumer begins to read a partition when
-a response assigns it. The member then keeps the partition until one of the consumer's heartbeats no
-longer reports it. So if the coordinator accepts a consumer's heartbeats, the consumer reads only
-partitions that its member has.
+a response assigns it, and the member has the partition until a heartbeat of the consumer no longer
+reports it. So a consumer whose heartbeats are accepted reads only partitions that its member has.
 """
 
 from __future__ import annotations
@@ -26,8 +25,6 @@ from model.language import (
 
 
 class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
-    """Claims about the owner of a partition and about offset commits, with lemmas."""
-
     # ---- claims
 
     @invariant
@@ -55,7 +52,6 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
         )
 
     def is_live_owner(s, m: Member, p: TopicPartition) -> Bool:
-        """True if the consumer owns the partition and the coordinator accepts its heartbeats."""
         return s.owns[m][p] & s.accepts_heartbeat(m)
 
     @invariant
@@ -63,7 +59,7 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
         """A partition is free if and only if no member has it.
 
         So a new coordinator, which reads only the members from the log, finds the same partitions
-        free as the previous coordinator.
+        free.
         """
         return forall(iff(s.taken[p], exists(s.has(m, p) for m in Member)) for p in TopicPartition)
 
@@ -141,9 +137,9 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
         """A consumer whose heartbeats are accepted reads only partitions that the coordinator has
         recorded for this consumer.
 
-        The coordinator has recorded a partition if the partition is assigned to the consumer, or if
-        the consumer must still revoke it. The lemma is true because the coordinator removes a
-        partition only after a heartbeat that no longer reports the partition.
+        The coordinator records a partition that is assigned to the consumer, or that the consumer
+        must still revoke. The lemma is true because the coordinator removes a partition only after
+        a heartbeat that no longer reports the partition.
         """
         return forall(
             implies(s.is_live_owner(m, p), s.has(m, p)) for m in Member for p in TopicPartition
@@ -154,9 +150,7 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
         """While a response to a consumer in the group is in flight, the consumer reads only
         partitions that the coordinator has recorded for this consumer.
 
-        The coordinator has recorded a partition if the partition is assigned to the consumer, or if
-        the consumer must still revoke it. The lemma is true because the coordinator responds only
-        to heartbeats that it accepts.
+        The lemma is true because the coordinator responds only to heartbeats that it accepts.
         """
         return forall(
             implies(all_of(s.answered[m], s.joined[m], s.owns[m][p]), s.has(m, p))
@@ -168,8 +162,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
     def joining_consumers_own_nothing(s) -> Bool:
         """A consumer that must join owns no partition.
 
-        The lemma is true because a fenced consumer drops its partitions. Every response moves the
-        consumer to an epoch in which it need not join.
+        The lemma is true because a fenced consumer drops its partitions, and every response moves
+        the consumer to an epoch in which it need not join.
         """
         return forall(
             implies(s.must_join(m), ~s.owns[m][p]) for m in Member for p in TopicPartition
@@ -226,11 +220,10 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def owners_know_since_when(s) -> Bool:
-        """A consumer that reads a partition has at least the epoch in which the coordinator
-        assigned the partition to this consumer.
+        """A consumer that reads a partition recorded for it has at least the epoch in which the
+        coordinator assigned the partition.
 
-        The lemma covers only partitions that the coordinator has recorded for the consumer. True
-        because the response that assigned the partition carried this epoch.
+        The lemma is true because the response that assigned the partition carried this epoch.
         """
         return forall(
             implies(s.owns[m][p] & s.has(m, p), s.since[m][p] <= s.consumer_epoch[m])

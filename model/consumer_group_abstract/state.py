@@ -1,8 +1,8 @@
 """The state of an abstract KIP-848 group: the target assignment, members and consumers.
 
 The coordinator records for each member which partitions it has, and since which epoch. As in Kafka,
-a second variable (`taken`) has the partitions that some member has or must still revoke. Before the
-coordinator assigns a partition, it checks only `taken`.
+a second variable (`taken`) has the partitions that some member has or must still revoke, and the
+coordinator checks only `taken` before it assigns a partition.
 
 Source: KIP-848, KIP-1251; CurrentAssignmentBuilder and ConsumerGroup of Kafka 4.3.
 Simplified: `taken` is a set, where Kafka keeps an epoch with each partition. The group epoch is
@@ -30,13 +30,11 @@ class TopicPartition(Sort):
 class Epoch(Ordered):
     """An epoch of the group or of a member.
 
-    The assignment epoch is the least epoch until the first target assignment.
+    The smallest epoch means that there was no target assignment yet.
     """
 
 
 class AbstractConsumerGroupState(Spec):
-    """The variables of an abstract KIP-848 group, and predicates over them."""
-
     members: Annotated[int, range(1, 10)] = 2
     partitions: Annotated[int, range(1, 10)] = 1
     epochs: Annotated[int, range(2, 10)] = 4

@@ -1,4 +1,4 @@
-"""The only version of the abstract KIP-848 group: the protocol of Kafka 4.3."""
+"""The version of the abstract KIP-848 group."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Elections of one partition: a controller, and brokers that stop cleanly, crash or lose a disk.
 
-Every record that acks=all acknowledged must survive any election, as long as fewer than
-min.insync.replicas brokers have stopped uncleanly. With acks=1 a leader acknowledges every record
-when it appends the record. A planned move of leadership may lose such a record. The bug
-`trusts-one-ack` is a control experiment: its exploration must find this loss.
+Every record that acks=all acknowledged must survive any election while fewer than
+min.insync.replicas brokers have stopped uncleanly. With acks=1, a planned move of leadership may
+lose an acknowledged record: the bug `trusts-one-ack`, a control experiment, must find this loss.
 
 Source: KIP-497, KIP-903, KIP-966; Kafka 4.1 (PartitionChangeBuilder, ReplicationControlManager,
 Partition); Vanlightly's kip-966 and v3.5 specifications for the claims.

@@ -27,8 +27,7 @@ class CountsKnownIsr(Election):
     the leader proposed to add.
 
     The controller may have added a member that lacks the record, and may elect that member. KIP-497
-    prevents that: a leader waits for the maximal ISR, with the proposed members. This bug breaks
-    the claim `leader_completeness`.
+    prevents this by the maximal ISR, which has the proposed members.
     """
 
     def is_maximal_isr(s, leader: Replica, r: Replica) -> Bool:
@@ -45,8 +44,7 @@ class CountsKnownIsr(Election):
 class IgnoresBrokerEpochs(Election):
     """A leader adds a restarted broker to the ISR because of a fetch from before the restart.
 
-    The broker has an empty disk since the restart (KAFKA-14139, fixed by KIP-903). This bug breaks
-    the claim `leader_completeness`.
+    The broker has an empty disk since the restart (KAFKA-14139, fixed by KIP-903).
     """
 
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
@@ -64,8 +62,7 @@ class IgnoresBrokerEpochs(Election):
 class ReadsReplicaTwice(Election):
     """A leader combines a follower's offset from before a restart with the new broker epoch.
 
-    Between the leader's reads of the two values, the follower has restarted with an empty disk and
-    has fetched again (KAFKA-15221). This bug breaks the claim `leader_completeness`.
+    In between, the follower has restarted with an empty disk and has fetched again (KAFKA-15221).
     """
 
     @action
@@ -98,7 +95,7 @@ class CommitsBelowMinIsr(Election):
     """A leader commits a record although its ISR has fewer than min.insync.replicas members.
 
     A replica that left the ISR lacks the record, but is still in the ELR and may be elected
-    (KIP-966). This bug breaks the claim `leader_completeness`.
+    (KIP-966).
     """
 
     def may_commit(s, leader: Replica) -> Bool:
@@ -114,10 +111,7 @@ class CommitsBelowMinIsr(Election):
     in_force=kafka("4.0.0", "4.0.0", needs="eligible.leader.replicas.version=1"),
 )
 class ElectsTheDead(Election):
-    """The controller elects the last known leader although that broker is fenced (KAFKA-19522).
-
-    This bug breaks the claim `leader_is_alive_and_in_isr`.
-    """
+    """The controller elects the last known leader although that broker is fenced (KAFKA-19522)."""
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
         return none_eligible & s.partition_registration.last_known[r]
@@ -133,8 +127,7 @@ class ElectsTheDead(Election):
 class AdmitsUnclean(Election):
     """A broker that stopped uncleanly stays in the ISR and in the ELR (KAFKA-18635).
 
-    The broker has lost committed records and may be elected. This bug breaks the claim
-    `leader_completeness`.
+    The broker has lost committed records and may be elected.
     """
 
     def is_unclean(s, r: Replica) -> Bool:
@@ -152,8 +145,7 @@ class AdmitsUnclean(Election):
 class FencesInBatch(Election):
     """The controller fences all stopped brokers at once, each as if the other brokers were alive.
 
-    So the controller may elect a broker that it is about to fence (KAFKA-13173). This bug breaks
-    the claim `leader_is_alive_and_in_isr`.
+    So the controller may elect a broker that it is about to fence (KAFKA-13173).
     """
 
     @action(fair="weak")
@@ -177,9 +169,8 @@ class TrustsOneAck(Election):
     """A record counts as durable as soon as its leader alone has it, because acks=1 acknowledges
     it.
 
-    A control experiment, not a bug of Kafka. Kafka does not promise that such a record is durable:
-    a planned move of leadership can lose it (KAFKA-20554). This variant breaks the claim
-    `leader_completeness`.
+    A control experiment, not a bug of Kafka: a planned move of leadership can lose such a record
+    (KAFKA-20554).
     """
 
     def is_committed(s, record: RecordId) -> Bool:
@@ -197,7 +188,7 @@ class ElectsAnybody(Election):
     """When no eligible replica is alive, any live replica may lead.
 
     A control experiment, not a bug of Kafka: unclean.leader.election.enable=true accepts the loss
-    of committed records. This variant breaks the claim `leader_completeness`.
+    of committed records.
     """
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
@@ -217,10 +208,8 @@ class TrustsLastLeader(Election):
     """Kafka's election of the last known leader, tested against the stronger promise of KIP-966.
 
     KIP-966 promises that no record is lost while fewer than min.insync.replicas brokers lose
-    records. In this bug, two brokers stop uncleanly, and one of them loses a record. If the broker
-    that lost the record was the last leader, that broker leads again. The other broker still has
-    the record, but truncates it. This was reproduced on brokers of Kafka 4.3. This bug breaks the
-    claim `leader_completeness`.
+    records. Here two brokers stop uncleanly, and the last leader loses a record but leads again.
+    The other broker truncates the record. This was reproduced on brokers of Kafka 4.3.
     """
 
     def is_tolerable(s) -> Bool:
@@ -237,13 +226,12 @@ class MinIsrOfPartition0(Election):
     """The controller treats min.insync.replicas as 1, because the topic's partition 0 has one
     replica.
 
-    Kafka's controller limits the topic's min.insync.replicas to the number of replicas of partition
-    0. The spec is about another partition of this topic, which has more replicas. If one member is
-    left in the ISR of that partition, the controller empties the ELR. The brokers use the right
-    value, so one member alone commits nothing, and the replicas of the ELR still have every
-    committed record. But they can no longer be elected, and a replica without these records may be
-    elected instead. Kafka: ReplicationControlManager.getTopicEffectiveMinIsr. This bug breaks the
-    claim `leader_completeness`.
+    Kafka limits min.insync.replicas to the number of replicas of partition 0; the spec is about
+    another partition, which has more replicas.
+    If one member is left in its ISR, the controller empties the ELR, although this member alone
+    commits nothing. The replicas of the ELR have every committed record but can no longer be
+    elected, and a replica without these records may be. Kafka:
+    ReplicationControlManager.getTopicEffectiveMinIsr.
     """
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
@@ -260,7 +248,7 @@ class MinIsrOfPartition0(Election):
 class EligibleForEver(Election):
     """A replica in the ELR stays there for ever, even when the ISR can commit without this replica.
 
-    This bug breaks the claims `candidate_completeness` and `isr_and_elr`.
+    This bug also breaks the claim `isr_and_elr`.
     """
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
@@ -278,11 +266,10 @@ class EligibleForEver(Election):
 class FallsBackOnAnyRefusal(Election):
     """After any refusal of its AlterPartition request, a leader drops the ISR that it proposed.
 
-    For example, the controller grants a request that adds a replica. The leader has not learnt
-    this, and repeats the request. The controller refuses the second request because of its old
-    partition epoch. Then the leader commits records without waiting for the added replica. Only the
-    error INELIGIBLE_REPLICA means that the replica was not added. This bug breaks the claim
-    `leader_completeness`.
+    For example, the controller grants a request that adds a replica, and refuses the leader's
+    repeated request because of its old partition epoch. Then the leader commits records without
+    waiting for the added replica. Only the error INELIGIBLE_REPLICA means that the replica was not
+    added.
     """
 
     @action(fair="weak")
@@ -305,8 +292,7 @@ class FallsBackOnAnyRefusal(Election):
 class JoinsBelowHighWatermark(Election):
     """A follower joins the ISR although its log ends below the leader's high watermark.
 
-    With this bug, the follower needs only the records of earlier leaders to join. This bug breaks
-    the claim `candidate_completeness`.
+    The follower needs only the records of earlier leaders to join.
     """
 
     def has_caught_up(s, leader: Replica, end: Offset) -> Bool:
@@ -317,8 +303,8 @@ class JoinsBelowHighWatermark(Election):
 class KeepsEpoch(Election):
     """A new leader epoch begins only if the partition had no leader before.
 
-    A leader that is replaced directly does not learn about its successor. This bug breaks the
-    claims `one_leader_per_epoch` and `epochs_grow`.
+    A leader that is replaced directly does not learn about its successor. This bug also breaks the
+    claim `epochs_grow`.
     """
 
     def begins_epoch(s, moves: Bool) -> Bool:
@@ -329,8 +315,6 @@ class KeepsEpoch(Election):
 class KeepsHighWatermark(Election):
     """A broker that lost the tail of its log keeps its old high watermark, beyond the end of the
     log.
-
-    This bug breaks the claim `high_watermark_in_log`.
     """
 
     def high_watermark_after_truncation(s, r: Replica, end: Offset) -> Offset:
@@ -347,8 +331,6 @@ class KeepsHighWatermark(Election):
 class ElectsFromIsrOnly(Election):
     """The controller elects only members of the ISR, so no leader ever exists again if the ISR is
     empty.
-
-    This bug breaks the claim `somebody_leads`.
     """
 
     def is_eligible(s, r: Replica, isr: Set[Replica], elr: Set[Replica], is_empty: Bool) -> Bool:
@@ -363,10 +345,7 @@ class ElectsFromIsrOnly(Election):
     in_force=UNRELEASED,
 )
 class WaitsAfterRefusal(Election):
-    """A leader whose AlterPartition request was refused keeps waiting for an answer.
-
-    This bug breaks the claim `requests_are_answered`.
-    """
+    """A leader whose AlterPartition request was refused keeps waiting for an answer."""
 
     @action(fair="weak")
     def refuse_isr(s, leader: Replica) -> None:
@@ -388,8 +367,8 @@ class WaitsAfterRefusal(Election):
 class RemembersOne(Kip966):
     """The controller remembers only the last leader, instead of all last known eligible leaders.
 
-    So a recovery reads only the log of that leader. This bug breaks the claims
-    `enough_last_known_leaders` and `leader_completeness`.
+    So a recovery reads only the log of that leader. This bug also breaks the claim
+    `leader_completeness`.
     """
 
     def is_kept_as_last_known(

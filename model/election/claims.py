@@ -1,8 +1,8 @@
 """The claims about elections: records that survive, legal controller states, and recovery.
 
-Claims about records hold only while fewer than min.insync.replicas brokers have failed. In most
-versions, each unclean stop counts as a failure, because it may have lost records. In the version
-`kip-966`, which was not released, only a real loss of records counts.
+Claims about records hold only while fewer than min.insync.replicas brokers have failed. Each
+unclean stop counts as a failure, but in the version `kip-966`, which was not released, only a real
+loss of records.
 
 Source: Vanlightly's kip-966 and v3.5 specifications; KIP-966; Kafka documentation, "acks".
 """
@@ -34,16 +34,13 @@ from model.language import (
 
 
 class ElectionClaims(Controller):
-    """The claims about elections: invariants, action properties and liveness properties.
-
-    The liveness properties need a finite number of failures in each behaviour. Constants such as
-    `max_unclean` limit this number.
+    """The liveness properties need a finite number of failures, which constants such as
+    `max_unclean` give.
     """
 
     def is_tolerable(s) -> Bool:
-        """True if the claims about records must hold.
-
-        They must hold while fewer than min.insync.replicas brokers have stopped uncleanly.
+        """True while fewer than min.insync.replicas brokers have stopped uncleanly, so that the
+        claims about records must hold.
         """
         return s.unclean < min(s.min_isr, s.replicas)
 

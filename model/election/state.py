@@ -1,12 +1,12 @@
 """The state of elections: the controller's view of a partition, and each broker's view.
 
-A broker knows the part of the metadata log that it has applied; that part may be old. A broker that
+A broker knows the part of the metadata log that it has applied; it may be old. A broker that
 restarts registers again and gets the next broker epoch.
 
 Source: KIP-500, KIP-497 (AlterPartition), KIP-903 (broker epochs), KIP-966 (eligible leaders).
 Simplified: the state keeps no partition epoch, only whether a leader's partition epoch equals the
-controller's (`is_current`). A broker that applies metadata applies all metadata. A record is only
-an identifier; `written_in` keeps the leader epoch in which it was written.
+controller's (`is_current`). A broker applies all metadata at once. A record is only an identifier;
+`written_in` keeps the leader epoch in which it was written.
 """
 
 from __future__ import annotations
@@ -46,13 +46,11 @@ class Offset(Int):
 
 
 class LeaderEpoch(Int):
-    """A leader epoch: the controller begins one with each change of the leader; -1 if none is
-    known.
-    """
+    """A leader epoch: the controller begins one with each change of the leader; -1 is no epoch."""
 
 
 class BrokerEpoch(Int):
-    """A broker epoch; with each registration, the broker gets the next broker epoch."""
+    """A broker epoch; each registration gives the broker the next one."""
 
 
 class RecordId(Int):
@@ -60,7 +58,7 @@ class RecordId(Int):
 
 
 class Faults(Int):
-    """The number of faults of one kind so far; a constant such as `max_unclean` limits it."""
+    """The number of faults of one kind; a constant such as `max_unclean` limits it."""
 
 
 class PartitionState(Record):
@@ -74,15 +72,15 @@ class PartitionState(Record):
 
 
 class Registration(Record):
-    """The broker epoch with which a broker is registered, and whether the broker is fenced."""
+    """A broker's registration at the controller."""
 
     broker_epoch: BrokerEpoch
     fenced: Bool
 
 
 class Follower(Record):
-    """A follower's end offset and broker epoch, as its leader learnt them from fetches in the
-    present leader epoch.
+    """A follower's end offset and broker epoch, as its leader learnt them in the present leader
+    epoch.
     """
 
     end_offset: Offset  # 0 before its first fetch
@@ -121,8 +119,6 @@ class LateFetch(Record):
 
 
 class ElectedPartition(Spec):
-    """The variables of elections, and predicates over them."""
-
     replicas: Annotated[int, range(1, 6)] = 2
     min_isr: Annotated[int, range(1, 6)] = 2
     log_size: Annotated[int, range(1, 5)] = 1
@@ -177,11 +173,10 @@ class ElectedPartition(Spec):
         return ~s.registration[r].fenced
 
     def presumes_leadership(s, r: Replica) -> Bool:
-        """True if the broker is up and believes that it leads."""
         return s.broker[r].is_up & (s.broker[r].leader == r)
 
     def is_true_leader(s, r: Replica) -> Bool:
-        """True if the broker is up and leads, in its own view and in the controller's, in the same
+        """True if the broker is up and leads, by its own view and the controller's, in the same
         epoch.
         """
         return all_of(
@@ -191,9 +186,6 @@ class ElectedPartition(Spec):
         )
 
     def is_following(s, follower: Replica, leader: Replica) -> Bool:
-        """True if both brokers are up, and the follower follows this leader in the leader's present
-        epoch.
-        """
         return all_of(
             follower != leader,
             s.broker[follower].is_up,
@@ -211,7 +203,7 @@ class ElectedPartition(Spec):
         )
 
     def shared_end(s, follower: Replica, leader: Replica) -> Offset:
-        """Returns the end of the common prefix of the follower's log and the leader's log."""
+        """Returns the end of the common prefix of both logs."""
         ours, theirs = s.broker[follower], s.broker[leader]
         return first(
             Offset,
@@ -241,8 +233,4 @@ class ElectedPartition(Spec):
         return forall(implies(s.is_committed(x), s.has_record(r, x)) for x in RecordId)
 
     def is_committed(s, record: RecordId) -> Bool:
-        """True if the record has ever been below the high watermark of a leader.
-
-        Producers and consumers may rely on such a record.
-        """
         return s.committed[record]

@@ -1,9 +1,9 @@
 """The versions of elections: Kafka 4.1, before KIP-966, before KIP-903, and KIP-966 as written.
 
 Before KIP-966 the last member of an ISR stays in the ISR, even if it has lost its disk. Before
-KIP-903 a leader does not check the broker epoch of a fetch. The version `kip-966` follows the text
-of KIP-966: it keeps a set of last known eligible leaders (LastKnownELR). If ISR and ELR are empty,
-it elects the replica of this set that has the longest log.
+KIP-903 a leader does not check the broker epoch of a fetch. The version `kip-966` has a set of last
+known eligible leaders (LastKnownELR); if ISR and ELR are empty, it elects the one with the longest
+log.
 
 Source: KIP-903 (3.5); KAFKA-15583 (3.7: no commit below min.insync.replicas); KIP-966.
 """
@@ -57,25 +57,21 @@ class Election(ElectionClaims):
 class BeforeElr(Election):
     """Kafka 3.7: the last member of the ISR stays in the ISR, and leads again after any stop.
 
-    This version breaks the claim `leader_completeness`: that member may have stopped uncleanly and
-    lost committed records (KIP-966).
+    This breaks the claim `leader_completeness`: that member may have stopped uncleanly and lost
+    committed records (KIP-966).
     """
 
     def remaining_isr(s, r: Replica) -> Set[Replica]:
-        """Returns the ISR without the broker; if the broker is the only member, the ISR stays as it
-        is.
-        """
         alone = s.partition_registration.isr == {r}
         return ite(alone, s.partition_registration.isr, s.partition_registration.isr - {r})
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
-        """Always true, so the ELR is always empty: this version has no ELR."""
+        """Always true: this version has no ELR."""
         return true
 
     def is_kept_as_last_known(
         s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
     ) -> Bool:
-        """Always false: this version keeps no last known leader."""
         return false
 
 
@@ -89,19 +85,15 @@ class BeforeElr(Election):
 class BeforeKip903(BeforeElr):
     """Kafka 3.4: a leader may commit alone, and does not check the broker epoch of a fetch.
 
-    This version breaks the claim `leader_completeness`: a record that one broker alone has
-    committed is lost with the page cache of that broker. KIP-903 fixed another loss, which needs
-    more steps; the bug `ignores-broker-epochs` shows it.
+    This breaks the claim `leader_completeness`: a record that one broker alone has committed is
+    lost with the broker's page cache. KIP-903 fixed another loss, which needs more steps (bug
+    `ignores-broker-epochs`).
     """
 
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
-        """Always true: this version does not compare broker epochs."""
         return true
 
     def may_commit(s, leader: Replica) -> Bool:
-        """Always true, because in this version the ISR may have fewer than min.insync.replicas
-        members.
-        """
         return true
 
 
@@ -114,29 +106,25 @@ class Kip966(Election):
     """KIP-966 as written: if ISR and ELR are empty, the last known eligible leader with the longest
     log leads.
 
-    The controller keeps a set of last known eligible leaders, and can compare their logs. So a
-    record survives as long as fewer than min.insync.replicas brokers have lost the record.
+    The controller keeps a set of them and can compare their logs, so a record survives as long as
+    fewer than min.insync.replicas brokers have lost it.
     """
 
     def is_tolerable(s) -> Bool:
-        """True if the claims about records must hold.
-
-        They must hold while fewer than min.insync.replicas logs have lost records. A broker that
-        stopped uncleanly but kept its log has lost no records.
+        """True while fewer than min.insync.replicas logs have lost records; an unclean stop alone
+        loses none.
         """
         return s.losses < min(s.min_isr, s.replicas)
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
-        """Always false, because only the action `recover_balanced` elects a last known leader."""
+        """Always false: only the action `recover_balanced` elects a last known leader."""
         return false
 
     def is_kept_as_last_known(
         s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
     ) -> Bool:
-        """True if the replica is a last known eligible leader after a change of the partition.
-
-        Such a replica has left the ISR or the ELR, by this change or by an earlier change, and the
-        ISR has fewer than min.insync.replicas members.
+        """True if the replica has left the ISR or the ELR, now or earlier, while the ISR has fewer
+        than min.insync.replicas members.
         """
         was = any_of(
             s.partition_registration.last_known[r],
@@ -154,8 +142,7 @@ class Kip966(Election):
     def is_as_long(s, a: Replica, b: Replica) -> Bool:
         """True if the log of `a` is at least as up to date as the log of `b`, as in Raft.
 
-        The log whose last record has the larger leader epoch is more up to date. If these epochs
-        are equal, the longer log is more up to date.
+        The larger leader epoch of the last record decides, then the length.
         """
         return any_of(
             s.last_epoch(b) < s.last_epoch(a),
@@ -170,10 +157,9 @@ class Kip966(Election):
         """If ISR and ELR are empty, one of the last known eligible leaders becomes leader: the one
         with the longest log.
 
-        All last known eligible leaders must answer first. KIP-966, section on unclean recovery: not
-        released. Simplified: asking and electing are one step. It is not enough to ask only the
-        replica that led last: the variant `remembers-one` breaks the claim
-        `enough_last_known_leaders` in 6 steps.
+        All of them must answer first. Kafka: KIP-966, section on unclean recovery: not released.
+        Simplified: asking and electing are one step. If only the replica that led last is asked,
+        the claim `enough_last_known_leaders` breaks (bug `remembers-one`, 6 steps).
         """
         asked = s.partition_registration.last_known
         when(
@@ -190,8 +176,8 @@ class Kip966(Election):
         """If ISR and ELR are empty, the controller remembers enough last known eligible leaders: at
         least min.insync.replicas.
 
-        The controller asks all these leaders for the ends of their logs. If fewer than
-        min.insync.replicas brokers lost records, at least one of the leaders lost none.
+        If fewer than min.insync.replicas brokers lost records, at least one of these leaders lost
+        none.
         """
         return implies(
             s.is_empty(s.partition_registration.isr) & s.is_empty(s.partition_registration.elr),

@@ -1,22 +1,18 @@
 """The actions of committed offsets: the coordinator replays its log, and consumers commit.
 
-A commit *counts* when it takes effect. A commit outside transactions counts as soon as it is
-appended to the coordinator's log. A commit inside a transaction is *pending* until the marker of
-the transaction is appended. A marker ABORT drops the pending commit. A marker COMMIT makes it
-count, unless a later commit in the log counts already. So the order of the commits in the log
-matters, not the order of their markers. A tombstone deletes the committed offset and all pending
-commits. A new coordinator starts with an empty cache and reads the log from the start. It answers
-no request until it has read everything.
+A commit *counts* when it takes effect: outside transactions as soon as it is in the coordinator's
+log. In a transaction it is *pending* until the marker of the transaction. A marker ABORT drops it;
+a marker COMMIT makes it count, unless a later commit in the log counts already. A tombstone deletes
+the committed offset and all pending commits. A new coordinator reads the log from the start, and
+answers no request before the end.
 
-The group reads one partition. The partition's new owner starts at the committed offset; it waits
-while a commit is pending. The consumer commits its output and its offset in one transaction. The
-group may give the partition to another consumer before the old owner learns of it. The group does
-not fence the producer of the old owner. So each commit carries the generation in which the consumer
-read.
+The group reads one partition. Its new owner starts at the committed offset, and waits while a
+commit is pending. The consumer commits its output and its offset in one transaction. The group may
+give the partition to another consumer before the old owner learns of it, and does not fence the
+producer of the old owner. So each commit carries the generation in which the consumer read.
 
-The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
-stays enabled. SF (strongly fair): the action is taken eventually if it is enabled again and again.
-The other actions are not fair.
+The table lists all actions (`Next` in TLA+); WF is weakly fair, SF strongly fair, and the others
+are not fair.
 
     coordinator  fail_over, WF load
     group        begin_rebalance, complete_rebalance, lose_all_members
@@ -24,9 +20,8 @@ The other actions are not fair.
                  commit_too_much, end_commit, WF end_abort, SF write_marker
     operator     reset_offset, expire_offset, delete_group
 
-Simplified: a transaction commits or aborts in one step, and its marker follows. A consumer has sent
-its offset before it ends the transaction. Requests are answered at once, but the consumer may use
-an answer when it is old.
+Simplified: a transaction commits or aborts in one step, and its marker follows. A consumer sends
+its offset before it ends the transaction. A consumer may use an answer when it is old.
 """
 
 from __future__ import annotations
@@ -56,12 +51,9 @@ from model.language import (
 
 
 class GroupOffsetsActions(GroupOffsetsState):
-    """The actions of committed offsets, by the rules of KIP-447."""
-
     # ---- replaying the log
 
     def append(s, entry: Entry) -> None:
-        """Appends a record to the coordinator's log and applies the record to the cache."""
         at = s.end_offset
         when(s.serves(), at < s.log_size)
         s.log[at] = entry
@@ -92,10 +84,11 @@ class GroupOffsetsActions(GroupOffsetsState):
         return marker.commits
 
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:
-        """True if the pending commit is later in the log than the commit that is in effect.
+        """True if a COMMIT marker puts the pending commit into effect: this commit is later in the
+        log.
 
-        If so, a COMMIT marker puts the pending commit into effect. The variant `ranks-by-marker`
-        lacks this comparison, and breaks the claim `committed_is_the_last_that_counts` in 11 steps.
+        Without the comparison, the claim `committed_is_the_last_that_counts` breaks (bug
+        `ranks-by-marker`, 11 steps).
         """
         later = (committed.offset == nothing) | (committed.at < waiting.at)
         return (waiting.offset != nothing) & later
@@ -107,7 +100,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         """A new coordinator starts with an empty cache.
 
         Kafka: GroupCoordinatorService.onElection. Simplified: the new coordinator has the same log.
-        A failover needs no guard: it may happen at any time.
+        It needs no guard.
         """
         for m in Member:
             s.cache.pending[m] = Commit.blank()
@@ -121,10 +114,9 @@ class GroupOffsetsActions(GroupOffsetsState):
     def load(s) -> None:
         """The new coordinator reads the next record of the log.
 
-        Kafka: OffsetMetadataManager.replay. Simplified: one record per step. The coordinator must
-        apply the records in the order of the log. The variant `drops-deleted-groups` drops a group
-        if its tombstone is anywhere in the log. It breaks the claim
-        `committed_is_the_last_that_counts` in 7 steps (KAFKA-4704).
+        Kafka: OffsetMetadataManager.replay. Simplified: one record per step. If the records are not
+        applied in the order of the log, the claim `committed_is_the_last_that_counts` breaks (bug
+        `drops-deleted-groups`, 7 steps; KAFKA-4704).
         """
         at = s.cache.loaded
         when(at < s.end_offset)
@@ -133,7 +125,6 @@ class GroupOffsetsActions(GroupOffsetsState):
     # ---- the group
 
     def is_empty(s) -> Bool:
-        """True if the group has no members and no rebalance is under way."""
         return (s.group.owner == nothing) & ~s.group.is_rebalancing
 
     @action
@@ -147,9 +138,6 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.group.is_rebalancing = true
 
     def assign(s, owner: Member | Nothing) -> None:
-        """Ends the rebalance and starts the next generation, in which `owner` owns the
-        partition.
-        """
         when(s.group.is_rebalancing, s.group.generation < s.generations)
         s.group = Group(generation=s.group.generation + 1, owner=owner, is_rebalancing=false)
 
@@ -157,7 +145,7 @@ class GroupOffsetsActions(GroupOffsetsState):
     def complete_rebalance(s, owner: Member) -> None:
         """The rebalance ends, and the partition gets an owner.
 
-        A member that did not join the rebalance learns this later. Kafka:
+        A member that did not join learns of the new generation later. Kafka:
         GroupMetadataManager.completeClassicGroupJoin. Simplified: the generation and its assignment
         are one step. Every claim also holds without the guard that a rebalance is in progress.
         """
@@ -175,7 +163,6 @@ class GroupOffsetsActions(GroupOffsetsState):
     # ---- a consumer
 
     def has_nothing_open(s, m: Member) -> Bool:
-        """True if the consumer's transaction has no output and no sent offset."""
         return all_of(~s.consumer[m].sent, ~exists(s.consumer[m].written[x] for x in Offset))
 
     def stop_reading(s, m: Member) -> None:
@@ -196,11 +183,9 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.stop_reading(m)
 
     def may_return_offset(s) -> Bool:
-        """True if no commit is pending; only then does OffsetFetch with requireStable return an
-        offset.
+        """True if no commit is pending, as OffsetFetch with requireStable wants.
 
-        Without this rule, the variant `returns-unstable` breaks the claim `each_input_once` in 14
-        steps.
+        Without this rule, the claim `each_input_once` breaks (bug `returns-unstable`, 14 steps).
         """
         return s.is_stable()
 
@@ -243,11 +228,10 @@ class GroupOffsetsActions(GroupOffsetsState):
     # ---- commits
 
     def accepts(s, m: Member) -> Bool:
-        """True if the coordinator accepts the consumer's commits.
+        """True if the coordinator accepts the consumer's commits, also during a rebalance.
 
-        The consumer must be in the group's generation; a rebalance may be under way. Without the
-        check of the generation (before KIP-447), the variant `forgets-generation` breaks the claim
-        `each_input_once` in 14 steps.
+        Without the check of the generation (before KIP-447), the claim `each_input_once` breaks
+        (bug `forgets-generation`, 14 steps).
         """
         return s.consumer[m].generation == s.group.generation
 
@@ -256,11 +240,10 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The consumer commits its position in its transaction (TxnOffsetCommit), and the commit is
         pending.
 
-        Kafka: OffsetMetadataManager.commitTransactionalOffset. Simplified: one partition. The guard
-        `accepts` refuses a consumer of an old generation. In Kafka, a refused commit has already
-        opened the transaction at the transaction coordinator; this spec has no transaction
-        coordinator. Without the guard that the coordinator has read its whole log, the claim
-        `committed_is_the_last_that_counts` breaks in 8 steps.
+        Kafka: OffsetMetadataManager.commitTransactionalOffset. Simplified: one partition. Kafka's
+        transaction coordinator has already opened the transaction when a commit is refused; this
+        spec has no such coordinator. Without the guard that the coordinator has read its whole log,
+        the claim `committed_is_the_last_that_counts` breaks in 8 steps.
         """
         c = s.consumer[m]
         when(c.reads, ~c.sent, exists(c.written[x] for x in Offset), s.accepts(m))
@@ -273,9 +256,9 @@ class GroupOffsetsActions(GroupOffsetsState):
         once.
 
         Kafka: OffsetMetadataManager.commitOffset. Simplified: a commit is accepted during the whole
-        rebalance; Kafka refuses it while the members wait for their assignment. A consumer whose
-        output is in an open transaction may not commit outside this transaction. If the consumer
-        could, the claim `no_input_is_skipped` breaks in 6 steps.
+        rebalance; Kafka refuses it while the members wait for their assignment. Without the guard
+        that the consumer has no output in an open transaction, the claim `no_input_is_skipped`
+        breaks in 6 steps.
         """
         c = s.consumer[m]
         when(c.reads, s.has_nothing_open(m), s.accepts(m))
@@ -285,9 +268,9 @@ class GroupOffsetsActions(GroupOffsetsState):
     def commit_too_much(s, m: Member) -> None:
         """The coordinator refuses a commit with too much metadata, and the cache does not change.
 
-        Kafka: OFFSET_METADATA_TOO_LARGE. Simplified: the metadata is left out. The refused commit
-        must not stay pending in the cache: the variant `forgets-refused` breaks the claim
-        `pending_is_decided` in 5 steps (KAFKA-16371).
+        Kafka: OFFSET_METADATA_TOO_LARGE. Simplified: the metadata is left out. If the refused
+        commit stays pending in the cache, the claim `pending_is_decided` breaks (bug
+        `forgets-refused`, 5 steps; KAFKA-16371).
         """
         when(s.consumer[m].reads, s.has_nothing_open(m), s.accepts(m), s.serves())
 
@@ -297,9 +280,9 @@ class GroupOffsetsActions(GroupOffsetsState):
     def end_commit(s, m: Member) -> None:
         """The consumer's transaction commits its output records; its COMMIT marker is in flight.
 
-        Kafka: KafkaProducer.commitTransaction. Simplified: the coordinator commits in one step,
-        which is several steps in the spec `transactions`. Without the guard that the transaction
-        has not ended yet, the claim `no_input_is_skipped` breaks in 9 steps.
+        Kafka: KafkaProducer.commitTransaction. Simplified: the coordinator commits in one step.
+        Without the guard that the transaction has not ended yet, the claim `no_input_is_skipped`
+        breaks in 9 steps.
         """
         c = s.consumer[m]
         when(c.sent, ~c.ended)
@@ -333,8 +316,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         pending offset.
 
         Kafka: WriteTxnMarkers to `__consumer_offsets`. Simplified: each transaction has exactly one
-        marker. An ABORT must drop the offset. Without this rule, the variant `counts-aborted`
-        breaks the claim `no_input_is_skipped` in 8 steps.
+        marker. If an ABORT does not drop the offset, the claim `no_input_is_skipped` breaks (bug
+        `counts-aborted`, 8 steps).
         """
         c = s.consumer[m]
         when(c.ended)
@@ -358,11 +341,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.was_reset = true
 
     def may_expire(s) -> Bool:
-        """True if the group is empty; the offset of an empty group may expire.
-
-        An offset must not expire during a rebalance: the variant `expires-in-rebalance` breaks the
-        claim `committed_offsets_last` in 3 steps (KAFKA-13636).
-        """
+        """True if the group is empty, except in the bug `expires-in-rebalance`."""
         return s.is_empty()
 
     @action
@@ -370,8 +349,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The offset expires, because the group had no members for offsets.retention.minutes.
 
         Kafka: OffsetMetadataManager.cleanupExpiredOffsets. Simplified: the retention time may end
-        at any time. The group must be empty (`may_expire`). Without this guard, the variant
-        `expires-in-rebalance` breaks the claim `committed_offsets_last` in 3 steps.
+        at any time. Without the guard that the group is empty, the claim `committed_offsets_last`
+        breaks (bug `expires-in-rebalance`, 3 steps; KAFKA-13636).
         """
         when(s.may_expire(), s.cache.committed.offset != nothing, s.is_stable())
         s.append(Entry.plain(nothing))

@@ -23,8 +23,8 @@ class ForgetsGeneration(GroupOffsets):
     """Before KIP-447: a transactional commit carries no generation, so a zombie's commit is
     accepted.
 
-    The group has given the zombie's partition to another consumer, which has processed the same
-    inputs and committed. This bug breaks the claim `each_input_once`.
+    The group has given the zombie's partition to another consumer, which has committed the same
+    inputs.
     """
 
     def accepts(s, m: Member) -> Bool:
@@ -43,7 +43,7 @@ class ReturnsUnstable(GroupOffsets):
     pending.
 
     The new owner starts at the old offset, because the marker of its predecessor's transaction is
-    still in flight (KIP-447). This bug breaks the claim `each_input_once`.
+    still in flight (KIP-447).
     """
 
     def may_return_offset(s) -> Bool:
@@ -60,9 +60,8 @@ class ReturnsUnstable(GroupOffsets):
 class ForgetsRefused(GroupOffsets):
     """A commit that is refused for its size stays pending in the cache (KAFKA-16371).
 
-    The coordinator changes its cache before it checks the size. No record is written and no marker
-    will come, so the offset stays unstable for ever. This bug breaks the claim
-    `pending_is_decided`.
+    The coordinator changes its cache before it checks the size. No marker will come, so the offset
+    stays unstable for ever.
     """
 
     @action
@@ -82,8 +81,7 @@ class ForgetsRefused(GroupOffsets):
 class ExpiresInRebalance(GroupOffsets):
     """Committed offsets expire during a rebalance, if they were committed long ago (KAFKA-13636).
 
-    A group with little traffic commits seldom, but it has members, so its offsets must stay. This
-    bug breaks the claim `committed_offsets_last`.
+    A group with little traffic commits seldom, but has members.
     """
 
     def may_expire(s) -> Bool:
@@ -100,9 +98,8 @@ class ExpiresInRebalance(GroupOffsets):
 class DropsDeletedGroups(GroupOffsets):
     """A new coordinator drops a group if its tombstone is anywhere in the log (KAFKA-4704).
 
-    The tombstone belongs to an earlier group of the same name. The present group has committed
-    after the tombstone, and loses these commits. This bug breaks the claim
-    `committed_is_the_last_that_counts`.
+    The tombstone belongs to an earlier group of the same name, and the present group loses the
+    commits after it.
     """
 
     def read(s, at: LogOffset) -> Entry:
@@ -114,8 +111,7 @@ class DropsDeletedGroups(GroupOffsets):
 class RanksByMarker(GroupOffsets):
     """A marker COMMIT replaces the committed offset, even if a later commit has set it.
 
-    A transaction commits offset 3, then a plain commit sets 5, then the marker sets 3. This bug
-    breaks the claim `committed_is_the_last_that_counts`.
+    A transaction commits offset 3, then a plain commit sets 5, then the marker sets 3.
     """
 
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:
@@ -126,8 +122,7 @@ class RanksByMarker(GroupOffsets):
 class CountsAborted(GroupOffsets):
     """A marker commits the pending offset, even if the marker is an ABORT.
 
-    Then inputs below the committed offset have no output. This bug breaks the claim
-    `no_input_is_skipped`.
+    Then inputs below the committed offset have no output.
     """
 
     def commits(s, marker: Entry) -> Bool:

@@ -25,12 +25,10 @@ from model.language import (
 
 
 class GroupOffsetsClaims(GroupOffsetsActions):
-    """Claims about the coordinator's cache, and about exactly-once processing in transactions."""
-
     # ---- claims
 
     def stands(s, at: LogOffset) -> Bool:
-        """True if the record at offset `at` is a commit, and no later tombstone has dropped it."""
+        """True if the record at offset `at` is a commit with no tombstone after it."""
         return all_of(
             at < s.end_offset,
             s.log[at].offset != nothing,
@@ -41,20 +39,16 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         )
 
     def is_open(s, at: LogOffset) -> Bool:
-        """True if the commit at the offset `at` is followed by no marker of its producer."""
         return forall(implies(all_of(at < x, x < s.end_offset), ~s.ends(x, at)) for x in LogOffset)
 
     def ends(s, x: LogOffset, at: LogOffset) -> Bool:
-        """True if the record at offset `x` is a marker of the same producer as the record at offset
-        `at`.
-        """
         return s.log[x].is_marker() & (s.log[x].producer == s.log[at].producer)
 
     def counts(s, at: LogOffset) -> Bool:
         """True if the commit at the offset `at` took effect, and no later tombstone has dropped it.
 
-        A commit outside transactions takes effect at once. A commit in a transaction takes effect
-        if the next marker of its producer in the log is a COMMIT.
+        A commit in a transaction takes effect if the next marker of its producer is a COMMIT, and
+        any other commit at once.
         """
         decided = exists(
             all_of(
@@ -73,7 +67,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         """The coordinator's committed offset is the offset of the last commit in the log that took
         effect.
 
-        This is true whenever the coordinator has read its whole log, also after a failover.
+        This is true whenever the coordinator has read its whole log.
         """
         at = last(LogOffset, s.counts, default=LogOffset(0))
         known = ite(s.counts(at), s.log[at].offset, nothing)
@@ -170,7 +164,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         """Reachable: a commit is in effect, although the marker of an earlier commit follows it in
         the log.
 
-        In such a run, the earlier commit was pending when the later commit was appended.
+        So the earlier commit was pending when the later commit was appended.
         """
         known = s.cache.committed
         return all_of(s.serves(), known.offset != nothing) & exists(

@@ -3,8 +3,7 @@
 Source: KIP-98, KIP-447; KIP-211 and KIP-496 on the deletion of offsets;
 OffsetMetadataManager of Apache Kafka 4.3.
 Simplified: a group reads one partition, so it has one committed offset. A record is committed as
-soon as it is appended; the spec `replication` models replication. The log is not compacted. The
-group keeps its members after a failover; the spec `classic-group` models the loss of members.
+soon as it is appended. The log is not compacted. The group keeps its members after a failover.
 """
 
 from __future__ import annotations
@@ -43,9 +42,8 @@ class LogOffset(Int):
 
 
 class Entry(Record):
-    """A record of the coordinator's log.
-
-    A record with an offset is a commit. A record without an offset is a marker or a tombstone.
+    """A record of the coordinator's log: with an offset a commit, otherwise a marker or a
+    tombstone.
     """
 
     offset: Offset | Nothing
@@ -62,8 +60,8 @@ class Entry(Record):
 
     @classmethod
     def plain(cls, offset: Offset | Nothing, ends_group: Bool = false) -> Entry:
-        """Returns a record outside transactions: a commit of `offset`, or a tombstone if
-        `offset` is nothing.
+        """Returns a commit of `offset` outside transactions, or a tombstone if `offset` is
+        nothing.
         """
         return cls(
             offset=offset,
@@ -77,10 +75,8 @@ class Entry(Record):
     def of_transaction(
         cls, producer: Member, offset: Offset | Nothing, commits: Bool = false
     ) -> Entry:
-        """Returns a record of a transaction: a commit of `offset`, or a marker if `offset` is
-        nothing.
-
-        The argument `commits` is true for a COMMIT marker, and false for an ABORT marker.
+        """Returns a commit of `offset` in a transaction, or a marker if `offset` is nothing: COMMIT
+        if `commits`, else ABORT.
         """
         return cls(
             offset=offset,
@@ -111,7 +107,7 @@ class Generation(Int):
 
 
 class Group(Record):
-    """The group's generation, the owner of the partition, and whether the group rebalances."""
+    """The group's generation, the partition's owner, and whether a rebalance is under way."""
 
     generation: Generation
     owner: Member | Nothing  # of the partition; nothing: the group is empty
@@ -119,7 +115,7 @@ class Group(Record):
 
 
 class Consumer(Record):
-    """A consumer's own state: its generation, its position, and its open transaction."""
+    """What a consumer believes about its generation and position, and its open transaction."""
 
     generation: Generation  # the latest that it knows
     reads: Bool  # it believes that it owns the partition
@@ -131,8 +127,6 @@ class Consumer(Record):
 
 
 class GroupOffsetsState(Spec):
-    """The variables of committed offsets, and predicates over them."""
-
     members: Annotated[int, range(1, 10)] = 2
     inputs: Annotated[int, range(1, 10)] = 1  # records of the partition that the group reads
     log_size: Annotated[int, range(1, 20)] = 4
@@ -158,13 +152,10 @@ class GroupOffsetsState(Spec):
         }
 
     def serves(s) -> Bool:
-        """True if the coordinator has loaded its whole log; before that, it answers no requests."""
+        """True if the coordinator has loaded its whole log, so that it answers requests."""
         return s.cache.loaded == s.end_offset
 
     def is_pending(s, m: Member) -> Bool:
-        """True if the member has committed an offset in a transaction whose marker is not in the
-        log.
-        """
         return s.cache.pending[m].offset != nothing
 
     def is_stable(s) -> Bool:

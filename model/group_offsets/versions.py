@@ -1,4 +1,4 @@
-"""The only version of the spec `group-offsets`: the commits and fetches of KIP-447."""
+"""The version of the spec `group-offsets`."""
 
 from __future__ import annotations
 

@@ -1,17 +1,14 @@
 """The actions of the idempotent producer: replicas append and copy, the client sends and retries.
 
-A leader keeps the producer's epoch, its last sequence, and the offsets of its last batches: the
-*window*. If a batch is in the window, the leader acknowledges it again without an append. If it is
-the next batch, the leader appends it. The leader refuses any other batch as out of order. A
-follower builds the same state from the records that it copies, and uses this state when it becomes
-leader.
+A leader keeps the producer's epoch, its last sequence, and its newest batches, the *window*. The
+leader acknowledges a batch of the window again without an append, appends the next batch, and
+refuses any other as out of order. A follower builds the same state from the records that it copies.
 
 A client numbers the batches of a partition, keeps a few in flight, and retries each batch until it
 is answered. If the lowest batch in flight is out of order, or a batch was given up, the client
-moves to a larger producer epoch. Under this epoch, it numbers its batches in flight from 0.
+moves to a larger producer epoch and numbers its batches in flight from 0.
 
-The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
-stays enabled. The other actions are not fair.
+The table lists all actions (`Next` in TLA+); WF is weakly fair, and the others are not fair.
 
     replicas     WF append, WF copy, change_leader, delete
     client       send, WF acknowledge, give_up, WF refuse, WF resolve
@@ -55,19 +52,13 @@ from model.language import (
 
 
 class IdempotenceActions(IdempotenceState):
-    """The actions of the idempotent producer, by the rules of KIP-360 and of KAFKA-15591."""
-
     # ---- duplicates and order
 
     def is_held(s, p: TopicPartition, o: Offset) -> Bool:
         return o < s.log[p].end_offset
 
     def is_duplicate(s, p: TopicPartition, b: Batch) -> Bool:
-        """True if the leader detects the batch as a duplicate.
-
-        The batch is then in the leader's window: the newest batches that the leader has from the
-        producer's present epoch.
-        """
+        """True if the leader detects the batch as a duplicate: its window has the batch."""
         known = s.leader_knows[p]
         return all_of(
             known.is_known,
@@ -78,10 +69,9 @@ class IdempotenceActions(IdempotenceState):
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
         """True if the leader accepts the sequence of a producer that it does not know.
 
-        If the partition never had a record, the leader accepts only the sequence 0. If the
-        partition had records, the leader may have forgotten the producer, so it accepts any
-        sequence. Kafka up to 4.3 checks the first sequence in a partition only in transactions of
-        version 2. Without this check, the version `kip-360` breaks the claim
+        This is 0 if the partition never had a record, and otherwise any sequence, because the
+        leader may have forgotten the producer. Kafka up to 4.3 checks the first sequence only in
+        transactions of version 2. Without this check, the version `kip-360` breaks the claim
         `in_order_without_gaps` in 3 steps (KAFKA-15591).
         """
         return (sequence == 0) | (s.log[p].end_offset > 0)
@@ -89,8 +79,8 @@ class IdempotenceActions(IdempotenceState):
     def continues(s, p: TopicPartition, b: Batch) -> Bool:
         """True if the leader accepts the batch as the next batch of the producer.
 
-        It is the next batch of the producer's epoch, or the first of a larger epoch. If the leader
-        does not know the producer, `begins_unknown` decides.
+        It is the next of the producer's epoch, or the first of a larger epoch; `begins_unknown`
+        decides for an unknown producer.
         """
         known, sequence = s.leader_knows[p], s.sequence_of[b]
         same = known.producer_epoch == s.epoch_of[b]
@@ -101,17 +91,16 @@ class IdempotenceActions(IdempotenceState):
         )
 
     def keeps(s, p: TopicPartition, sequence: Sequence, newer: Sequence) -> Bool:
-        """True if a leader still detects a retry of the batch with the sequence `sequence` after it
-        has appended the batch `newer`.
+        """True if the batch with the sequence `sequence` stays in the leader's window after the
+        leader has appended the batch `newer`.
 
-        The leader detects a retry only if the batch is still in the leader's window. With a window
-        of one batch, the variant `window-of-one` breaks the claim `at_most_once` in 6 steps
-        (KAFKA-5494).
+        With a window of one batch, the claim `at_most_once` breaks (bug `window-of-one`, 6 steps;
+        KAFKA-5494).
         """
         return newer < sequence + s.window
 
     def learn(s, p: TopicPartition, known: ProducerState, record: LogRecord, at: Offset) -> None:
-        """Updates a replica's producer state with a record that the replica has appended."""
+        """Updates a replica's producer state with an appended record."""
         same = known.is_known & (known.producer_epoch == record.producer_epoch)
         for q in Sequence:
             stays = all_of(same, q < record.sequence, s.keeps(p, q, record.sequence))
@@ -121,7 +110,7 @@ class IdempotenceActions(IdempotenceState):
         known.last_sequence = record.sequence
 
     def lose(s, known: ProducerState, forgets: Bool) -> None:
-        """Clears a replica's producer state; does nothing if the parameter `forgets` is false."""
+        """Clears a replica's producer state if `forgets`."""
         known.is_known = known.is_known & ~forgets
         known.producer_epoch = ite(forgets, ProducerEpoch(0), known.producer_epoch)
         known.last_sequence = ite(forgets, Sequence(0), known.last_sequence)
@@ -135,8 +124,8 @@ class IdempotenceActions(IdempotenceState):
         """The leader appends the next batch: a first attempt, a retry, or a copy that arrives late.
 
         Kafka: ProducerAppendInfo.checkSequence, ProducerStateEntry.findDuplicateBatch.
-        Simplified: a batch is one record. The batch must be the next of its producer epoch
-        (`continues`). Without this guard, the claim `in_order_without_gaps` breaks in 3 steps.
+        Simplified: a batch is one record. Without the guard that the batch is the next of its
+        producer epoch (`continues`), the claim `in_order_without_gaps` breaks in 3 steps.
         """
         end = s.log[p].end_offset
         when(
@@ -153,8 +142,8 @@ class IdempotenceActions(IdempotenceState):
     def may_copy(s, p: TopicPartition) -> Bool:
         """Always true: a follower copies a record without a check of its sequence.
 
-        A follower must not check the sequence: the variant `checks-copies` breaks the claim
-        `followers_can_copy` in 7 steps (KAFKA-6003).
+        If it checks the sequence, the claim `followers_can_copy` breaks (bug `checks-copies`, 7
+        steps; KAFKA-6003).
         """
         return true
 
@@ -177,10 +166,9 @@ class IdempotenceActions(IdempotenceState):
         """The follower becomes leader with its own producer state; the old leader truncates and
         follows.
 
-        Kafka: ProducerStateManager.truncateAndReload. Simplified: the logs are equal afterwards.
-        The old leader must restore its whole window (the batches whose retries it detects as
-        duplicates), not only the newest batch: the variant `snapshot-keeps-newest` breaks the claim
-        `at_most_once` in 10 steps.
+        Kafka: ProducerStateManager.truncateAndReload. Simplified: the logs are equal afterwards. If
+        the old leader restores only the newest batch of its window, the claim `at_most_once` breaks
+        (bug `snapshot-keeps-newest`, 10 steps).
         """
         copied = s.log[p].high_watermark
         when(s.leader_epoch[p] < s.leader_changes)
@@ -192,13 +180,12 @@ class IdempotenceActions(IdempotenceState):
         s.restart(p)
 
     def restart(s, p: TopicPartition) -> None:
-        """The old leader restarts as a follower, and restores its whole producer state.
-
-        So no variable changes.
+        """The old leader restarts as a follower with its whole producer state: no variable
+        changes.
         """
 
     def is_retried(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the batch of the record at offset `o` may still arrive from the client."""
+        """True if the client may still send the batch of the record at offset `o`."""
         b = s.log[p].record[o].batch
         return (s.status[b] == IN_FLIGHT) | (s.status[b] == FAILED)
 
@@ -218,24 +205,21 @@ class IdempotenceActions(IdempotenceState):
     def forget(s, p: TopicPartition, start: Offset) -> None:
         """Forgets nothing: replicas keep the producer state when records are deleted (KIP-360).
 
-        Before KIP-360, replicas forgot a producer when its last record was deleted. The variant
-        `kip-98` breaks the claim `the_next_is_accepted` in 6 steps (KAFKA-7190).
+        If replicas forget a producer with its last record, the version `kip-98` breaks the claim
+        `the_next_is_accepted` in 6 steps (KAFKA-7190).
         """
 
     # ---- the client
 
     def is_in_flight(s, p: TopicPartition, b: Batch) -> Bool:
-        """True if the client has sent the batch to the partition and has received no answer."""
         return (s.sent_to[b] == p) & (s.status[b] == IN_FLIGHT)
 
     def none_in_flight(s, p: TopicPartition) -> Bool:
         return forall(~s.is_in_flight(p, b) for b in Batch)
 
     def is_unresolved(s, p: TopicPartition) -> Bool:
-        """True if the client gave up a batch, and has not taken a new epoch for the partition after
-        that.
-
-        The client does not know whether the batch that it gave up was appended.
+        """True if the client gave up a batch, which may be in the log, and has not moved to a new
+        epoch for the partition since.
         """
         return exists(
             all_of(s.sent_to[b] == p, s.status[b] == FAILED, s.epoch_of[b] == s.next_epoch[p])
@@ -243,14 +227,13 @@ class IdempotenceActions(IdempotenceState):
         )
 
     def is_stale(s, p: TopicPartition) -> Bool:
-        """True if the client's producer epoch grew after its last batch to the partition."""
         return s.next_epoch[p] < s.producer_epoch
 
     def restarts_sequences(s, p: TopicPartition) -> Bool:
         """True if the client numbers the partition's next batch with 0, because the epoch grew.
 
-        The client must restart the sequences of all partitions, not of one only: the variant
-        `keeps-sequences` breaks the claim `the_next_is_accepted` in 8 steps (KAFKA-12152).
+        If this is so in one partition only, the claim `the_next_is_accepted` breaks (bug
+        `keeps-sequences`, 8 steps; KAFKA-12152).
         """
         return s.is_stale(p)
 
@@ -260,8 +243,8 @@ class IdempotenceActions(IdempotenceState):
         epoch must be answered first.
 
         Kafka: Sender.sendProducerData and TransactionManager. Simplified: the client never waits
-        for a full batch. Batches are sent in the order in which the application made them. Without
-        the guard for this order, the claim `the_next_is_accepted` breaks in 2 steps.
+        for a full batch. Without the guard that the batches are sent in their order, the claim
+        `the_next_is_accepted` breaks in 2 steps.
         """
         sequence = ite(s.restarts_sequences(p), Sequence(0), s.next_sequence[p])
         when(
@@ -304,8 +287,8 @@ class IdempotenceActions(IdempotenceState):
         """The client gives up a batch after the delivery timeout; the application learns no
         outcome.
 
-        Kafka: delivery.timeout.ms. Simplified: the client may give up the lowest batch in flight at
-        any time. Every claim also holds without the guard of this action.
+        Kafka: delivery.timeout.ms. Simplified: this may happen at any time, to the lowest batch in
+        flight. Every claim also holds without the guard of this action.
         """
         when(true if s.gives_up else false)
         when(s.is_in_flight(p, b), forall(implies(c < b, ~s.is_in_flight(p, c)) for c in Batch))
@@ -314,15 +297,14 @@ class IdempotenceActions(IdempotenceState):
     def goes_before(s, c: Batch, b: Batch) -> Bool:
         """True if batch `c` gets its new number before batch `b`, because `c` was sent first.
 
-        The variant `renumbers-backwards` uses the reverse order, and breaks the claim
-        `as_it_was_sent` in 7 steps (KAFKA-8483).
+        In the reverse order, the claim `as_it_was_sent` breaks (bug `renumbers-backwards`, 7 steps;
+        KAFKA-8483).
         """
         return c < b
 
     def rank(s, p: TopicPartition, b: Batch) -> Sequence:
-        """Returns the sequence that batch `b` gets when the client moves to a new epoch.
-
-        It is the number of the partition's batches in flight that go before `b`: 0 for the first.
+        """Returns the sequence of batch `b` in a new epoch: the number of the partition's batches
+        in flight that go before `b`.
         """
         before = count(s.is_in_flight(p, c) & s.goes_before(c, b) for c in Batch)
         rank = Sequence(0)
@@ -331,9 +313,7 @@ class IdempotenceActions(IdempotenceState):
         return rank
 
     def bump_epoch(s, p: TopicPartition) -> None:
-        """The client moves to the next producer epoch, and numbers its batches in flight to the
-        partition from 0.
-        """
+        """The client moves to the next producer epoch, and numbers its batches in flight from 0."""
         larger = s.producer_epoch + 1
         when(larger <= s.max_epoch)
         in_flight = count(s.is_in_flight(p, b) for b in Batch)

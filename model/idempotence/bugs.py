@@ -28,9 +28,8 @@ class WindowOfOne(IdempotentProducer):
     """A leader detects only a retry of the newest batch, but clients have several batches in
     flight.
 
-    The leader refuses the retry of an older batch as out of order. The client gives the batch a new
-    sequence number, and the leader appends the batch again (KAFKA-5494). This bug breaks the claim
-    `at_most_once`.
+    The client gives a refused older batch a new number, and the leader appends the batch again
+    (KAFKA-5494).
     """
 
     def keeps(s, p: TopicPartition, sequence: Sequence, newer: Sequence) -> Bool:
@@ -48,8 +47,8 @@ class WindowOfOne(IdempotentProducer):
 class Expires(IdempotentProducer):
     """A leader forgets a producer that still retries (producer.id.expiration.ms).
 
-    This is no bug of Kafka's code: with a short expiration, the leader treats a retry as a first
-    batch and appends it again. This variant breaks the claim `at_most_once`.
+    This is no bug of Kafka's code: a short expiration makes a retry a first batch, which is
+    appended again.
     """
 
     @action
@@ -71,16 +70,13 @@ class Expires(IdempotentProducer):
 class SnapshotKeepsNewest(IdempotentProducer):
     """A replica that restarts restores only the newest batch of the producer from its snapshot.
 
-    Kafka up to 4.3 writes only the newest batch to its snapshots. If a client retries an older
-    batch, the leader refuses the batch as out of order. The client gives the batch a new number,
-    and it is appended again. This was reproduced on brokers of Kafka 4.3. This bug breaks the claim
-    `at_most_once`.
+    Kafka up to 4.3 writes only the newest batch to its snapshots. The leader refuses the retry of
+    an older batch, the client gives this batch a new number, and it is appended again. This was
+    reproduced on brokers of Kafka 4.3.
     """
 
     def restart(s, p: TopicPartition) -> None:
-        """The old leader restarts. It restores only the newest batch of its window (the batches
-        whose retries it detects as duplicates).
-        """
+        """The old leader restarts with only the newest batch of its window."""
         known = s.follower_knows[p]
         last = known.last_sequence
         for q in Sequence:
@@ -98,8 +94,8 @@ class SnapshotKeepsNewest(IdempotentProducer):
 class ChecksCopies(Kip98):
     """A follower checks whether a copied record continues the producer's sequence.
 
-    If the follower has deleted its producer state and the leader has not, the follower copies
-    nothing more (KAFKA-6003). This bug breaks the claim `followers_can_copy`.
+    A follower that has deleted its producer state earlier than the leader copies nothing more
+    (KAFKA-6003).
     """
 
     def may_copy(s, p: TopicPartition) -> Bool:
@@ -121,8 +117,7 @@ class ChecksCopies(Kip98):
 class KeepsSequences(IdempotentProducer):
     """When the epoch grows, the client restarts the sequences of one partition only.
 
-    To another partition the client sends the next sequence under the new epoch, but the leader of
-    that partition expects 0 (KAFKA-12152). This bug breaks the claim `the_next_is_accepted`.
+    The leader of another partition expects 0, but gets the next sequence (KAFKA-12152).
     """
 
     def restarts_sequences(s, p: TopicPartition) -> Bool:
@@ -140,8 +135,7 @@ class KeepsSequences(IdempotentProducer):
 class RenumbersBackwards(IdempotentProducer):
     """The client renumbers its batches in flight, but not in the order in which it sent them.
 
-    The leader appends the batches in the order of the new numbers (KAFKA-8483). This bug breaks the
-    claim `as_it_was_sent`.
+    The leader appends the batches in the order of the new numbers (KAFKA-8483).
     """
 
     def goes_before(s, c: Batch, b: Batch) -> Bool:

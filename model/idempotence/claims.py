@@ -27,8 +27,6 @@ from model.language import (
 
 
 class IdempotenceClaims(IdempotenceActions):
-    """Claims about the log, about acknowledgements, and about producer state."""
-
     # ---- claims
 
     def same_epoch(s, p: TopicPartition, a: Offset, b: Offset) -> Bool:
@@ -114,8 +112,8 @@ class IdempotenceClaims(IdempotenceActions):
     def knowledge_is_of_the_log(s) -> Bool:
         """A leader's producer state agrees with the leader's log.
 
-        The producer epoch and the last sequence number in this state are those of the newest batch.
-        Each batch in the state is at the same offset in the log, with the same sequence number.
+        Its producer epoch and last sequence are those of the newest batch, and its batches are in
+        the log at the same offsets.
         """
         return forall(
             all_of(

@@ -3,10 +3,9 @@ state.
 
 Source: KIP-98; KIP-360; ProducerStateManager of Apache Kafka; KAFKA-15591.
 Simplified: one producer id. A batch is one record, and sequences do not wrap. Both replicas are in
-sync, so the follower's end offset is the high watermark. A replica that restarts keeps its window
-(the producer's newest batches). In Kafka, the snapshot keeps only the newest batch (see the bug
-`snapshot-keeps-newest`). Deleted records stay in the log below its log start, so that the claims
-can read them.
+sync, so the follower's end offset is the high watermark. A replica that restarts keeps its window,
+where Kafka's snapshot keeps only the newest batch (see the bug `snapshot-keeps-newest`). Deleted
+records stay in the log below its log start, so that claims can read them.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Offset(Int):
 
 
 class LeaderEpoch(Int):
-    """The leader epoch of a partition, which counts the partition's leader changes."""
+    """The number of the partition's leader changes."""
 
 
 class Status(Int):
@@ -77,9 +76,8 @@ class Log(Record):
 
 
 class ProducerState(Record):
-    """A replica's state of the producer: epoch, last sequence, offsets of the newest batches.
-
-    The newest batches are the window: a retry of one of them is detected as a duplicate.
+    """A replica's state of the producer: epoch, last sequence, and the offsets of its newest
+    batches, the window.
     """
 
     is_known: Bool
@@ -89,8 +87,6 @@ class ProducerState(Record):
 
 
 class IdempotenceState(Spec):
-    """The variables of the idempotent producer."""
-
     batches: Annotated[int, range(1, 9)] = 3
     partitions: Annotated[int, range(1, 4)] = 1
     max_in_flight: Annotated[int, range(1, 6)] = 3  # per partition

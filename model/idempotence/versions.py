@@ -40,14 +40,13 @@ class Kip360(IdempotentProducer):
     begin with any sequence.
 
     If the second of two batches arrives first at a new partition, the leader appends it, and then
-    can never append the first batch (KAFKA-15591). The client gives both batches new numbers and
-    sends both again, so the second batch is in the log twice. This version breaks the claims
-    `in_order_without_gaps` and `at_most_once`, unless the client has one batch in flight
-    (max.in.flight.requests.per.connection=1).
+    never the first (KAFKA-15591). The client gives both batches new numbers and sends both again,
+    so the second batch is in the log twice. This breaks the claims `in_order_without_gaps` and
+    `at_most_once`, unless max.in.flight.requests.per.connection=1.
     """
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
-        """Always true: the leader may have forgotten the producer, so it accepts any sequence."""
+        """Always true: the leader may have forgotten the producer."""
         return true
 
 
@@ -62,15 +61,12 @@ class Kip360(IdempotentProducer):
 class Kip98(IdempotentProducer):
     """KIP-98: when the log has no record of a producer any more, the broker forgets the producer.
 
-    The producer's next batch is refused with UNKNOWN_PRODUCER_ID, which is fatal (KAFKA-7190). This
-    version breaks the claim `the_next_is_accepted`.
+    The producer's next batch is refused with UNKNOWN_PRODUCER_ID, which is fatal (KAFKA-7190).
     """
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
-        """True if the sequence is 0: a producer that the leader does not know must begin with 0."""
         return sequence == 0
 
     def forget(s, p: TopicPartition, start: Offset) -> None:
-        """Clears the producer state of each replica whose log has no record left."""
         s.lose(s.leader_knows[p], s.log[p].end_offset == start)
         s.lose(s.follower_knows[p], s.log[p].high_watermark == start)

@@ -1,11 +1,10 @@
 """The actions of the abstract idempotent producer: retries, reordering, and changes of the leader.
 
-A leader knows a producer only by the records in its log. The leader appends a record only if the
-record continues the producer's records in the log. A retry of a record that is already in the log
-does not continue these records, so the leader does not append the retry.
+A leader knows a producer only by the records in its log, and appends only a record that continues
+these records. The retry of a record in the log does not continue them.
 
-The table lists all actions (`Next` in TLA+). Retries and late batches are further calls of the two
-actions that append. No action is fair, because only safety is proved.
+The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved.
+Retries and late batches are further calls of the two actions that append.
 
     leader       append_first, append_next, advance_high_watermark, change_leader, acknowledge
 """
@@ -24,16 +23,10 @@ from model.language import Bool, action, forall, implies, when
 
 
 class AbstractIdempotenceActions(AbstractIdempotenceState):
-    """The actions of the abstract idempotent producer."""
-
     # ---- rules against retries and old instances
 
     def begins_epoch(s, producer: Producer, new_epoch: ProducerEpoch) -> Bool:
-        """True if the leader may append the first record of the epoch `new_epoch`.
-
-        The epoch must be larger than every epoch of the producer in the log. Without this
-        comparison, the variant `any-epoch` breaks the claim `epochs_do_not_go_back` in 2 steps.
-        """
+        """True if the epoch `new_epoch` is larger than every epoch of the producer in the log."""
         return forall(
             implies(s.holds(o, producer), s.stamp[o].producer_epoch < new_epoch) for o in Offset
         )
@@ -44,19 +37,9 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
         )
 
     def continues(s, sequence: Sequence, latest: Offset) -> Bool:
-        """True if the sequence is the next one after the record at offset `latest`.
-
-        Without this rule, the variant `any-sequence` breaks the claim `in_order_without_duplicates`
-        in 2 steps.
-        """
         return sequence.is_next_after(s.stamp[latest].sequence)
 
     def may_lead_with(s, end: Offset) -> Bool:
-        """True if a new leader's log that ends at `end` has every committed record.
-
-        Without this rule (an unclean election), the variant `unclean-election` breaks the claim
-        `acknowledged_is_durable` in 5 steps.
-        """
         return s.high_watermark <= end
 
     # ---- the leader
@@ -66,8 +49,8 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
         """The leader appends the first record of a producer epoch.
 
         Kafka: ProducerAppendInfo.checkProducerEpoch and checkSequence. Simplified: a batch is one
-        record. Without the guard that the log has no larger epoch of the producer (`begins_epoch`),
-        the claim `epochs_do_not_go_back` breaks in 2 steps.
+        record. Without the guard `begins_epoch`, the claim `epochs_do_not_go_back` breaks (bug
+        `any-epoch`, 2 steps).
         """
         when(end.is_next_after(s.end_offset), s.begins_epoch(producer, new_epoch))
         s.stamp[s.end_offset] = Stamp(
@@ -81,7 +64,7 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
 
         Kafka: ProducerAppendInfo.checkSequence. Simplified: the leader finds the last record in its
         log, and keeps no producer state. Without the guard that the sequence is the next one
-        (`continues`), the claim `in_order_without_duplicates` breaks in 2 steps.
+        (`continues`), the claim `in_order_without_duplicates` breaks (bug `any-sequence`, 2 steps).
         """
         when(
             end.is_next_after(s.end_offset),
@@ -111,8 +94,9 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
         """A replica whose log ends at `end` becomes leader; the records after `end` are lost.
 
         Kafka: Partition.makeLeader. Simplified: the new leader's log is a prefix of the old
-        leader's. The new leader must have every committed record (`may_lead_with`). Without this
-        guard, the variant `unclean-election` breaks the claim `acknowledged_is_durable` in 5 steps.
+        leader's. Without the guard that the new leader has every committed record
+        (`may_lead_with`), the claim `acknowledged_is_durable` breaks (bug `unclean-election`, 5
+        steps).
         """
         when(s.may_lead_with(end), end <= s.end_offset)
         s.end_offset = end

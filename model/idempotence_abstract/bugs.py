@@ -1,4 +1,6 @@
-"""Bugs of the abstract idempotent producer: each class changes the spec so that a claim breaks."""
+"""Bugs of the abstract idempotent producer: each class changes the spec so that a claim breaks,
+which its decorator names.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,8 @@ from model.variants import bug
 class AnySequence(IdempotentProducer):
     """The leader does not compare sequences, so it appends a retry again.
 
-    Kafka does this for a producer whose state has expired (KAFKA-15591). This bug breaks the claim
-    `in_order_without_duplicates` at the action `append_next`. With three sequences, this bug also
-    breaks the claim `without_gaps`.
+    Kafka does this for a producer whose state has expired (KAFKA-15591). The action `append_next`
+    breaks the claim; with three sequences, this bug also breaks the claim `without_gaps`.
     """
 
     def continues(s, sequence: Sequence, latest: Offset) -> Bool:
@@ -26,8 +27,8 @@ class AnySequence(IdempotentProducer):
 class AnyEpoch(IdempotentProducer):
     """The leader fences no epoch, so an old instance may write after a newer one has written.
 
-    This bug breaks the claims `epochs_do_not_go_back` and `in_order_without_duplicates`, at the
-    action `append_first`.
+    The action `append_first` breaks the claims `epochs_do_not_go_back` and
+    `in_order_without_duplicates`.
     """
 
     def begins_epoch(s, producer: Producer, new_epoch: ProducerEpoch) -> Bool:
@@ -44,9 +45,8 @@ class UncleanElection(IdempotentProducer):
     """A replica outside the ISR becomes leader; the records that it lacks are lost, even
     acknowledged ones.
 
-    This bug breaks the lemma `committed_is_written` at the action `change_leader`. As soon as other
-    records have the offsets of the lost records, this bug also breaks the claim
-    `acknowledged_is_durable`.
+    The action `change_leader` breaks the lemma `committed_is_written`. When other records have the
+    offsets of the lost records, the claim breaks.
     """
 
     def may_lead_with(s, end: Offset) -> Bool:

@@ -8,8 +8,6 @@ from model.language import Bool, all_of, exists, forall, implies, invariant, lem
 
 
 class AbstractIdempotenceClaims(AbstractIdempotenceActions):
-    """Four claims about the log, and one lemma."""
-
     # ---- claims
 
     @invariant

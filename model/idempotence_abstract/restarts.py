@@ -5,14 +5,13 @@ A client gives each batch a number: the producer, its present epoch, and a seque
 not in its window, the client moves to a larger producer epoch and gives its unanswered batches new
 numbers. So a batch that was appended must stay in the window while the client may send it again.
 
-A leader that restarts reads its window from a snapshot. Kafka's snapshots keep only the
-newest batch of each producer; the version `snapshot-keeps-newest` has this rule.
+A leader that restarts reads its window from a snapshot, which in Kafka has only the newest batch of
+each producer (the version `snapshot-keeps-newest`).
 
-Why no batch is in the log twice: two numbers of one batch are never both in the log. A batch gets a
-new number only after a refusal. The refused batch is not in the window, so it is not in the log.
-The log has no gaps, so it has no later batch of that epoch either.
+Why no batch is in the log twice: a batch gets a new number only after a refusal, so it is not in
+the window and not in the log. The log has no gaps, so it has no later batch of that epoch either.
 
-The spec has these actions and those of the module `actions`. No action is fair.
+The spec has these actions and those of the module `actions`; no action is fair.
 
     client       send, refuse, renumber
     leader       restart
@@ -53,10 +52,9 @@ class Batch(Sort):
 
 
 class RestartsState(AbstractIdempotenceClaims):
-    """The variables of clients and of the leader's window, and predicates over them.
+    """The variables of clients and of the leader's window.
 
-    The window is the set of records whose retries the leader detects as duplicates. The log, its
-    claims and their lemma are those of the version `kip-360`.
+    The log, its claims and their lemma are those of the version `kip-360`.
     """
 
     producers: Annotated[int, range(1, 10)] = 1
@@ -73,35 +71,29 @@ class RestartsState(AbstractIdempotenceClaims):
         return {**super().scope(), Batch: s.batches}
 
     def has(s, o: Offset, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
-        """True if the log's record at the offset has this producer, epoch and sequence."""
         stamp = s.stamp[o]
         return all_of(
             o < s.end_offset, stamp.producer == p, stamp.producer_epoch == e, stamp.sequence == q
         )
 
     def is_open(s, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
-        """True if the client has no answer to the batch with this producer, epoch and sequence."""
+        """True if the client has no answer to the batch with this number."""
         return s.is_number[p][e][q] & ~s.is_replaced[p][e][q] & ~s.acked[p][e][q]
 
     def arrives(s, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
-        """True if a batch with this producer epoch and sequence number may arrive.
-
-        The client has numbered a batch so, and the producer epoch is the client's present epoch.
-        """
+        """True if a batch with this number may arrive: its epoch is the client's present epoch."""
         return s.is_number[p][e][q] & (s.current_epoch[p] == e)
 
 
 class RestartsActions(RestartsState):
-    """The actions of clients and leaders, with restarts."""
-
     # ---- the client
 
     @action
     def send(s, batch: Batch, producer: Producer, sequence: Sequence) -> None:
         """The client sends a batch with an unused sequence number of the producer's present epoch.
 
-        Kafka: Sender.sendProducerData. Simplified: the client may choose any unused sequence
-        number, so there may be gaps.
+        Kafka: Sender.sendProducerData. Simplified: the client may choose any unused sequence, so
+        there may be gaps.
         """
         producer_epoch = s.current_epoch[producer]
         when(~s.is_sent[batch], ~s.is_number[producer][producer_epoch][sequence])
@@ -112,8 +104,8 @@ class RestartsActions(RestartsState):
     def is_lowest(s, producer: Producer, sequence: Sequence) -> Bool:
         """True if all batches of the client's present epoch with lower sequences are answered.
 
-        Without this guard of the action `refuse`, a batch in the log may get a new sequence number.
-        The batch is then appended again: the claim `at_most_once` breaks in 6 steps.
+        Without this guard of `refuse`, a batch in the log gets a new number and is appended again:
+        the claim `at_most_once` breaks in 6 steps.
         """
         producer_epoch = s.current_epoch[producer]
         return forall(
@@ -126,9 +118,8 @@ class RestartsActions(RestartsState):
         larger epoch.
 
         Kafka: ProducerAppendInfo.checkSequence; TransactionManager.canRetry. Simplified: the leader
-        may refuse each batch that is not in its window, the set of batches whose retries it detects
-        as duplicates. Without the guard that the batch is not in the window, the claim
-        `at_most_once` breaks in 5 steps.
+        may refuse each batch that is not in its window. Without the guard that the batch is not in
+        the window, the claim `at_most_once` breaks in 5 steps.
         """
         producer_epoch = s.current_epoch[producer]
         when(
@@ -168,8 +159,8 @@ class RestartsActions(RestartsState):
     def append_first(s, producer: Producer, new_epoch: ProducerEpoch, end: Offset) -> None:
         """The leader appends the first batch of a producer epoch.
 
-        The leader adds the batch to its window, so it detects a retry of the batch as a duplicate.
-        Kafka: ProducerStateEntry.addBatch, after a new producer epoch.
+        The batch is then in the leader's window. Kafka: ProducerStateEntry.addBatch, after a new
+        producer epoch.
         """
         when(s.arrives(producer, new_epoch, Sequence.least()))
         s.is_in_window[s.end_offset] = True
@@ -179,19 +170,18 @@ class RestartsActions(RestartsState):
     def append_next(s, producer: Producer, sequence: Sequence, latest: Offset, end: Offset) -> None:
         """The leader appends the next batch of a producer epoch.
 
-        The batch is then in the window: the leader detects a retry of the batch as a duplicate.
-        Kafka: ProducerStateEntry.addBatch.
+        The batch is then in the leader's window. Kafka: ProducerStateEntry.addBatch.
         """
         when(s.arrives(producer, s.stamp[latest].producer_epoch, sequence))
         s.is_in_window[s.end_offset] = True
         super().append_next(producer, sequence, latest, end)
 
     def is_restored(s, offset: Offset, end: Offset) -> Bool:
-        """True if a leader that restarts with a log up to `end` detects a retry of the record at
-        `offset` as a duplicate.
+        """True if the window of a leader that restarts with a log up to `end` has the record at
+        `offset`.
 
-        This must be true of every record. If it is true only of the newest record of each producer,
-        the variant `snapshot-keeps-newest` breaks the claim `at_most_once` in 8 steps.
+        If only the newest record of each producer is restored, the variant `snapshot-keeps-newest`
+        breaks the claim `at_most_once` in 8 steps.
         """
         return true
 
@@ -208,8 +198,6 @@ class RestartsActions(RestartsState):
 
 
 class RestartsClaims(RestartsActions):
-    """The claim that a batch is appended at most once, and the lemmas that its proof needs."""
-
     @invariant
     def at_most_once(s) -> Bool:
         """No batch is in the log twice; in this spec, each record of the log is a whole batch."""
@@ -253,9 +241,8 @@ class RestartsClaims(RestartsActions):
     def the_window_has_the_log(s) -> Bool:
         """Every record of the leader's log is in the leader's window.
 
-        The window is the set of records whose retries the leader detects as duplicates. True
-        because a leader that appends a record also adds it to its window. A restart keeps the
-        records of the log in the window.
+        The lemma is true because a leader adds each record that it appends, and a restart restores
+        the records of the log.
         """
         return forall(implies(o < s.end_offset, s.is_in_window[o]) for o in Offset)
 
@@ -297,8 +284,7 @@ class RestartsClaims(RestartsActions):
         """A batch has at most one current number, which consists of a producer, a producer epoch
         and a sequence.
 
-        When the client gives a batch a new number, the old number is replaced, and is not current
-        any more.
+        A new number replaces the old one.
         """
         return forall(
             implies(
@@ -323,9 +309,6 @@ class RestartsClaims(RestartsActions):
     def a_replaced_number_is_old(s) -> Bool:
         """A batch's replaced number is not acknowledged, and its epoch is before the client's
         present epoch.
-
-        A number is a producer epoch with a sequence. A client replaces it when it numbers the batch
-        again.
         """
         return forall(
             implies(
@@ -357,9 +340,7 @@ class RestartsClaims(RestartsActions):
         """The log has no unanswered batch of an epoch before the client's present epoch.
 
         The lemma is true because the client moves to a larger epoch only if its lowest unanswered
-        batch is not in the log. Then no later batch of the old epoch is in the log either. So the
-        client can give its unanswered batches new numbers, and none of them gets into the log
-        twice.
+        batch is not in the log; then no later batch of the old epoch is there either.
         """
         return forall(
             implies(

@@ -2,9 +2,9 @@
 
 Source: KIP-98; KIP-360.
 Simplified: there is one log, that of the present leader; a new leader's log is a prefix of it. A
-batch is one record; sequences do not wrap. The leader never forgets a producer. In Kafka, a
-producer expires, and then the leader accepts any sequence (KAFKA-15591). Only the version
-`with-restarts` and its variants have clients, and leaders that restart.
+batch is one record; sequences do not wrap. The leader never forgets a producer; in Kafka a producer
+expires, and then the leader accepts any sequence (KAFKA-15591). Only the version `with-restarts`
+and its variants have clients and restarts.
 """
 
 from __future__ import annotations
@@ -39,8 +39,6 @@ class Stamp(Record):
 
 
 class AbstractIdempotenceState(Spec):
-    """The variables of the abstract idempotent producer, and predicates over them."""
-
     producers: Annotated[int, range(1, 10)] = 2
     epochs: Annotated[int, range(1, 10)] = 2
     sequences: Annotated[int, range(1, 10)] = 2
@@ -67,7 +65,6 @@ class AbstractIdempotenceState(Spec):
         return (offset < s.end_offset) & (s.stamp[offset].producer == producer)
 
     def same_session(s, a: Offset, b: Offset) -> Bool:
-        """True if both records have the same producer and epoch."""
         return all_of(
             s.stamp[a].producer == s.stamp[b].producer,
             s.stamp[a].producer_epoch == s.stamp[b].producer_epoch,

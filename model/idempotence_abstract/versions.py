@@ -1,9 +1,6 @@
 """The versions of the spec `idempotence-abstract`: two are proved, and one breaks a claim.
 
-The version `kip-360` (the default) has one log and no clients. The version `with-restarts` has
-clients that number their batches again, and leaders that restart. In the version
-`snapshot-keeps-newest`, as in Kafka, a leader that restarts detects only a retry of the newest
-batch of each producer. This version breaks the claim `at_most_once`.
+The version `kip-360` (the default) has one log and no clients.
 """
 
 from __future__ import annotations
@@ -24,8 +21,8 @@ from model.variants import version
 class IdempotentProducer(AbstractIdempotenceClaims):
     """A leader appends only the record that continues the producer's records in the log.
 
-    The first record of a producer epoch has sequence 0. Kafka up to 4.3 checks this for a producer
-    that it knows, and in transactions of version 2; the full check is promised (KAFKA-15591).
+    The first record of a producer epoch has sequence 0, which Kafka up to 4.3 checks only for a
+    known producer and in transactions of version 2 (KAFKA-15591).
     """
 
 
@@ -49,19 +46,16 @@ class WithRestarts(RestartsClaims):
 class SnapshotKeepsNewest(WithRestarts):
     """A leader that restarts detects only a retry of the newest batch of each producer.
 
-    The producer sends an older batch again, because the answer to this batch was lost. The leader
-    refuses the batch as out of order, although the batch is in the log. The client gives the batch
-    a new sequence number, and the leader appends the batch again. The proof fails at the action
-    `restart`, which does not preserve the lemma `the_window_has_the_log`. This version breaks the
-    claim `at_most_once`.
+    The answer to an older batch was lost, so the producer sends this batch again, and the leader
+    refuses it as out of order. The client gives the batch a new sequence number, and the leader
+    appends it again. The proof fails at the action `restart`, which does not preserve the lemma
+    `the_window_has_the_log`.
     """
 
     def is_restored(s, offset: Offset, end: Offset) -> Bool:
-        """True if the record at `offset` is the newest record of its producer below the log end
-        `end`.
+        """True if the record at `offset` is the newest record of its producer below `end`.
 
-        A leader that restarts detects retries of these records only. Kafka:
-        ProducerStateManager.writeSnapshot and readSnapshot.
+        Kafka: ProducerStateManager.writeSnapshot and readSnapshot.
         """
         return forall(
             implies(

@@ -1,11 +1,11 @@
 """The actions of an abstract pipeline: a group, instances, and the transaction coordinator.
 
 An instance fetches the committed offset of a partition and processes inputs from this offset on. It
-writes their output records in its transaction, sends its position in the same transaction, and
-commits. Two markers, in either order, bring the commit or abort to the output and to the group
-coordinator. The group may give the partition to another instance before the old owner learns of it.
+commits their output records and its position in one transaction. Two markers, in either order,
+bring the commit or abort to the output and to the group coordinator. The group may give the
+partition to another instance before the old owner learns of it.
 
-The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
+The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved.
 
     group        rebalance, assign
     instances    learn_generation, init_transactions, fetch_offset, process, send_offset, commit
@@ -26,8 +26,6 @@ from model.pipeline_abstract.state import (
 
 
 class PipelineActions(PipelineState):
-    """The actions of an abstract pipeline, by the rules of KIP-447."""
-
     # ---- the group
 
     @action
@@ -60,12 +58,10 @@ class PipelineActions(PipelineState):
             s.position[i][p] = Offset.least()
 
     def may_learn(s, i: Instance) -> Bool:
-        """True if the instance has no open transaction, so that it may learn the present
-        generation.
+        """True if the instance may learn the present generation: it has no open transaction.
 
-        Before an application gives up its partitions, it commits or aborts its transaction. In the
-        variant `learns-in-transaction`, an instance may learn the generation during a transaction.
-        Then the claim `each_input_at_most_once` breaks in 12 steps.
+        Without this rule, the claim `each_input_at_most_once` breaks (bug `learns-in-transaction`,
+        12 steps).
         """
         return forall(implies(s.may_use(i, x), ~s.is_open(x)) for x in TransactionalId)
 
@@ -81,32 +77,24 @@ class PipelineActions(PipelineState):
         s.stop_reading(i)
 
     def may_use(s, i: Instance, x: TransactionalId) -> Bool:
-        """True if the instance's requests with this transactional id are accepted."""
         return all_of(s.uses[i] == x, s.is_newest(i, x))
 
     def is_newest(s, i: Instance, x: TransactionalId) -> Bool:
-        """True if no instance has initialized `x` after `i`, so `i` has the newest epoch.
+        """True if no instance has initialized `x` after `i`.
 
-        The variant `ignores-epoch` does not compare epochs, and breaks the claim
-        `each_input_at_most_once` in 13 steps.
+        Without the comparison of epochs, the claim `each_input_at_most_once` breaks (bug
+        `ignores-epoch`, 13 steps).
         """
         return s.holder[x] == i
 
     def may_hand_over(s, x: TransactionalId) -> Bool:
-        """True if another instance may take over the transactional id: the id has no transaction,
-        or its newest transaction is complete.
-
-        If a transaction is open, the coordinator aborts it first. In the variant
-        `inherits-transaction`, the new instance inherits the open transaction, which breaks the
-        claim `each_input_at_most_once` in 10 steps.
+        """True if the transactional id has no transaction, or its newest transaction is
+        complete.
         """
         return ~s.is_decided(x) & ~s.has_content(x)
 
     def begin_with(s, i: Instance) -> None:
-        """Stops the reads of an instance that initializes a transactional id.
-
-        Later, the instance starts to read again at the committed offsets.
-        """
+        """Stops the reads of an instance that initializes a transactional id."""
         s.stop_reading(i)
 
     @action
@@ -114,9 +102,9 @@ class PipelineActions(PipelineState):
         """An instance initializes a transactional id, which fences the id's earlier instances.
 
         Kafka: TransactionCoordinator.handleInitProducerId. Simplified: the spec stores the newest
-        instance instead of producer epochs; any instance may use any id. The only guard
-        is `may_hand_over`: the variant `inherits-transaction` lacks this guard, and breaks the
-        claim `each_input_at_most_once` in 10 steps.
+        instance instead of producer epochs, and any instance may use any id. Without the guard that
+        no transaction of the id is open (`may_hand_over`), the claim `each_input_at_most_once`
+        breaks (bug `inherits-transaction`, 10 steps).
         """
         when(s.may_hand_over(x))
         s.begin_with(i)
@@ -126,11 +114,10 @@ class PipelineActions(PipelineState):
     # ---- consume, process, produce
 
     def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:
-        """True if no offset of the partition is pending.
+        """True if no offset of the partition is pending, as OffsetFetch with requireStable wants.
 
-        While an offset is pending, the coordinator answers OffsetFetch (with requireStable) by
-        UNSTABLE_OFFSET_COMMIT, and the instance tries again. The variant `returns-unstable` answers
-        with the committed offset, and breaks the claim `each_input_at_most_once` in 13 steps.
+        Without this rule, the claim `each_input_at_most_once` breaks (bug `returns-unstable`, 13
+        steps).
         """
         return forall(~s.pending[x][p] for x in TransactionalId)
 
@@ -139,9 +126,9 @@ class PipelineActions(PipelineState):
         """An instance starts to read a partition of its assignment at the committed offset.
 
         Kafka: OffsetFetch, ConsumerCoordinator.initWithCommittedOffsetsIfNeeded. Simplified:
-        without a committed offset, the instance starts at the least offset. The instance may have
-        an old assignment. Without the guard that the instance does not read the partition yet, the
-        claim `each_input_at_most_once` breaks in 9 steps.
+        without a committed offset, the instance starts at the least offset. The assignment may be
+        old. Without the guard that the instance does not read the partition yet, the claim
+        `each_input_at_most_once` breaks in 9 steps.
         """
         when(s.owner[s.known_generation[i]][p] == i, ~s.reads[i][p], s.may_fetch(i, p))
         s.reads[i][p] = True
@@ -152,9 +139,8 @@ class PipelineActions(PipelineState):
         """An instance reads the next input, and writes its output record in the open transaction.
 
         Kafka: KafkaConsumer.poll and KafkaProducer.send. Simplified: both are one step, and each
-        input has one output record. After an instance has sent its position in a partition, it
-        reads no further input of this partition in the same transaction. Without this guard, the
-        claim `position_is_exact` breaks in 6 steps.
+        input has one output record. Without the guard that the instance has not sent its position
+        in the partition in this transaction, the claim `position_is_exact` breaks in 6 steps.
         """
         at = s.position[i][p]
         when(
@@ -171,19 +157,18 @@ class PipelineActions(PipelineState):
     # ---- the end of a transaction
 
     def is_current(s, i: Instance, p: TopicPartition) -> Bool:
-        """True if the instance may commit offsets of the partition: its generation is the newest.
+        """True if the instance's generation is the newest, so that it may commit offsets.
 
-        The version `id-per-partition` compares no generations. There, the instance must be the
-        newest that initialized the transactional id of the partition.
+        The version `id-per-partition` compares holders of the partition's transactional id instead.
         """
         return s.known_generation[i] == s.generation
 
     def accepts_offset(s, i: Instance, p: TopicPartition) -> Bool:
-        """True if the group coordinator accepts an offset from the instance: the instance must have
-        the newest generation (KIP-447).
+        """True if the group coordinator accepts an offset from the instance, whose generation must
+        be the newest (KIP-447).
 
-        Without this check, the variant `forgets-generation` breaks the claim
-        `each_input_at_most_once` in 16 steps.
+        Without this check, the claim `each_input_at_most_once` breaks (bug `forgets-generation`, 16
+        steps).
         """
         return s.is_current(i, p)
 
@@ -192,9 +177,9 @@ class PipelineActions(PipelineState):
         """An instance sends its position in the transaction, and the offset is pending.
 
         Kafka: KafkaProducer.sendOffsetsToTransaction, OffsetMetadataManager. Simplified: a request
-        has one partition. An offset outside of the transaction is committed at once. So the variant
-        `commits-outside` breaks the claim `position_is_exact` in 5 steps. Every claim also holds
-        without the guard that the transaction is neither committed nor aborted.
+        has one partition. If the offset is committed at once, outside of the transaction, the claim
+        `position_is_exact` breaks (bug `commits-outside`, 5 steps). Every claim also holds without
+        the guard that the transaction is neither committed nor aborted.
         """
         when(s.reads[i][p], s.may_use(i, x), ~s.is_decided(x), s.accepts_offset(i, p))
         s.pending[x][p] = True
@@ -203,8 +188,8 @@ class PipelineActions(PipelineState):
     def has_sent_offsets(s, x: TransactionalId) -> Bool:
         """True if the transaction has an offset for each partition whose inputs it has processed.
 
-        An application must send its positions before it commits. Without this rule, the variant
-        `commits-without-offsets` breaks the claim `each_input_at_most_once` in 11 steps.
+        Without this rule for applications, the claim `each_input_at_most_once` breaks (bug
+        `commits-without-offsets`, 11 steps).
         """
         return forall(
             implies(s.written[x][p][o], s.pending[x][p]) for p in TopicPartition for o in Offset
@@ -216,19 +201,18 @@ class PipelineActions(PipelineState):
         transaction.
 
         Kafka: KafkaProducer.commitTransaction, TransactionCoordinator.handleEndTransaction.
-        Simplified: the commit is one step. The coordinator sends no second request to the group
-        coordinator. So the commit succeeds even if a rebalance has happened since the group
-        coordinator accepted the offsets. Without the guard that the transaction is open, the claim
-        `position_is_exact` breaks in 8 steps.
+        Simplified: the commit is one step. The coordinator does not consult the group coordinator
+        again, so the commit succeeds even after a rebalance. Without the guard that the transaction
+        is open, the claim `position_is_exact` breaks in 8 steps.
         """
         when(s.is_open(x), s.may_use(i, x), s.has_sent_offsets(x))
         s.committed[x] = True
 
     def reads_on(s, i: Instance) -> Bool:
-        """True if an instance keeps its position after an abort, which it never does.
+        """Always false: after an abort, an instance reads again from the committed offsets.
 
-        The instance reads again from the committed offsets. In the variant `reads-on-after-abort`,
-        the instance keeps its position, which breaks the claim `position_is_exact` in 10 steps.
+        Without this rule, the claim `position_is_exact` breaks (bug `reads-on-after-abort`, 10
+        steps).
         """
         return false
 
@@ -237,9 +221,8 @@ class PipelineActions(PipelineState):
         """The coordinator aborts a transaction, so its instance must read the inputs again.
 
         Kafka: TransactionCoordinator.handleEndTransaction, handleInitProducerId and
-        abortTimedOutTransactions. Simplified: this action covers a request, a timeout and a new
-        instance; it may happen at any time. Every claim also holds without the guard of this
-        action.
+        abortTimedOutTransactions. Simplified: this action is a request, a timeout or a new
+        instance, at any time. Every claim also holds without the guard of this action.
         """
         when(s.is_open(x))
         s.aborted[x] = True
@@ -252,12 +235,11 @@ class PipelineActions(PipelineState):
     # ---- markers
 
     def delivers(s, x: TransactionalId) -> Bool:
-        """True if a reader of the output receives the transaction's records: the transaction is
-        committed.
+        """True if a reader at read_committed receives the transaction's records, as
+        `read-committed-abstract` proves.
 
-        The spec `read-committed-abstract` proves that a reader at read_committed receives only such
-        records. If the reader also receives other records, the variant `reads-uncommitted` breaks
-        the claim `each_input_at_most_once` in 11 steps.
+        If the reader also receives other records, the claim `each_input_at_most_once` breaks (bug
+        `reads-uncommitted`, 11 steps).
         """
         return s.committed[x]
 
@@ -282,10 +264,9 @@ class PipelineActions(PipelineState):
                 s.doubled[x][p][o] = False
 
     def counts(s, x: TransactionalId) -> Bool:
-        """True if the marker commits the pending offsets: the marker is a COMMIT.
+        """True if the marker is a COMMIT, which commits the pending offsets.
 
-        Without this rule, the variant `counts-aborted` breaks the claim `position_is_exact` in 7
-        steps.
+        Without this rule, the claim `position_is_exact` breaks (bug `counts-aborted`, 7 steps).
         """
         return s.committed[x]
 
@@ -294,9 +275,9 @@ class PipelineActions(PipelineState):
         """The group coordinator gets the marker, and commits or drops the pending offsets.
 
         Kafka: WriteTxnMarkers to `__consumer_offsets`. Simplified: a pending offset replaces the
-        committed offset. Kafka first checks that no later offset is committed; in this spec, there
-        is no later offset. Without the guard that the transaction is committed or aborted, the
-        claim `position_is_exact` breaks in 9 steps.
+        committed offset; Kafka first checks that no later offset is committed, which cannot be
+        here. Without the guard that the transaction is committed or aborted, the claim
+        `position_is_exact` breaks in 9 steps.
         """
         when(s.is_decided(x), ~s.offsets_marked[x])
         s.offsets_marked[x] = True
@@ -310,8 +291,8 @@ class PipelineActions(PipelineState):
     def may_complete(s, x: TransactionalId) -> Bool:
         """True if the marker is in the output partition and at the group coordinator.
 
-        Kafka 4.3.0 does not wait for a partition without a leader (KAFKA-20734): the variant
-        `skips-marker` breaks the claim `each_input_at_most_once` in 16 steps.
+        Kafka 4.3.0 does not wait for a partition without a leader (KAFKA-20734), and the claim
+        `each_input_at_most_once` breaks (bug `skips-marker`, 16 steps).
         """
         return s.output_marked[x] & s.offsets_marked[x]
 

@@ -28,8 +28,8 @@ ONE_ID = "one transactional id for each process"
 class ForgetsGeneration(Pipeline):
     """Before KIP-447: an offset in a transaction carries no generation, so a zombie commits.
 
-    The group has given the zombie's partition to another instance, which has committed the same
-    inputs. The action `send_offset` breaks the lemma `pending_offsets_match_effects`.
+    Another instance has committed the same inputs. The action `send_offset` breaks the lemma
+    `pending_offsets_match_effects`.
     """
 
     def accepts_offset(s, i: Instance, p: TopicPartition) -> Bool:
@@ -46,9 +46,8 @@ class ForgetsGeneration(Pipeline):
 class ReturnsUnstable(Pipeline):
     """Before KIP-447: OffsetFetch returns the committed offset while a later offset is pending.
 
-    The new owner of a partition fetches the offset before a transaction of the old owner commits.
-    So it processes the inputs of this transaction again. The action `fetch_offset` breaks the lemma
-    `only_the_reader_sends_offsets`.
+    The new owner of a partition processes the inputs of a transaction that the old owner commits
+    later. The action `fetch_offset` breaks the lemma `only_the_reader_sends_offsets`.
     """
 
     def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:
@@ -86,8 +85,7 @@ class IgnoresEpoch(Pipeline):
 class CommitsOutside(Pipeline):
     """The application commits its position with the consumer, outside of the transaction.
 
-    The position is committed before the output records are. If the transaction aborts, the inputs
-    are lost. The claim `position_is_exact` breaks at the action `send_offset`.
+    If the transaction aborts, the inputs are lost. The action `send_offset` breaks the claim.
     """
 
     @action
@@ -108,8 +106,8 @@ class CommitsWithoutOffsets(Pipeline):
     """A transaction commits output records without the position after their inputs.
 
     The next owner of the partition processes the inputs again. The claim `position_is_exact` breaks
-    at the action `commit`. The library Alpakka Kafka added offsets only in the callbacks of
-    its sends, and so wrote duplicates (alpakka-kafka#752).
+    at the action `commit`. The library Alpakka Kafka added offsets only in the callbacks of its
+    sends (alpakka-kafka#752).
     """
 
     def has_sent_offsets(s, x: TransactionalId) -> Bool:
@@ -127,9 +125,9 @@ class ReadsOnAfterAbort(Pipeline):
     """After an abort, an instance keeps its position, so it never reads the transaction's inputs
     again.
 
-    The next commit of this instance moves the committed position past these inputs. The action
-    `abort` breaks the lemma `readers_skip_nothing`. In the client franz-go, fetched records stayed
-    in a buffer after an abort (franz-go#1222).
+    The next commit moves the committed position past these inputs. The action `abort` breaks the
+    lemma `readers_skip_nothing`. In the client franz-go, fetched records stayed in a buffer after
+    an abort (franz-go#1222).
     """
 
     def reads_on(s, i: Instance) -> Bool:
@@ -146,9 +144,9 @@ class LearnsInTransaction(Pipeline):
     """An instance learns a new generation while its transaction is open, and commits the
     transaction later.
 
-    The transaction's offset carries the new generation, so the group coordinator accepts it. But
-    the output records are from the old generation, and another instance may have processed the
-    same inputs since. The action `learn_generation` breaks the lemma `written_is_below_position`.
+    Its offset carries the new generation and is accepted, but another instance may have processed
+    the same inputs since. The action `learn_generation` breaks the lemma
+    `written_is_below_position`.
     """
 
     def may_learn(s, i: Instance) -> Bool:
@@ -181,10 +179,10 @@ class SkipsMarker(Pipeline):
     """The coordinator completes a transaction although the group coordinator has no marker of it
     (KAFKA-20734).
 
-    Kafka 4.3.0 does so if a partition of `__consumer_offsets` has no leader. The output records are
-    committed, and the position is not. If the next transaction of the transactional id aborts, its
-    marker drops the position, and the inputs are processed again. The claim `position_is_exact`
-    breaks at the action `complete`.
+    Kafka 4.3.0 does so if a partition of `__consumer_offsets` has no leader. If the next
+    transaction of the transactional id aborts, its marker drops the position of the committed
+    records, and the inputs are processed again. The claim `position_is_exact` breaks at the action
+    `complete`.
     """
 
     def may_complete(s, x: TransactionalId) -> Bool:
@@ -240,9 +238,9 @@ class FetchesBeforeInit(IdPerPartition):
 class KeepsProducer(IdPerPartition):
     """In a rebalance, an instance keeps its producer: it does not initialize its transactional id.
 
-    The instance may get the same partition back. Then it may fetch the committed offset before the
-    coordinator has received the marker of the instance's previous transaction. The action
-    `fetch_offset` breaks the lemma `only_the_reader_sends_offsets`.
+    If it gets a partition back, it may fetch the committed offset before the coordinator has the
+    marker of its previous transaction. The action `fetch_offset` breaks the lemma
+    `only_the_reader_sends_offsets`.
     """
 
     def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:

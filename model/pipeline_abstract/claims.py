@@ -26,8 +26,6 @@ from model.pipeline_abstract.state import (
 
 
 class PipelineClaims(PipelineActions):
-    """The claims about a pipeline's committed output records, and about its committed position."""
-
     # ---- claims
 
     @invariant
@@ -42,8 +40,8 @@ class PipelineClaims(PipelineActions):
         """An input is below the group's committed position if and only if its output record is
         committed.
 
-        When the coordinator decides to commit, the output records and the sent position of the
-        transaction are committed together. The markers in the output and in the group follow later.
+        The coordinator's decision commits output records and position together; the markers follow
+        later.
         """
         return forall(
             iff(s.is_below_position(p, o), s.has_committed_effect(p, o))
@@ -52,8 +50,8 @@ class PipelineClaims(PipelineActions):
         )
 
     def is_below_position(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the input at offset `o` is consumed: it is below the committed offset of its
-        partition, or below an offset that a marker will commit.
+        """True if the input at offset `o` is below the committed offset, or below an offset that a
+        marker will commit.
         """
         return (o < s.committed_offset[p]) | exists(
             all_of(s.committed[x], s.pending[x][p], o < s.pending_offset[x][p])
@@ -61,8 +59,8 @@ class PipelineClaims(PipelineActions):
         )
 
     def has_committed_effect(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if a reader has received the output record of the input at offset `o`, or will
-        receive it after a commit marker.
+        """True if a reader has received the output record of the input, or will after a commit
+        marker.
         """
         return s.received[p][o] | exists(
             s.committed[x] & s.written[x][p][o] for x in TransactionalId
@@ -98,8 +96,7 @@ class PipelineClaims(PipelineActions):
         """Reachable: a later owner of a partition has read past an input, and a reader receives the
         output of this input.
 
-        A later owner is an instance whose offsets the group coordinator accepts, although another
-        instance owned the partition in the first generation.
+        A later owner is one that had not owned the partition in the first generation.
         """
         first = Generation.least()
         return exists(

@@ -1,13 +1,12 @@
 """The lemmas that prove an abstract pipeline.
 
-The argument: an instance is *current* for a partition if the group coordinator would accept an
-offset of the partition from it. A current instance that reads the partition is its *current
-reader*. This reader began at the committed offset, when no offset of the partition was pending.
-From then on only this reader can send an offset of the partition. So the inputs between the
-committed offset and the reader's position are exactly those whose output records are in its open
-transaction. The transaction commits these output records together with this position, the next
-committed offset. An instance that is not current may write output records, but it cannot send an
-offset for them. Without the offset, its transaction cannot commit.
+The argument: an instance is *current* for a partition if the group coordinator would accept its
+offset of the partition. A current instance that reads the partition is its *current reader*: it
+began at the committed offset, when no offset was pending, and only it can send an offset since. So
+the inputs between the committed offset and the reader's position are exactly those whose output
+records are in its open transaction. The transaction commits these records together with this
+position, the next committed offset. Another instance may write output records, but it cannot send
+an offset for them, so its transaction cannot commit.
 """
 
 from __future__ import annotations
@@ -26,10 +25,6 @@ from model.pipeline_abstract.state import Instance, Offset, TopicPartition, Tran
 
 
 class PipelineProof(PipelineClaims):
-    """Lemmas about markers, pending offsets and current readers (see the argument of this
-    module).
-    """
-
     # ---- transactions and their markers
 
     @lemma
@@ -142,9 +137,8 @@ class PipelineProof(PipelineClaims):
         """While a transaction with a pending offset is open, the transaction has exactly the output
         records of the inputs from the committed offset up to the pending offset.
 
-        After the coordinator has committed the transaction, the offset stays pending until the
-        group coordinator gets the transaction's marker. Until then, the output records that await a
-        marker belong to inputs between the two offsets.
+        After the commit, until the group coordinator gets the marker, the output records that await
+        a marker belong to inputs between the two offsets.
 
         The lemma is true because the instance that sent the pending offset had its position just
         above these inputs.
@@ -176,11 +170,10 @@ class PipelineProof(PipelineClaims):
         """If a partition has a current reader, a pending offset of the partition is this reader's
         position.
 
-        The offset is pending in the reader's own transaction. A reader is current if the group
-        coordinator would accept an offset from it.
+        The offset is pending in the reader's own transaction.
 
-        The lemma is true because the reader began when no offset was pending. Other instances are
-        not current, so their offsets are refused.
+        The lemma is true because the reader began when no offset was pending, and the offsets of
+        other instances are refused.
         """
         return forall(
             implies(
@@ -196,9 +189,8 @@ class PipelineProof(PipelineClaims):
     def readers_begin_at_the_committed_offset(s) -> Bool:
         """The position of a current reader is not below the committed offset.
 
-        Also, no input is below the committed offset if the reader's open transaction has the output
-        record for this input. A reader is current if the group coordinator would accept an offset
-        from it.
+        An input with an output record in the reader's open transaction is not below the committed
+        offset either.
 
         The lemma is true because the reader began at the committed offset, and only its own
         transactions move this offset.
@@ -222,8 +214,6 @@ class PipelineProof(PipelineClaims):
         """An input below the position of a current reader is below the committed position, or has
         an output record in the reader's open transaction.
 
-        A reader is current if the group coordinator would accept an offset from it.
-
         The lemma is true because the reader goes from input to input, and after an abort it starts
         again at the committed offset.
         """
@@ -241,9 +231,6 @@ class PipelineProof(PipelineClaims):
         )
 
     def is_in_transaction(s, i: Instance, x: TransactionalId, p: TopicPartition, o: Offset) -> Bool:
-        """True if the instance's open transaction has the output record for the input at offset `o`
-        of `p`.
-        """
         return all_of(s.may_use(i, x), ~s.is_decided(x), s.written[x][p][o])
 
     # ---- generations

@@ -1,22 +1,21 @@
 """The state of an abstract pipeline: a group, transactional ids, the output, and instances.
 
-A pipeline consumes, processes and produces. An *instance* is one run of the application. It reads
-an input partition, writes an output record for each input, and commits its position in the input
-together with these records, in one transaction.
+An *instance* is one run of the application: it reads an input partition, writes an output record
+for each input, and commits its position with these records in one transaction.
 
-A crashed instance takes no further step. A process that restarts is another instance, and may use
+A crashed instance takes no further step; a process that restarts is another instance, and may use
 the same transactional id.
 
-A transactional id has one transaction at a time, and any number of them one after another. So each
-variable of a transaction is a map from transactional ids.
+A transactional id has one transaction at a time, so each variable of a transaction is a map from
+transactional ids.
 
 Source: KIP-98, KIP-447; TransactionManager, TransactionCoordinator and OffsetMetadataManager of
 Kafka 4.3.
 Simplified: the output is one partition; `transactions-abstract` proves that several partitions
-agree. A request arrives at once or never; `transactions-abstract` and `coordinator-abstract` have
-late requests and coordinators that fail. An instance learns of an abort at once, because until then
-all of its requests are refused. A group has generations; the member epochs of KIP-848 are left out.
-All offsets are committed in transactions, and none is reset, expired or deleted.
+agree. A request arrives at once or never, which is not so in `transactions-abstract` and
+`coordinator-abstract`. An instance learns of an abort at once. A group has generations; the member
+epochs of KIP-848 are left out. All offsets are committed in transactions, and none is reset,
+expired or deleted.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Instance(Sort):
 
 
 class TransactionalId(Sort):
-    """A transactional id, with its open transaction, or else the transaction that it ended last."""
+    """A transactional id, with its open transaction or the transaction that it ended last."""
 
     prefix = "id"
 
@@ -60,8 +59,6 @@ class Generation(Ordered):
 
 
 class PipelineState(Spec):
-    """The variables of an abstract pipeline, and predicates over them."""
-
     instances: Annotated[int, range(1, 10)] = 2
     transactional_ids: Annotated[int, range(1, 10)] = 2
     partitions: Annotated[int, range(1, 10)] = 1

@@ -1,9 +1,8 @@
 """The two versions of an abstract pipeline differ in what fences an instance.
 
-- `kip-447`: the generation of the group. A transactional id belongs to a process, which reads any
-  partitions. An offset carries the generation, and a new owner waits for pending offsets.
-- `id-per-partition`: the transactional id. Each input partition has its own. A new owner of the
-  partition initializes this id first. This fences the previous owner and ends its transaction.
+- `kip-447`: the group's generation, which an offset carries; a new owner waits for pending offsets.
+- `id-per-partition`: the transactional id of an input partition; a new owner initializes it, which
+  fences the previous owner and ends its transaction.
 
 Kafka Streams has the second rule with processing.guarantee=exactly_once, up to Kafka 3.9, and the
 first rule with exactly_once_v2.
@@ -45,8 +44,7 @@ class IdPerPartition(Pipeline):
     """Before KIP-447: each input partition has its own transactional id, which fences the
     partition's previous owner.
 
-    An instance stands for the task of one partition, with a producer of its own. The group
-    coordinator compares no generations.
+    An instance is the task of one partition, and the group coordinator compares no generations.
     """
 
     id_of: Map[TopicPartition, TransactionalId | Nothing]  # the same in all instances
@@ -70,12 +68,11 @@ class IdPerPartition(Pipeline):
         return true
 
     def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:
-        """True if the instance has initialized the transactional id of the partition, and the
-        transactions of this id are complete.
+        """True if the instance has initialized the transactional id of the partition, and the id's
+        transactions are complete.
 
-        An instance closes its producer in a rebalance, and fetches only after it has initialized
-        the transactional id again. The variant `keeps-producer` breaks the claim
-        `each_input_at_most_once` in 18 steps.
+        If an instance fetches before it has initialized the id again, the claim
+        `each_input_at_most_once` breaks (bug `keeps-producer`, 18 steps).
         """
         return exists(
             all_of(s.id_of[p] == x, s.may_use(i, x), s.may_hand_over(x)) for x in TransactionalId

@@ -16,9 +16,9 @@ The table lists all actions (`Next` in TLA+) by role. WF: weakly fair; SF: stron
 
 Source: KIP-455; Kafka's PartitionChangeBuilder, PartitionReassignmentReplicas,
 PartitionReassignmentRevert, ReplicationControlManager, Partition.
-Simplified: in every step, the controller updates the ELR, elects a leader and begins leader epochs
-by the same rules. Kafka does not always apply these rules in a step that leaves the leader and the
-ISR as they are. A broker that restarts applies only the newest metadata.
+Simplified: the controller applies these rules in every step. Kafka does not always apply them in a
+step that leaves the leader and the ISR as they are. A broker that restarts applies only the newest
+metadata.
 """
 
 from __future__ import annotations

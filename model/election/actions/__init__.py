@@ -1,9 +1,7 @@
 """The actions of elections, by role: brokers, and the controller.
 
-The table lists all actions (`Next` in TLA+) by role. WF before an action makes it weakly fair: the
-action is eventually taken if it stays enabled. SF before an action makes it strongly fair: the
-action is eventually taken if it is enabled infinitely often. An action without WF or SF may never
-happen.
+The table lists all actions (`Next` in TLA+) by role; WF is weakly fair, SF strongly fair, and the
+others are not fair.
 
     brokers      WF apply_metadata, write, SF advance_high_watermark, shrink_isr, WF fetch,
                  WF truncate_to_shared, take_late_fetch

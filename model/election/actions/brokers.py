@@ -1,10 +1,10 @@
 """The actions of brokers: a leader appends, followers fetch, and any broker may stop.
 
-A leader asks the controller to change the ISR. Until the answer arrives, the controller may have
-granted the change already. So the leader commits a record only when every member of the known ISR
-and of the proposed ISR has the record. KIP-497 calls this union the maximal ISR. A broker stops in
-one of four ways: a clean shutdown; a killed process, which keeps its log; a power loss, which loses
-the unflushed tail of the log; a replaced disk, which loses the whole log.
+A leader that asks the controller to change the ISR does not know whether the change is granted
+already. So it commits a record only when every member of the known and of the proposed ISR has the
+record; KIP-497 calls this union the maximal ISR. A broker stops in one of four ways: a clean
+shutdown; a killed process, which keeps its log; a power loss, which loses the unflushed tail of the
+log; a replaced disk, which loses the whole log.
 
 Source: Kafka's Partition and ReplicaManager; KIP-497; KIP-903 and KAFKA-15221; KIP-966 (the high
 watermark stands still while the ISR is too small).
@@ -40,8 +40,6 @@ from model.language import (
 
 
 class Brokers(ElectedPartition):
-    """The actions of brokers, and the faults that stop brokers."""
-
     # ---- metadata
 
     @action(fair="weak")
@@ -84,8 +82,8 @@ class Brokers(ElectedPartition):
         at once.
 
         Kafka: Partition.appendRecordsToLeader. Simplified: no check of min.insync.replicas before
-        the append. A deposed leader appends too, so a record that acks=1 acknowledged may be lost:
-        the variant `trusts-one-ack` breaks the claim `leader_completeness` in 2 steps.
+        the append. Also a deposed leader appends, so a record that acks=1 acknowledged may be lost:
+        the claim `leader_completeness` breaks (bug `trusts-one-ack`, 2 steps).
         """
         end = s.broker[leader].end_offset
         when(s.presumes_leadership(leader), s.next_id < s.max_records, end < s.log_size)
@@ -97,9 +95,8 @@ class Brokers(ElectedPartition):
     def is_maximal_isr(s, leader: Replica, r: Replica) -> Bool:
         """True if the replica is in the maximal ISR: in the known or in the proposed ISR.
 
-        The controller may have granted the ISR that the leader proposed. If the leader waited for
-        the known ISR alone, as the variant `counts-known-isr` does, the claim `leader_completeness`
-        would break in 10 steps.
+        If the leader waits for the known ISR alone, the claim `leader_completeness` breaks (bug
+        `counts-known-isr`, 10 steps).
         """
         log = s.broker[leader]
         return log.isr[r] | (log.is_pending & log.proposed[r])
@@ -107,9 +104,8 @@ class Brokers(ElectedPartition):
     def may_commit(s, leader: Replica) -> Bool:
         """True if the leader's ISR has at least min.insync.replicas members.
 
-        In Kafka since 3.7, a leader with a smaller ISR commits nothing. The variant
-        `commits-below-min-isr` commits with any ISR, and breaks the claim `leader_completeness` in
-        6 steps.
+        Without this rule (Kafka before 3.7), the claim `leader_completeness` breaks (bug
+        `commits-below-min-isr`, 6 steps).
         """
         return s.is_enough(s.broker[leader].isr)
 
@@ -117,11 +113,10 @@ class Brokers(ElectedPartition):
     def advance_high_watermark(s, leader: Replica) -> None:
         """The leader commits a record that every member of its maximal ISR has.
 
-        If the producer of the record uses acks=all, the record is acknowledged at this moment.
+        A record with acks=all is then acknowledged.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: one record at a time. The guards are
-        `may_commit` and `is_maximal_isr`. The docstring of each guard names the bug that appears
-        without this guard.
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: one record at a time. The guards
+        `may_commit` and `is_maximal_isr` name the bugs that appear without them.
         """
         log = s.broker[leader]
         hw = log.high_watermark
@@ -140,11 +135,9 @@ class Brokers(ElectedPartition):
     def propose(
         s, leader: Replica, isr: Set[Replica], test: Bool, proposed_broker_epoch: BrokerEpoch
     ) -> None:
-        """The leader proposes the ISR `isr` (AlterPartition) and awaits an answer, if the condition
-        `test` is true.
+        """The leader proposes the ISR `isr` (AlterPartition) if `test`, and awaits an answer.
 
-        `proposed_broker_epoch` is the broker epoch of the replica that the ISR adds; 0 if it adds
-        none.
+        `proposed_broker_epoch` is the broker epoch of the replica that the ISR adds, or 0.
         """
         log = s.broker[leader]
         s.broker[leader].is_pending = log.is_pending | test
@@ -157,8 +150,9 @@ class Brokers(ElectedPartition):
     def shrink_isr(s, leader: Replica, follower: Replica) -> None:
         """A leader asks the controller to remove from the ISR a follower that lags.
 
-        Kafka: Partition.maybeShrinkIsr. Simplified: no replica.lag.time.max.ms; any lag is enough.
-        One request at a time is pending. Every claim also holds without the guard of this action.
+        Kafka: Partition.maybeShrinkIsr. Simplified: any lag is enough, instead of
+        replica.lag.time.max.ms. One request at a time is pending. Every claim also holds without
+        the guard of this action.
         """
         log = s.broker[leader]
         when(
@@ -176,17 +170,12 @@ class Brokers(ElectedPartition):
         """True if a log that ends at `end` has every record that this leader or an earlier one
         committed.
 
-        The log must not end below the leader's high watermark, nor below the offset where the
-        leader's epoch began. Without the comparison with the high watermark, the variant
-        `joins-below-high-watermark` breaks the claim `candidate_completeness` in 9 steps.
+        Without the comparison with the high watermark, the claim `candidate_completeness` breaks
+        (bug `joins-below-high-watermark`, 9 steps).
         """
         return (s.broker[leader].high_watermark <= end) & (s.start_offset(leader) <= end)
 
     def may_join(s, leader: Replica, follower: Replica, end: Offset) -> Bool:
-        """True if the leader should propose to add the follower to the ISR.
-
-        `end` is the offset at which the follower fetches.
-        """
         log = s.broker[leader]
         return all_of(
             ~log.is_pending,
@@ -198,9 +187,6 @@ class Brokers(ElectedPartition):
     def take_fetch(
         s, leader: Replica, follower: Replica, end: Offset, broker_epoch: BrokerEpoch
     ) -> None:
-        """The leader records the follower's end offset, and may propose to add the follower to the
-        ISR.
-        """
         joins = s.may_join(leader, follower, end)
         s.propose(leader, s.broker[leader].isr | {follower}, joins, broker_epoch)
         s.broker[leader].follower[follower].end_offset = end
@@ -213,9 +199,9 @@ class Brokers(ElectedPartition):
 
         Kafka: Partition.fetchRecords, updateFollowerFetchState and maybeExpandIsr. Simplified:
         request and response are one step. The response has the high watermark from before this
-        fetch. The fetch is possible only if both logs agree up to the end of the follower's log.
-        Without the guard that the follower and the leader are in the same leader epoch, the claim
-        `acknowledged_within_isr` breaks in 7 steps.
+        fetch. Both logs must agree up to the end of the follower's log. Without the guard that the
+        follower and the leader are in the same leader epoch, the claim `acknowledged_within_isr`
+        breaks in 7 steps.
         """
         end, hw = s.broker[follower].end_offset, s.broker[leader].high_watermark
         when(s.is_following(follower, leader), s.shared_end(follower, leader) == end)
@@ -245,16 +231,14 @@ class Brokers(ElectedPartition):
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
         """True if the broker has not registered again since it got the broker epoch `broker_epoch`.
 
-        Since KIP-903, Kafka compares broker epochs, so a fetch from before a restart cannot add the
-        broker to the ISR. Without this comparison, the variant `ignores-broker-epochs` breaks the
-        claim `leader_completeness` in 12 steps.
+        Without this comparison (KIP-903), a fetch from before a restart may add the broker to the
+        ISR, and the claim `leader_completeness` breaks (bug `ignores-broker-epochs`, 12 steps).
         """
         return s.registration[r].broker_epoch == broker_epoch
 
     def has_last_record_of(s, fetch: LateFetch, leader: Replica) -> Bool:
-        """True if the leader's log has the record that the fetch names as the follower's last.
-
-        Also true if the follower's log was empty.
+        """True if the leader's log has the follower's last record by this fetch, or the follower's
+        log was empty.
         """
         end = fetch.end_offset
         return all_of(
@@ -267,9 +251,9 @@ class Brokers(ElectedPartition):
         """A leader receives a fetch whose sender has stopped, and perhaps has restarted since.
 
         Kafka: Partition.updateFollowerFetchState, which refuses an older broker epoch. Simplified:
-        at most one fetch is late. The leader reads offset and broker epoch from the same fetch. The
-        variant `reads-replica-twice` reads them from two fetches, one before and one after a
-        restart, and breaks the claim `leader_completeness` in 17 steps (KAFKA-15221).
+        at most one fetch is late. If the leader reads offset and broker epoch from two fetches, one
+        before and one after a restart, the claim `leader_completeness` breaks (bug
+        `reads-replica-twice`, 17 steps; KAFKA-15221).
         """
         fetch = s.late_fetch
         when(
@@ -293,7 +277,6 @@ class Brokers(ElectedPartition):
     # ---- faults
 
     def truncate_to(s, r: Replica, end: Offset) -> None:
-        """Truncates the broker's log to `end`; a high watermark beyond `end` becomes `end`."""
         for offset in Offset:
             s.broker[r].record[offset] = ite(offset < end, s.broker[r].record[offset], RecordId(0))
         s.broker[r].high_watermark = s.high_watermark_after_truncation(r, end)
@@ -303,7 +286,7 @@ class Brokers(ElectedPartition):
         return least_of(end, s.broker[r].high_watermark)
 
     def stop(s, r: Replica, *, cleanly: Bool) -> None:
-        """Stops the broker, which loses its metadata; its last fetch may still be in flight."""
+        """Stops the broker; its last fetch may still be in flight."""
         known = s.broker[r]
         end = known.end_offset
         late = LateFetch(
@@ -329,8 +312,8 @@ class Brokers(ElectedPartition):
     def kill(s, r: Replica) -> None:
         """The process of a broker is killed; the broker keeps its log, which is in the page cache.
 
-        Kafka: SIGKILL. Simplified: `max_unclean` limits the number of unclean stops. Every claim
-        also holds without the guard that the broker is up.
+        Kafka: SIGKILL. Simplified: at most `max_unclean` unclean stops. Every claim also holds
+        without the guard that the broker is up.
         """
         when(s.broker[r].is_up, s.unclean < s.max_unclean)
         s.stop(r, cleanly=false)
@@ -341,9 +324,8 @@ class Brokers(ElectedPartition):
         """A machine loses power, and the broker loses the unflushed tail of its log.
 
         Kafka: by default the operating system decides when to flush. Simplified: any tail may be
-        lost; `max_losses` limits the number of losses. Before KIP-966 the broker stayed in the ISR,
-        so committed records were lost: the version `before-elr` breaks the claim
-        `leader_completeness` in 9 steps.
+        lost; at most `max_losses` losses. Before KIP-966 the broker stayed in the ISR: the version
+        `before-elr` breaks the claim `leader_completeness` in 9 steps.
         """
         when(
             s.broker[r].is_up,

@@ -1,11 +1,11 @@
 """The actions of the controller: it maintains the ISR and the ELR, and elects leaders.
 
-ELR stands for eligible leader replicas. A replica that leaves the ISR joins the ELR if the ISR then
-has fewer members than min.insync.replicas. While the ISR is that small, nothing is committed. So
-the replica still has every committed record.
+A replica that leaves the ISR joins the ELR (eligible leader replicas) if the ISR then has fewer
+members than min.insync.replicas. While the ISR is that small, nothing is committed, so the replica
+has every committed record.
 
-The spec has one partition. Every action that changes the partition elects a leader, by the first of
-these rules that finds a broker:
+Every action that changes the partition elects a leader, by the first of these rules that finds a
+broker:
 
 1. the current leader, if it is live and in the ISR, or in the ELR while the ISR is empty;
 2. the first live member of the ISR, in the order of the replica list;
@@ -45,47 +45,38 @@ NO_REPLICA: Set[Replica] = Map(Replica, lambda _: false)
 
 
 class Controller(Brokers):
-    """The controller's actions, as Kafka 4.1 has them."""
-
     # ---- rules that versions and bugs replace
 
     def remaining_isr(s, r: Replica) -> Set[Replica]:
         return s.partition_registration.isr - {r}
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
-        """True if the controller must empty the ELR, because the ISR is large enough to commit
-        records.
+        """True if the controller must empty the ELR, because the ISR can now commit records that
+        other replicas lack.
 
-        Then the ISR may commit records that replicas outside the ISR lack. Without this rule, the
-        variant `eligible-for-ever` breaks the claim `candidate_completeness` in 6 steps. If the
-        controller computes min.insync.replicas from the replicas of another partition, the variant
-        `min-isr-of-partition-0` breaks the claim `leader_completeness` in 9 steps.
+        Without this rule, the claim `candidate_completeness` breaks (bug `eligible-for-ever`, 6
+        steps). If min.insync.replicas is computed from another partition, the claim
+        `leader_completeness` breaks (bug `min-isr-of-partition-0`, 9 steps).
         """
         return s.is_enough(isr)
 
     def is_eligible(s, r: Replica, isr: Set[Replica], elr: Set[Replica], is_empty: Bool) -> Bool:
-        """True for a member of the ISR; if the ISR is empty (`is_empty`), true for a member of
-        the ELR.
-        """
+        """True for a member of the ISR, or of the ELR if the ISR is empty (`is_empty`)."""
         return isr[r] | (elr[r] & is_empty)
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
         """True if the replica is alive and was the last known leader, and the ISR and the ELR are
         empty.
 
-        Without the check that the replica is alive, the variant `elects-the-dead` breaks the claim
-        `leader_is_alive_and_in_isr` (KAFKA-19522).
+        Without the check that the replica is alive, the claim `leader_is_alive_and_in_isr` breaks
+        (bug `elects-the-dead`, KAFKA-19522).
         """
         return all_of(none_eligible, s.partition_registration.last_known[r], alive[r])
 
     def is_kept_as_last_known(
         s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
     ) -> Bool:
-        """True if the controller keeps the replica as the last known leader.
-
-        The last known leader is the replica that led when the ISR became empty. The controller
-        forgets it when a replica leads again.
-        """
+        """True if the replica led when the ISR became empty, and no replica has led since."""
         had_isr = exists(s.partition_registration.isr[x] for x in Replica)
         return ~leads & ite(
             had_isr, s.partition_registration.leader == r, s.partition_registration.last_known[r]
@@ -95,17 +86,15 @@ class Controller(Brokers):
         """True if the broker's last stop was not a clean shutdown.
 
         Kafka: the registration of the broker lacks its previous broker epoch. Without this rule,
-        the variant `admits-unclean` breaks the claim `leader_completeness` in 9 steps
-        (KAFKA-18635).
+        the claim `leader_completeness` breaks (bug `admits-unclean`, 9 steps; KAFKA-18635).
         """
         return ~s.broker[r].stopped_cleanly
 
     def begins_epoch(s, moves: Bool) -> Bool:
-        """True if a change of the partition begins a new leader epoch.
+        """True if a change of the partition begins a new leader epoch: the leader changes, or the
+        partition loses it (`moves`).
 
-        The argument `moves` is true if the leader changes, or if the partition loses its leader.
-        The variant `keeps-epoch` lacks this rule, and breaks the claim `one_leader_per_epoch` in 2
-        steps.
+        Without this rule, the claim `one_leader_per_epoch` breaks (bug `keeps-epoch`, 2 steps).
         """
         return moves
 
@@ -129,10 +118,9 @@ class Controller(Brokers):
         """Sets the ISR, updates the ELR, and elects another leader if the present one is not
         eligible any more.
 
-        Every change raises the partition epoch, so the leader's metadata becomes old. `isr` is the
-        new ISR before an election, and `alive` has the live brokers. `unclean` has the replicas
-        that must not be in the new ELR. `reassigns` is true if the list of replicas changes, and
-        `removes` is true if the list loses a replica.
+        Every change raises the partition epoch. `isr` is the new ISR before an election, and
+        replicas in `unclean` must not be in the new ELR. The list of replicas changes if
+        `reassigns`, and loses a replica if `removes`.
         """
         before = s.partition_registration
         ends, is_empty = s.ends_eligibility(isr), s.is_empty(isr)
@@ -183,8 +171,7 @@ class Controller(Brokers):
     ) -> None:
         """Writes the partition's leader, ISR, ELR and last known leader at the controller.
 
-        Begins a leader epoch if the rule `begins_epoch` requires it, or if a replica is removed
-        (`removes`). `reassigns` is true if the set of replicas changes.
+        A leader epoch begins if `begins_epoch` requires it, or if a replica is removed (`removes`).
         """
         before = s.partition_registration
         moves = before.leader != leader
@@ -210,9 +197,8 @@ class Controller(Brokers):
         """An operator moves leadership to another member of the ISR.
 
         Kafka: a preferred leader election, or a reassignment of leadership. Simplified: any live
-        member of the ISR may be chosen; `max_disruptions` limits the number of moves. Without the
-        guard that the new leader is in the ISR, the claim `leader_completeness` breaks in 9 steps.
-        The move may lose a record that acks=1 acknowledged, as the variant `trusts-one-ack` shows.
+        member of the ISR may be chosen, at most `max_disruptions` times. Without the guard that the
+        new leader is in the ISR, the claim `leader_completeness` breaks in 9 steps.
         """
         when(
             s.partition_registration.isr[r],
@@ -232,9 +218,6 @@ class Controller(Brokers):
     # ---- registration and fencing
 
     def fence(s, r: Replica) -> None:
-        """Fences a broker: removes the broker from the ISR, and elects another leader if the broker
-        led.
-        """
         s.change_partition(s.remaining_isr(r), s.alive() - {r})
         s.registration[r].fenced = true
 
@@ -243,9 +226,9 @@ class Controller(Brokers):
         """The controller fences a live broker whose heartbeats do not arrive; the broker does not
         know.
 
-        Kafka: BrokerHeartbeatManager, ReplicationControlManager.handleBrokerFenced. Simplified:
-        `max_disruptions` limits the number of expired sessions. Every claim also holds without the
-        guard of this action.
+        Kafka: BrokerHeartbeatManager, ReplicationControlManager.handleBrokerFenced. Simplified: at
+        most `max_disruptions` expired sessions. Every claim also holds without the guard of this
+        action.
         """
         when(s.broker[r].is_up, s.is_alive(r), s.disruptions < s.max_disruptions)
         s.fence(r)
@@ -256,8 +239,8 @@ class Controller(Brokers):
         """The session of a stopped broker ends, and the controller fences the broker.
 
         Kafka: ReplicationControlManager.maybeFenceOneStaleBroker. Simplified: one broker per step.
-        If the controller fences several brokers at once, it may elect one of them: the variant
-        `fences-in-batch` breaks the claim `leader_is_alive_and_in_isr` in 3 steps (KAFKA-13173).
+        If the controller fences several brokers at once, it may elect one of them: the claim
+        `leader_is_alive_and_in_isr` breaks (bug `fences-in-batch`, 3 steps; KAFKA-13173).
         """
         when(~s.broker[r].is_up, s.is_alive(r))
         s.fence(r)
@@ -267,8 +250,8 @@ class Controller(Brokers):
         """A broker shuts down in a controlled way: the controller fences it, then it stops cleanly.
 
         Kafka: BrokerLifecycleManager, and the clean shutdown file. Simplified: one step. Without
-        the guard that the broker is up, a crashed broker would count as stopped cleanly, and the
-        claim `candidate_completeness` breaks in 7 steps.
+        the guard that the broker is up, a crashed broker counts as stopped cleanly, and the claim
+        `candidate_completeness` breaks in 7 steps.
         """
         when(s.broker[r].is_up, s.is_alive(r), s.disruptions < s.max_disruptions)
         s.fence(r)
@@ -282,8 +265,8 @@ class Controller(Brokers):
 
         Kafka: ClusterControlManager.registerBroker and
         ReplicationControlManager.handleBrokerShutdown. Simplified: registration and start are one
-        step. The method `is_unclean` decides whether the stop was unclean. Without the guard that
-        the broker's old session has ended, the claim `leader_completeness` breaks in 6 steps.
+        step; `is_unclean` decides whether the stop was unclean. Without the guard that the broker's
+        old session has ended, the claim `leader_completeness` breaks in 6 steps.
         """
         when(~s.broker[r].is_up, ~s.is_alive(r))
         unclean: Set[Replica] = Map(Replica, lambda x: (x == r) & s.is_unclean(r))
@@ -298,9 +281,8 @@ class Controller(Brokers):
         elected now.
 
         Kafka: ReplicationControlManager.handleBrokerUnfenced. Simplified: the broker may be
-        unfenced before it has caught up with the metadata. The controller must elect from the ELR
-        too. If it elected only ISR members, a partition with an empty ISR would never have a leader
-        again: so the variant `elects-from-isr-only` breaks the claim `somebody_leads`.
+        unfenced before it has caught up with the metadata. If the controller elects only members of
+        the ISR and not of the ELR, the claim `somebody_leads` breaks (bug `elects-from-isr-only`).
         """
         when(s.broker[r].is_up, ~s.is_alive(r))
         s.change_partition(s.partition_registration.isr, s.alive() | {r})
@@ -309,9 +291,8 @@ class Controller(Brokers):
     # ---- AlterPartition
 
     def may_be_members(s, leader: Replica) -> Bool:
-        """True if the controller may accept the ISR that the leader proposes.
-
-        Every proposed member must be alive, and no new member may have restarted since its fetch.
+        """True if every proposed member is alive, and no new member has restarted since its
+        fetch.
         """
         asked = s.broker[leader].proposed
         return forall(
@@ -329,8 +310,8 @@ class Controller(Brokers):
         yet.
 
         Kafka: ReplicationControlManager.alterPartition. Simplified: the leader learns the ISR from
-        metadata, never from the answer. The controller refuses a request with an old partition
-        epoch (`is_current`). Without the guard that the proposed replicas may be members
+        metadata, never from the answer. The controller refuses an old partition epoch
+        (`is_current`). Without the guard that the proposed replicas may be members
         (`may_be_members`), the claim `fenced_is_out_of_sync` breaks in 7 steps.
         """
         asked = s.broker[leader]
@@ -348,11 +329,11 @@ class Controller(Brokers):
         knows.
 
         Kafka: ReplicationControlManager.validateAlterPartitionData answers INELIGIBLE_REPLICA;
-        Partition.handleAlterPartitionError. Simplified: other errors leave the request pending. A
-        leader that drops the proposed ISR after any error may commit without a member that the
-        controller has added: the variant `falls-back-on-any-refusal` breaks the claim
-        `leader_completeness` in 11 steps. A leader that ignores the answer never asks again: the
-        variant `waits-after-refusal` breaks the claim `requests_are_answered`.
+        Partition.handleAlterPartitionError. Simplified: other errors leave the request pending. If
+        a leader drops the proposed ISR after any error, it may commit without a member that the
+        controller has added: the claim `leader_completeness` breaks (bug
+        `falls-back-on-any-refusal`, 11 steps). If the leader ignores the answer, the claim
+        `requests_are_answered` breaks (bug `waits-after-refusal`).
         """
         when(
             s.presumes_leadership(leader),
