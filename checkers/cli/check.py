@@ -137,8 +137,7 @@ def of_release(
 def emit_coverage(run: Run, spec: Spec, found: Exploration) -> None:
     """Emits the number of deadlocks, if there are any.
 
-    With --coverage, also emits how often each action was taken, and how often each guard disabled
-    its action.
+    With --coverage, also emits how often each action was taken, and each guard disabled its action.
     """
     if found.deadlocks:
         run.emit(Measured(metric="deadlocks", value=found.deadlocks, unit="states"))

@@ -1,7 +1,7 @@
 """Lists requests that end the process of a system, so that no comparison can go on after them.
 
-librdkafka's mock cluster runs in the process of a client; some requests make an assertion in the
-cluster fail. These requests are not sent; all other requests of the same sequence are sent.
+librdkafka's mock cluster runs in the process of a client; some requests make an assertion in it
+fail. They are not sent; all other requests of the same sequence are sent.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ of its parameters), one of these conditions is true:
 - the instance is weakly fair, and disabled in some node of the set;
 - the instance is strongly fair, and disabled in all nodes of the set.
 
-If a strongly connected component satisfies none of these conditions for a weakly fair instance, the
-component contains no fair set. For a strongly fair instance, the nodes that enable the instance are
-removed, and the rest is split again.
+If a strongly connected component satisfies none of them for a weakly fair instance, it contains no
+fair set. For a strongly fair instance, the nodes that enable it are removed, and the rest is split
+again.
 
 This module is the oracle of `compiled.fair_cycles`.
 

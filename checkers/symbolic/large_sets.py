@@ -1,8 +1,8 @@
 """The assumption about large sets in proofs: a large set with one more element is large too.
 
 A set is *large* if it has at least k elements. A proof for any number of elements cannot count
-elements, so the large sets are an arbitrary family, with one assumption: each superset of a set in
-the family is in it too. A test checks this for up to `UP_TO` elements.
+them, so the large sets are an arbitrary family, with one assumption: each superset of a set in the
+family is in it too. A test checks this for up to `UP_TO` elements.
 
 So a claim is proved for each k at once, and "fewer than k" is "not at least k". For example, if
 fewer than k replicas stop uncleanly, each set of at least k replicas has one that did not.

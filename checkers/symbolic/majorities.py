@@ -1,6 +1,6 @@
 """The assumption about majorities in proofs: any two majorities share an element.
 
-A proof for any number of elements, such as replicas, cannot count elements. So it uses *quorums* in
+A proof for any number of elements, such as replicas, cannot count them. So it uses *quorums* in
 place of majorities: sets of which any two share an element.
 """
 

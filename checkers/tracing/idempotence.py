@@ -50,7 +50,7 @@ class Latest(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The spec's state after the events so far, and facts that the state does not have."""
+    """The spec's state after the events so far, and facts that it does not have."""
 
     state: RowState
     leader: tuple[int, int]  # leader epoch and broker of the newest leader

@@ -48,7 +48,7 @@ class Facts:
 
 
 class Position(NamedTuple):
-    """The spec's state after the events so far, and facts that the state does not have."""
+    """The spec's state after the events so far, and facts that it does not have."""
 
     state: RowState
     facts: Facts

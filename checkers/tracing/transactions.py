@@ -58,7 +58,7 @@ class Metadata(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The spec's state after the events so far, and facts that the state does not have."""
+    """The spec's state after the events so far, and facts that it does not have."""
 
     state: RowState
     metadata: Metadata | None

@@ -1,6 +1,5 @@
-"""Transactions with a coordinator that fails, in a small spec.
-
-The spec is provable for any number of producers, partitions, transactions and coordinators.
+"""Transactions with a coordinator that fails, provable for any number of producers, partitions,
+transactions and coordinators.
 """
 
 from model.coordinator_abstract import (

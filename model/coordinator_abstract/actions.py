@@ -1,10 +1,10 @@
 """The actions of clients and partitions; `coordinator.py` has those of the coordinator and its log.
 
-Requests, markers and responses may arrive late or twice. So an action may be taken at any time, and
+Requests, markers and responses may arrive late or twice, so an action may be taken at any time, and
 repeated, while its guard is true. A failed coordinator and the next coordinator may send markers at
 the same time.
 
-The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
+The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved.
 
     clients      begin, request_commit, request_abort, receive_end
     coordinator  init_producer, expire, add_partition, prepare_commit, prepare_abort, fence,
@@ -31,12 +31,9 @@ from model.language import Bool, action, any_of, exists, forall, iff, implies, w
 
 
 class AbstractCoordinatorActions(Coordinator):
-    """The actions of clients and partitions, by the rules of Kafka 4.3."""
-
     # ---- clients
 
     def may_begin(s, i: Instance) -> Bool:
-        """True if the instance has not begun a transaction with its producer id and epoch."""
         return forall(
             implies(s.begun[x] & (s.client[x] == i), s.stamp[x] != s.held[i]) for x in Transaction
         )
@@ -79,9 +76,8 @@ class AbstractCoordinatorActions(Coordinator):
     def answers_from(s, x: Transaction) -> Metadata:
         """Returns the record from which the coordinator answers EndTxn: its last committed record.
 
-        In the variant `answers-early`, the coordinator answers before the record of its commit or
-        abort is committed to the log. The variant breaks the claim `an_acknowledged_commit_stays`
-        in 8 steps.
+        If the record need not be committed, the claim `an_acknowledged_commit_stays` breaks (bug
+        `answers-early`, 8 steps).
         """
         return s.metadata_of(x)
 
@@ -90,11 +86,11 @@ class AbstractCoordinatorActions(Coordinator):
         """A client learns that its transaction was committed or aborted as requested, and receives
         its next producer epoch.
 
-        If a response is lost, the client repeats the request. The coordinator detects this retry by
-        its producer id and epoch. Kafka: TransactionCoordinator.endTransaction. Simplified: the
-        coordinator may answer before all partitions have their markers. Without the guard that the
-        transaction was committed or aborted under the producer id and epoch of the request
-        (`is_decided_under`), the claim `an_acknowledged_commit_stays` breaks in 12 steps.
+        A request that is repeated after a lost response has the same producer id and epoch. Kafka:
+        TransactionCoordinator.endTransaction. Simplified: the coordinator may answer before all
+        partitions have their markers. Without the guard that the transaction was committed or
+        aborted under this producer id and epoch (`is_decided_under`), the claim
+        `an_acknowledged_commit_stays` breaks in 12 steps.
         """
         m, i = s.answers_from(x), s.client[x]
         when(
@@ -126,22 +122,19 @@ class AbstractCoordinatorActions(Coordinator):
     def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
         """True if the partition accepts a marker: the epoch is larger than every epoch seen so far.
 
-        The marker's epoch may also equal the largest epoch seen, if the producer id has no pending
-        record: then the marker is a repeated one. Without this exception, the variant
-        `refuses-repeated-markers` breaks the claim `markers_are_accepted` in 8 steps (KAFKA-19999).
-        If every equal epoch is accepted, the variant `lax-markers` breaks the claim `faithful` in
-        17 steps (KAFKA-19446).
+        If the producer id has no pending record, an equal epoch is accepted too, because the marker
+        is a repeated one. Without this exception, the claim `markers_are_accepted` breaks (bug
+        `refuses-repeated-markers`, 8 steps; KAFKA-19999). If every equal epoch is accepted, the
+        claim `faithful` breaks (bug `lax-markers`, 17 steps; KAFKA-19446).
         """
         seen = s.seen_epoch[t][p]
         has_pending = exists(s.pending[y][t] & (s.stamp[y].producer_id == p) for y in Transaction)
         return any_of(seen < marker_epoch, (seen == marker_epoch) & ~has_pending)
 
     def accepts_coordinator(s, t: TopicPartition, p: ProducerId, epoch: CoordinatorEpoch) -> Bool:
-        """True unless the partition has a marker of a later coordinator."""
         return s.seen_coordinator[t][p] <= epoch
 
     def id_in_marker(s, x: Transaction) -> ProducerId:
-        """Returns the producer id in a marker of the transaction: that of its records."""
         return s.stamp[x].producer_id
 
     @action
@@ -150,9 +143,9 @@ class AbstractCoordinatorActions(Coordinator):
         producer id.
 
         Kafka: WriteTxnMarkers, ProducerAppendInfo.appendEndTxnMarker. Simplified: the present
-        coordinator or any earlier one may have sent the marker. Every claim also holds without the
-        rule `accepts_coordinator`: the producer epochs suffice. Without the guard that the
+        coordinator or any earlier one may have sent the marker. Without the guard that the
         transaction is committed or aborted, the claim `no_hanging_transaction` breaks in 11 steps.
+        Every claim also holds without the guard `accepts_coordinator`.
         """
         p = s.id_in_marker(x)
         when(

@@ -1,4 +1,6 @@
-"""Bugs of abstract coordinators: each class changes the spec so that a claim breaks."""
+"""Bugs of abstract coordinators: each class changes the spec so that a claim breaks, which its
+decorator names.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,8 @@ from model.variants import bug
 class LaxMarkers(AbstractCoordinator):
     """A partition accepts a marker whose epoch only equals the largest seen epoch (KAFKA-19446).
 
-    The marker's epoch must be larger. With this bug, a repeated marker ends the producer's next
-    transaction, whose records carry the same epoch. The action `write_marker` breaks the claims
-    `faithful` and `atomic`.
+    A repeated marker ends the producer's next transaction, whose records carry the same epoch. The
+    action `write_marker` breaks the claims `faithful` and `atomic`.
     """
 
     def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
@@ -56,10 +57,10 @@ class LaxMarkers(AbstractCoordinator):
 class KeepsEpoch(LaxMarkers):
     """A commit or abort does not raise the producer epoch, as before KIP-890 (KAFKA-14402).
 
-    A partition accepts a late record after the marker of the record's transaction. No second marker
-    follows, so this transaction hangs. A late request ends the next transaction. The actions
-    `prepare_commit`, `prepare_abort` and `fence` break the lemma `a_decision_follows`; the action
-    `begin` breaks `a_stamp_has_one_transaction`.
+    A partition accepts a late record after the marker of its transaction, and no second marker
+    follows. A late request ends the next transaction. The actions `prepare_commit`, `prepare_abort`
+    and `fence` break the lemma `a_decision_follows`; the action `begin` breaks
+    `a_stamp_has_one_transaction`.
     """
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
@@ -98,9 +99,8 @@ class SkipsMarker(AbstractCoordinator):
 class RefusesRepeatedMarkers(AbstractCoordinator):
     """A partition refuses a marker that it already has (KAFKA-19999).
 
-    The next coordinator sends every marker of a transaction again. If a partition refuses one of
-    them, the transaction never completes. The action `write_marker` breaks the claim
-    `markers_are_accepted`.
+    The next coordinator sends every marker again, so the transaction never completes. The action
+    `write_marker` breaks the claim.
     """
 
     def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
@@ -121,8 +121,8 @@ class FenceKeepsId(AbstractCoordinator):
     """When a fence uses the largest possible epoch, the producer keeps its producer id
     (KAFKA-20090).
 
-    The fenced instance requests the abort, and receives the largest possible epoch. Its next
-    transaction can never end. The action `fence` breaks the lemma `the_log_has_no_last_epoch`.
+    The fenced instance receives this epoch when it requests the abort, and its next transaction can
+    never end. The action `fence` breaks the lemma `the_log_has_no_last_epoch`.
     """
 
     def fence_needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
@@ -133,9 +133,9 @@ class FenceKeepsId(AbstractCoordinator):
 class WrapsEpochs(AbstractCoordinator):
     """After the last epoch, the producer keeps its id and begins again with the least epoch.
 
-    Partitions have seen the last epoch, so they refuse the next marker. A late request of an early
-    transaction looks like a new request. The actions `prepare_commit`, `prepare_abort` and `fence`
-    break the lemma `a_decision_follows`.
+    Partitions refuse the next marker, because they have seen the last epoch. A late request of an
+    early transaction looks new. The actions `prepare_commit`, `prepare_abort` and `fence` break the
+    lemma `a_decision_follows`.
     """
 
     def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
@@ -177,7 +177,7 @@ class WritesAfterFailover(AbstractCoordinator):
     """An append of a failed coordinator is committed after the next coordinator has read the log.
 
     So both coordinators may commit or abort the same transaction. The action `commit_late_append`
-    breaks the claim `a_decision_survives`.
+    breaks the claim.
     """
 
     late: Map[TransactionalId, Metadata]
@@ -218,9 +218,8 @@ class ExpiresOpen(AbstractCoordinator):
 class IgnoresEpoch(AbstractCoordinator):
     """The coordinator compares the producer id of a request, and not its epoch.
 
-    A late request of an earlier transaction commits the present transaction. The actions
-    `add_partition`, `prepare_commit` and `prepare_abort` break the lemma
-    `a_record_has_a_begun_transaction`.
+    A late request of an earlier transaction commits the present one. The actions `add_partition`,
+    `prepare_commit` and `prepare_abort` break the lemma `a_record_has_a_begun_transaction`.
     """
 
     def is_current(s, x: Transaction) -> Bool:
@@ -277,8 +276,8 @@ class RaisesForZombies(Continuation):
     in_force=UNRELEASED,
 )
 class RepeatsForZombies(Continuation):
-    """The coordinator repeats its response for any instance (client) with the previous producer id,
-    whatever epoch the instance has.
+    """The coordinator repeats its response for any instance with the previous producer id, whatever
+    epoch the instance has.
 
     So a replaced instance gets the epoch of the instance that replaced it. The action
     `repeat_response` breaks the lemma `a_continuation_follows`.
@@ -299,9 +298,8 @@ class RepeatsForZombies(Continuation):
 class NewInstanceKeepsLast(Continuation):
     """The coordinator does not clear the previous producer id and epoch when a new instance begins.
 
-    The coordinator recognises a repeated request by this producer id and epoch. So a request of the
-    replaced instance looks like a retry, and gets the new instance's epoch. The action
-    `repeat_response` breaks the lemma `a_continuation_follows`.
+    They identify a repeated request, so a request of the replaced instance gets the new instance's
+    epoch. The action `repeat_response` breaks the lemma `a_continuation_follows`.
     """
 
     def keeps_last(s, i: TransactionalId) -> Bool:

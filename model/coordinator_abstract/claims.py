@@ -13,8 +13,6 @@ from model.language import Bool, all_of, exists, forall, iff, implies, invariant
 
 
 class AbstractCoordinatorClaims(CoordinatorLemmas):
-    """Claims about atomicity, failover, fencing and the largest possible producer epoch."""
-
     @invariant
     def atomic(s) -> Bool:
         """No transaction is committed on one partition and aborted on another."""
@@ -30,7 +28,7 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
         """A partition commits or aborts the records of a transaction only as the coordinator
         decided.
 
-        So a record belongs to the transaction in which its producer wrote it, and to no other.
+        So a record belongs to the transaction in which its producer wrote it.
         """
         return forall(
             implies(s.kept[x][t], s.committed[x]) & implies(s.dropped[x][t], s.aborted[x])

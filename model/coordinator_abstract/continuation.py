@@ -1,19 +1,18 @@
 """Abstract coordinators whose producers continue after an error (KIP-360), with lost responses.
 
 A client that continues sends InitProducerId with its producer id and epoch. The coordinator raises
-the epoch, and keeps the previous producer id and epoch in its log. If the response is lost, the
-client repeats the request: the coordinator finds the previous producer id and epoch in its log, and
-answers with the same epoch again. A new instance sends no producer id and epoch. The coordinator
-then keeps no previous ones, so a replaced instance cannot repeat its request.
+the epoch, and its log keeps the previous producer id and epoch, by which a repeated request gets
+the same answer. A new instance sends none, and the log then keeps none, so a replaced instance
+cannot repeat its request.
 
-The spec has these actions and those of the version `kip-1228`. No action is fair.
+The spec has these actions and those of the version `kip-1228`; no action is fair.
 
     coordinator  raise_epoch, repeat_response, lose_response
 
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit and
 TransactionMetadata.prepareIncrementProducerEpoch of Apache Kafka 4.3.
-Simplified: the coordinator compares the producer id and the epoch as a pair; Kafka compares each on
-its own. Kafka repeats a response with a new producer id only once.
+Simplified: the coordinator compares producer id and epoch as a pair; Kafka compares each on its
+own. Kafka repeats a response with a new producer id only once.
 """
 
 from __future__ import annotations
@@ -51,43 +50,31 @@ from model.variants import version
 
 
 class ContinuationActions(AbstractCoordinator):
-    """The variables and actions of producers that continue with InitProducerId after an error,
-    and of lost responses.
-    """
-
     newest: Map[TransactionalId, Instance | Nothing]  # the last one that began without an epoch
     has_last: Set[TransactionalId]  # without a decision, the log has a previous id and epoch
     appends_last: Set[TransactionalId]  # so does the last record, committed or not
 
     def is_empty(s, m: Metadata) -> Bool:
-        """True if the record has a producer id, but no open, committed or aborted transaction."""
         return all_of(m.is_known, ~m.is_ongoing, ~s.has_decision(m))
 
     def keeps_last(s, i: TransactionalId) -> Bool:
-        """True if the coordinator's log keeps a previous producer id and epoch of `i`.
+        """True if the coordinator's log keeps a previous producer id and epoch of `i`: its last
+        committed record is a commit or abort, or answers an instance that continues.
 
-        The log does so if the last committed record is a commit or abort, or answers an instance
-        that continues. The record of a new instance keeps no previous producer id and epoch.
-        Without this rule, the variant `new-instance-keeps-last` breaks the claim
-        `one_instance_has_an_epoch` in 6 steps.
+        If the record of a new instance keeps them too, the claim `one_instance_has_an_epoch` breaks
+        (bug `new-instance-keeps-last`, 6 steps).
         """
         return s.has_decision(s.log[i]) | s.has_last[i]
 
     # ---- the log
 
     def write(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Appends a record to the coordinator's log.
-
-        A record without a commit or abort has no previous producer id and epoch, unless the action
-        then calls `keep_last`.
-        """
+        """Appends a record to the coordinator's log, without a previous producer id and epoch."""
         super().write(i, m, answering)
         s.appends_last[i] = False
 
     def keep_last(s, i: TransactionalId, last_id: ProducerId, last_epoch: ProducerEpoch) -> None:
-        """Stores a previous producer id and epoch, `last_id` and `last_epoch`, in the appended
-        record.
-        """
+        """Stores a previous producer id and epoch in the appended record."""
         s.appends_last[i] = True
         s.appended[i].last_id = last_id
         s.appended[i].last_epoch = last_epoch
@@ -96,9 +83,9 @@ class ContinuationActions(AbstractCoordinator):
     def commit_append(s, i: TransactionalId) -> None:
         """The record that the coordinator appended is committed.
 
-        The record may answer an instance that sent InitProducerId without a producer id and epoch.
-        This instance then becomes the newest instance. The version `kip-1228` describes what Kafka
-        does and what is simplified. Every claim also holds without the guard of this action.
+        An instance that the record answers becomes the newest if it sent no producer id and epoch.
+        Kafka and simplified: as in the version `kip-1228`. Every claim also holds without the guard
+        of this action.
         """
         begins = s.is_empty(s.appended[i]) & ~s.appends_last[i]
         s.newest[i] = ite(begins, s.answering[i], s.newest[i])
@@ -109,7 +96,7 @@ class ContinuationActions(AbstractCoordinator):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log; appends that are not committed are lost.
 
-        The version `kip-1228` describes what Kafka does, what is simplified, and the guards.
+        Kafka, simplified and guards: as in the version `kip-1228`.
         """
         for i in TransactionalId:
             s.appends_last[i] = s.has_last[i]
@@ -119,9 +106,8 @@ class ContinuationActions(AbstractCoordinator):
     def lose_response(s, i: TransactionalId) -> None:
         """The response to an InitProducerId request is lost.
 
-        Kafka: the connection breaks. Simplified: the response is lost before the request's record
-        is committed. Every claim also holds without the guard that an instance waits for the
-        response.
+        Kafka: the connection breaks. Simplified: it is lost before the request's record is
+        committed. Every claim also holds without the guard that an instance waits for the response.
         """
         when(s.answering[i] != nothing)
         s.answering[i] = nothing
@@ -129,10 +115,10 @@ class ContinuationActions(AbstractCoordinator):
     # ---- InitProducerId with a producer id and epoch
 
     def expects_present(s, c: Instance, m: Metadata) -> Bool:
-        """True if the instance has the producer id and epoch of the metadata record `m`.
+        """True if the instance has the producer id and epoch of the record `m`.
 
-        The variant `raises-for-zombies` does not compare the epochs, and breaks the claim
-        `only_the_newest_instance_has_the_epoch` in 6 steps.
+        Without the comparison of epochs, the claim `only_the_newest_instance_has_the_epoch` breaks
+        (bug `raises-for-zombies`, 6 steps).
         """
         held = s.held[c]
         return all_of(
@@ -141,10 +127,10 @@ class ContinuationActions(AbstractCoordinator):
         )
 
     def expects_last(s, c: Instance, m: Metadata) -> Bool:
-        """True if the instance has the previous producer id and epoch of the metadata record `m`.
+        """True if the instance has the previous producer id and epoch of the record `m`.
 
-        The variant `repeats-for-zombies` does not compare the epochs, and breaks the claim
-        `one_instance_has_an_epoch` in 8 steps.
+        Without the comparison of epochs, the claim `one_instance_has_an_epoch` breaks (bug
+        `repeats-for-zombies`, 8 steps).
         """
         held = s.held[c]
         return all_of(m.last_id == held.producer_id, m.last_epoch == held.producer_epoch)
@@ -156,7 +142,7 @@ class ContinuationActions(AbstractCoordinator):
         """An instance continues: it requests a larger epoch, or another producer id.
 
         Kafka: TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
-        Simplified: like `init_producer`, with the same guards. Without the guard that the instance
+        Simplified: as in `init_producer`, with the same guards. Without the guard that the instance
         has received a producer id, the claim `only_the_newest_instance_has_the_epoch` breaks in 4
         steps.
         """
@@ -186,15 +172,13 @@ class ContinuationActions(AbstractCoordinator):
 
 
 class ContinuationLemmas(ContinuationActions):
-    """The lemmas about the newest instance, and about previous producer ids and epochs."""
-
     @lemma
     def an_empty_record_follows(s) -> Bool:
         """If the coordinator appends a record without a transaction, the last committed record has
         no open transaction.
 
-        Also, the appended record is a tombstone, or no instance has its producer id and epoch yet,
-        or the appended record has the same producer ids and epochs as the last committed record.
+        The appended record is a tombstone, or no instance has its producer id and epoch, or it
+        repeats those of the last committed record.
         """
         return forall(
             implies(
@@ -214,8 +198,8 @@ class ContinuationLemmas(ContinuationActions):
         )
 
     def repeats(s, i: TransactionalId) -> Bool:
-        """True if the appended record has the same producer id and epoch as the log, and also
-        the same previous producer id and epoch.
+        """True if the appended record has the present and the previous producer id and epoch of the
+        log.
         """
         m, n = s.log[i], s.appended[i]
         return all_of(
@@ -227,10 +211,8 @@ class ContinuationLemmas(ContinuationActions):
         )
 
     def continues(s, i: TransactionalId) -> Bool:
-        """True if the appended record has a new epoch, and its previous producer id and epoch are
-        those of the log.
-
-        The producer id and epoch of the log are those of the last committed record.
+        """True if the appended record has a new epoch, and as previous producer id and epoch the
+        present ones of the log.
         """
         m, n = s.log[i], s.appended[i]
         return all_of(
@@ -244,8 +226,7 @@ class ContinuationLemmas(ContinuationActions):
         """If an appended record keeps a previous producer id and epoch, the record's present
         producer id and epoch are new (`continues`) or are the same as in the log (`repeats`).
 
-        In both cases the record has no transaction, and the coordinator responds to no instance but
-        the newest.
+        It has no transaction, and the coordinator responds to no instance but the newest.
         """
         return forall(
             implies(
@@ -265,7 +246,7 @@ class ContinuationLemmas(ContinuationActions):
         """If the log has a previous producer id and epoch without a decision, only the newest
         instance may hold them.
 
-        The log's record then has no transaction. Its previous producer id is assigned to the
+        The log's record then has no transaction, and its previous producer id is assigned to the
         transactional id.
         """
         return forall(
@@ -317,8 +298,7 @@ class Continuation(ContinuationLemmas):
     def only_the_newest_instance_has_the_epoch(s) -> Bool:
         """Only the newest instance has the producer id and epoch in the coordinator's log.
 
-        So a replaced instance never gets the present epoch by a request to continue, nor by a retry
-        of this request.
+        So a replaced instance never gets the present epoch by a request to continue or its retry.
         """
         return forall(
             implies(

@@ -1,11 +1,11 @@
 """The actions of the coordinator: its log has each commit or abort before any client learns it.
 
 The coordinator appends a record to its log, and acts when the record is committed. Until then it
-begins no other append for the transactional id. If it fails, the append is lost, and the next
-coordinator reads the log: it resumes a transaction that is prepared.
+begins no other append for the transactional id; if it fails, the append is lost, and the next
+coordinator resumes a transaction that is prepared.
 
-A commit or abort raises the producer epoch, and its markers carry the raised epoch. If the raised
-epoch is the largest possible epoch, the transactional id gets another producer id.
+A commit or abort raises the producer epoch, and its markers carry the raised epoch. If this is the
+largest possible epoch, the transactional id gets another producer id.
 
 Source: KIP-98; KIP-890 part 2; TransactionCoordinator and TransactionMetadata of Apache Kafka 4.3.
 """
@@ -38,16 +38,12 @@ from model.language import (
 
 
 class Coordinator(AbstractCoordinatorState):
-    """The actions of the coordinator and of its log, by the rules of Kafka 4.3."""
-
     # ---- the log
 
     def write(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Appends a record to the log of the transactional id; enabled only if the previous record
-        is committed.
+        """Appends a record to the log of the transactional id, if the previous record is committed.
 
-        When the record is committed, the instance `answering`, if any, receives the producer id and
-        epoch of the record.
+        Its commit gives the instance `answering`, if any, the producer id and epoch of the record.
         """
         when(~s.is_appending[i])
         s.is_appending[i] = True
@@ -88,8 +84,8 @@ class Coordinator(AbstractCoordinatorState):
         """A new coordinator reads the log; appends that are not committed are lost.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: loading is
-        one step. If an append of the failed coordinator is committed later, the variant
-        `writes-after-failover` breaks the claim `a_decision_survives` in 9 steps. Without the guard
+        one step. If an append of the failed coordinator is committed later, the claim
+        `a_decision_survives` breaks in 9 steps (bug `writes-after-failover`). Without the guard
         that the new coordinator's epoch is larger, the claim `markers_are_accepted` breaks in 10
         steps.
         """
@@ -105,9 +101,8 @@ class Coordinator(AbstractCoordinatorState):
     def empty(
         s, i: TransactionalId, producer_id: ProducerId, producer_epoch: ProducerEpoch, known: Bool
     ) -> Metadata:
-        """Returns metadata of the transactional id `i` without an open transaction.
-
-        If `known` is false, the metadata is a tombstone: the coordinator does not know the id.
+        """Returns metadata of the transactional id `i` without an open transaction; a tombstone,
+        unless `known`.
         """
         return Metadata(
             is_known=known,
@@ -125,18 +120,17 @@ class Coordinator(AbstractCoordinatorState):
         )
 
     def fences(s, m: Metadata, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the epoch is larger than the epoch in `m`. The larger epoch fences earlier
-        instances.
+        """True if the epoch is larger than that of `m`, so that it fences earlier instances.
 
-        Without this rule, the variant `fences-nobody` breaks the claim `one_instance_has_an_epoch`
-        in 4 steps.
+        Without this rule, the claim `one_instance_has_an_epoch` breaks (bug `fences-nobody`, 4
+        steps).
         """
         return m.producer_epoch < producer_epoch
 
     def is_next(s, m: Metadata, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
         """True if the coordinator may give the producer id and epoch to a new instance.
 
-        The epoch is larger than that in `m`. If the epochs run out, the producer id is a new one.
+        The epoch is larger than that of `m`, or the epochs run out and the producer id is new.
         """
         return ite(
             ~m.is_known | s.is_exhausted(m.producer_epoch),
@@ -150,10 +144,9 @@ class Coordinator(AbstractCoordinatorState):
     ) -> None:
         """An instance requests a larger epoch, or another producer id with the least epoch.
 
-        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: an instance does not
-        request an epoch while a transaction is ongoing; the coordinator must first abort this
-        transaction. Without the guard that no transaction is ongoing, the claim
-        `no_hanging_transaction` breaks in 8 steps.
+        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: an instance does not request
+        an epoch while a transaction is ongoing, which the coordinator must first abort. Without the
+        guard that no transaction is ongoing, the claim `no_hanging_transaction` breaks in 8 steps.
         """
         m = s.log[i]
         when(
@@ -168,8 +161,7 @@ class Coordinator(AbstractCoordinatorState):
     def may_expire(s, m: Metadata) -> Bool:
         """True if the transactional id has no open transaction.
 
-        Without this rule, the variant `expires-open` breaks the claim `no_hanging_transaction` in 8
-        steps.
+        Without this rule, the claim `no_hanging_transaction` breaks (bug `expires-open`, 8 steps).
         """
         return ~m.is_ongoing & ~m.is_prepared
 
@@ -187,9 +179,6 @@ class Coordinator(AbstractCoordinatorState):
     # ---- a transaction
 
     def named_by(s, m: Metadata, x: Transaction) -> Transaction:
-        """Returns the transaction to which a request of `x` adds a partition: the ongoing one, or
-        else `x`.
-        """
         return ite(m.is_ongoing, m.transaction, x)
 
     @action
@@ -223,26 +212,24 @@ class Coordinator(AbstractCoordinatorState):
         )
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
-        """True if the epoch `marker_epoch` is above the producer's epoch, as it must be in the
-        markers of a commit or abort.
+        """True if `marker_epoch`, of the markers of a commit or abort, is above the producer's
+        epoch.
 
-        If markers had the producer's own epoch, partitions would accept late records: the variant
-        `keeps-epoch` breaks the claim `no_hanging_transaction` in 11 steps.
+        Without this rule, partitions accept late records, and the claim `no_hanging_transaction`
+        breaks (bug `keeps-epoch`, 11 steps).
         """
         return m.producer_epoch < marker_epoch
 
     def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
-        """True if the markers of a commit or abort have the largest possible epoch, so the
-        producer gets another producer id.
-        """
+        """True if the markers of a commit or abort have the largest possible epoch."""
         return marker_epoch == s.last_epoch
 
     def next_epoch(s, marker_epoch: ProducerEpoch, another: Bool) -> ProducerEpoch:
-        """Returns the producer's epoch after a commit or abort: `marker_epoch`, or the least epoch.
+        """Returns the producer's epoch after a commit or abort: `marker_epoch`, or the least epoch
+        of another producer id.
 
-        The result is the least epoch if the producer gets another producer id. A producer id must
-        not get the least epoch twice: the variant `wraps-epochs` breaks the claim
-        `markers_are_accepted` in 13 steps.
+        If a producer id gets the least epoch twice, the claim `markers_are_accepted` breaks (bug
+        `wraps-epochs`, 13 steps).
         """
         return ite(another, ProducerEpoch.least(), marker_epoch)
 
@@ -257,8 +244,8 @@ class Coordinator(AbstractCoordinatorState):
         """Appends a commit or abort to the log; `decision` has the transaction, and whether to
         commit it.
 
-        `next_id` is the producer id of the transactional id after the append. If `another` is true,
-        no transactional id may have had `next_id` before.
+        `next_id` is the producer id after the append; no transactional id has had it before, if
+        `another`.
         """
         m, (transaction, commits) = s.log[i], decision
         when(
@@ -291,10 +278,9 @@ class Coordinator(AbstractCoordinatorState):
         """The coordinator decides to commit the ongoing transaction, because the client of the
         transaction requests the commit.
 
-        Kafka: TransactionCoordinator.endTransaction. Simplified: the client may have sent the
-        request for an earlier transaction, because the request carries only a producer id and an
-        epoch. Without the guard that a transaction is ongoing, the claim `the_client_decides`
-        breaks in 6 steps.
+        Kafka: TransactionCoordinator.endTransaction. Simplified: the request, which carries only a
+        producer id and an epoch, may be that of an earlier transaction. Without the guard that a
+        transaction is ongoing, the claim `the_client_decides` breaks in 6 steps.
         """
         m, another = s.metadata_of(x), s.needs_another_id(marker_epoch)
         when(s.commit_requested[x], s.is_current(x), m.is_ongoing)
@@ -307,8 +293,8 @@ class Coordinator(AbstractCoordinatorState):
         transaction requests the abort.
 
         A client may also abort a transaction without partitions. Kafka:
-        TransactionCoordinator.endTransaction. Simplified: the request may have been sent for an
-        earlier transaction. Without the guard that no transaction is prepared, the claim
+        TransactionCoordinator.endTransaction. Simplified: the request may be that of an earlier
+        transaction. Without the guard that no transaction is prepared, the claim
         `no_hanging_transaction` breaks in 14 steps.
         """
         m, another = s.metadata_of(x), s.needs_another_id(marker_epoch)
@@ -319,8 +305,8 @@ class Coordinator(AbstractCoordinatorState):
     def may_fence(s, m: Metadata) -> Bool:
         """True if the record's transaction is ongoing, so the coordinator may abort it.
 
-        A new coordinator must not abort a transaction that is prepared to commit: the variant
-        `decides-again` breaks the claim `a_decision_survives` in 10 steps.
+        If the coordinator also aborts a transaction that is prepared to commit, the claim
+        `a_decision_survives` breaks (bug `decides-again`, 10 steps).
         """
         return m.is_ongoing
 
@@ -328,8 +314,8 @@ class Coordinator(AbstractCoordinatorState):
         """True if the markers of a fence have the largest possible epoch, so the producer gets
         another producer id.
 
-        Without this rule, the variant `fence-keeps-id` breaks the claim
-        `no_instance_has_the_last_epoch` in 9 steps (KAFKA-20090).
+        Without this rule, the claim `no_instance_has_the_last_epoch` breaks (bug `fence-keeps-id`,
+        9 steps; KAFKA-20090).
         """
         return s.needs_another_id(marker_epoch)
 
@@ -348,8 +334,8 @@ class Coordinator(AbstractCoordinatorState):
     def may_complete(s, m: Metadata) -> Bool:
         """True if every partition of the transaction has its marker.
 
-        Without this rule, the variant `skips-marker` breaks the claim `no_hanging_transaction` in
-        10 steps (KAFKA-20734).
+        Without this rule, the claim `no_hanging_transaction` breaks (bug `skips-marker`, 10 steps;
+        KAFKA-20734).
         """
         return forall(s.marked[m.transaction][t] for t in m.partitions)
 
@@ -358,9 +344,9 @@ class Coordinator(AbstractCoordinatorState):
         """The coordinator completes a transaction after every partition has its marker.
 
         Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees in the partitions' logs which partitions have a marker. A marker that an earlier
-        coordinator sent counts too. Without the guard that the log's newest record is a prepared
-        commit or abort, the claim `a_decision_survives` breaks in 14 steps.
+        sees the markers in the partitions' logs, also those of an earlier coordinator. Without the
+        guard that the log's newest record is a prepared commit or abort, the claim
+        `a_decision_survives` breaks in 14 steps.
         """
         m = s.log[i]
         when(m.is_prepared, s.may_complete(m))

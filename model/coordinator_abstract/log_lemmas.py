@@ -1,9 +1,8 @@
 """The lemmas about the coordinator's log: one record, and the append that follows it.
 
-The coordinator prepares an append from the last committed record of a transactional id. Until the
-append is committed or lost, nothing else is committed for this transactional id. So a relation
-between the two records stays true in the meantime. The lemma `an_empty_record_follows` and the
-three lemmas after it state such relations.
+The coordinator prepares an append from the last committed record of a transactional id, and until
+its end commits nothing else for this id. So a relation between the two records stays true in the
+meantime. The lemma `an_empty_record_follows` and the three after it state such relations.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from model.language import Bool, all_of, forall, iff, implies, lemma
 
 
 class CoordinatorLogLemmas(AbstractCoordinatorActions):
-    """The lemmas about records of the coordinator's log."""
-
     # ---- one record, committed or not
 
     @lemma
@@ -49,9 +46,9 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         """A record in the state Ongoing has the producer id and epoch with which its transaction
         began.
 
-        A record in the state Prepare or Complete has them as `last_id` and `last_epoch`: the
-        producer id and epoch before the commit or abort. The lemma is true because the coordinator
-        compares the producer id and epoch of each request with the log.
+        In the state Prepare or Complete, these are `last_id` and `last_epoch`, from before the
+        commit or abort. The lemma is true because the coordinator compares the producer id and
+        epoch of each request with the log.
         """
         return forall(
             s.has_begun(i, s.log[i]) & implies(s.is_appending[i], s.has_begun(i, s.appended[i]))
@@ -76,7 +73,6 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         )
 
     def is_sound_decision(s, m: Metadata) -> Bool:
-        """True if the record has the epoch and the result that its commit or abort may have."""
         return all_of(
             s.is_decided_under(m, m.transaction),
             m.last_epoch < m.marker_epoch,
@@ -88,10 +84,10 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
     def the_log_has_the_decision(s) -> Bool:
         """The log agrees with the variables of each transaction in it.
 
-        If the log has a transaction as ongoing, the transaction is neither committed nor aborted.
-        If the log commits or aborts a transaction, the variables `committed` and `marker_epoch`
-        have the record's outcome and marker epoch. The lemma is true because one step commits the
-        record in the log and sets these variables.
+        A transaction that the log has as ongoing is neither committed nor aborted. If the log
+        commits or aborts a transaction, `committed` and `marker_epoch` have the record's outcome
+        and marker epoch. The lemma is true because one step commits the record and sets these
+        variables.
         """
         return forall(
             all_of(
@@ -126,7 +122,7 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         """True if the record `n` has the producer id of `m` with a larger epoch, or an unused
         producer id.
 
-        A producer id is unused if neither `m` nor an instance, a transaction or a partition has it.
+        An unused producer id is not in `m`, and no instance, transaction or partition has it.
         """
         p = n.producer_id
         unused = all_of(
@@ -143,8 +139,7 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         """If the coordinator appends a record that names no transaction, the log before it has no
         open transaction.
 
-        Also, the appended record is a tombstone, or it has a producer id and epoch that no instance
-        has yet.
+        The appended record is a tombstone, or has a producer id and epoch that no instance has yet.
         """
         return forall(
             implies(
@@ -181,11 +176,6 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         )
 
     def has_the_transaction(s, i: TransactionalId) -> Bool:
-        """True if the newest record in the coordinator's log has the same transaction as the newest
-        committed record.
-
-        The newest record may not be committed yet.
-        """
         return s.appended[i].transaction == s.log[i].transaction
 
     @lemma
@@ -193,9 +183,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         """A record that prepares a commit or abort has the transaction that is ongoing in the log,
         if there is one.
 
-        The record lists the partitions of this transaction, and has a producer id and epoch that no
-        instance has. If no transaction is ongoing in the log, the record is an abort and lists no
-        partitions.
+        It lists the partitions of this transaction, and has a producer id and epoch that no
+        instance has. Without an ongoing transaction, it is an abort without partitions.
         """
         return forall(
             implies(

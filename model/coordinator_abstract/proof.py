@@ -7,8 +7,8 @@ has one of these epochs. So partitions distinguish a transaction from earlier an
 by epochs alone.
 
 The coordinator completes a transaction only after each partition has its marker, and then accepts
-the next transaction. So all pending records of a producer id belong to one transaction. It is the
-transaction of the last record in the coordinator's log.
+the next one. So all pending records of a producer id belong to the transaction of the last record
+in the coordinator's log.
 """
 
 from __future__ import annotations
@@ -37,8 +37,6 @@ FOLLOW = {  # claim -> the claims from which it follows in every state
 
 
 class CoordinatorLemmas(CoordinatorLogLemmas):
-    """The lemmas about producer epochs, about commits and aborts, and about partitions."""
-
     consequences: ClassVar[Mapping[str, tuple[str, ...]]] = FOLLOW
 
     # ---- stamps
@@ -173,10 +171,10 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """If the log's record commits or aborts a transaction, no instance other than the
         transaction's client has the record's producer id and epoch.
 
-        These are already the producer id and epoch for the next transaction.
+        These are already those of the next transaction.
 
         The lemma is true because only the answer to a client's request to end this transaction has
-        this producer id and epoch.
+        them.
         """
         return forall(
             implies(
@@ -207,7 +205,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def requests_are_of_begun_transactions(s) -> Bool:
         """A client requests the commit or the abort of a begun transaction, never both.
 
-        Also, the client receives a response only after its request.
+        It receives a response only after its request.
         """
         return forall(
             all_of(
@@ -231,8 +229,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_decision_raises_the_epoch(s) -> Bool:
         """The markers of a transaction have a larger epoch than its records.
 
-        While the log keeps the producer id, the log's epoch is not below the marker epoch. If the
-        log has a later decision for this id, the epoch before that decision is not below it either.
+        While the log keeps the producer id, the log's epoch is not below the marker epoch; nor is
+        the epoch before a later decision for this id.
         """
         return forall(
             implies(
@@ -263,8 +261,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """If a committed or aborted transaction has the epoch `a`, and its markers have the epoch
         `b`, no other transaction of its producer id has an epoch `e` with `a <= e < b`.
 
-        The lemma is true because the coordinator's log goes directly from the transaction's epoch
-        to the epoch of the markers, or to another producer id.
+        The lemma is true because the log goes directly from the transaction's epoch to that of the
+        markers, or to another producer id.
         """
         return forall(
             implies(
@@ -323,7 +321,6 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         )
 
     def is_open_in_the_log(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if the coordinator's log has the transaction as ongoing or prepared, with `t`."""
         m = s.metadata_of(x)
         return all_of(m.transaction == x, m.is_ongoing | m.is_prepared, m.partitions[t])
 
@@ -331,9 +328,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def pending_records_are_of_the_newest_epoch(s) -> Bool:
         """A partition with pending records of a transaction has no marker of this transaction.
 
-        The partition has also seen no larger epoch of the transaction's producer id. The lemma is
-        true because a partition refuses records of a smaller epoch, and a marker ends all pending
-        records.
+        It has seen no larger epoch of the transaction's producer id. The lemma is true because a
+        partition refuses records of a smaller epoch, and a marker ends all pending records.
         """
         return forall(
             implies(
@@ -352,7 +348,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_marked_partition_has_seen_the_marker(s) -> Bool:
         """A partition that has a marker has seen the marker's producer epoch or a larger one.
 
-        Also, the partition was added to the marker's transaction, which is committed or aborted.
+        It was added to the marker's transaction, which is committed or aborted.
         """
         return forall(
             implies(
@@ -371,8 +367,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def partitions_see_no_newer_epoch(s) -> Bool:
         """No partition has seen a larger epoch of a producer id than the coordinator's log has.
 
-        Also, if the log has prepared a commit or abort, no partition has seen a larger epoch of
-        the markers' producer id than the epoch of the markers.
+        If the log has prepared a commit or abort, no partition has seen a larger epoch of the
+        markers' producer id than that of the markers.
         """
         return forall(
             all_of(

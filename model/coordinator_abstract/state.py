@@ -1,17 +1,15 @@
 """The state of abstract coordinators: clients, the coordinator's log, and partitions.
 
-A request carries a *stamp*: a transactional id, a producer id and a producer epoch. A request names
-no transaction; only the spec numbers the transactions. So only stamps distinguish the transactions
-of a producer.
+A request carries a *stamp*: a transactional id, a producer id and a producer epoch. Only stamps
+distinguish the transactions of a producer; the spec alone numbers them.
 
 Source: KIP-98; KIP-890 part 2; KIP-1228; TransactionMetadata of Apache Kafka 4.3.
-Simplified: all transactional ids are in one partition of `__transaction_state`, and its log keeps
-only the newest record of each transactional id. This record is also the coordinator's memory,
-because Kafka's coordinator changes its memory when an append is committed. The record of a commit
-or abort already has the producer id of the next transaction. The next epoch is any larger one.
-InitProducerId has an expected producer id and epoch (KIP-360) only in the version `kip-360`.
-Partitions lose no records. They verify (KIP-890 part 1) only in the version `kip-890-part-1`, which
-has transaction version 1. Only the version `kip-939` has two-phase commit.
+Simplified: all transactional ids are in one partition of `__transaction_state`, whose log keeps
+only their newest records. These are also the coordinator's memory, which in Kafka changes when an
+append is committed. The record of a commit or abort already has the producer id of the next
+transaction. The next epoch is any larger one. Only the version `kip-360` has an expected producer
+id and epoch in InitProducerId, only `kip-890-part-1` has partitions that verify and transaction
+version 1, and only `kip-939` has two-phase commit. Partitions lose no records.
 """
 
 from __future__ import annotations
@@ -50,9 +48,8 @@ class Transaction(Sort):
 
 
 class TopicPartition(Sort):
-    """A partition. For each producer id, it keeps the largest producer epoch that it has seen.
-
-    It also keeps the largest coordinator epoch of the markers for this producer id.
+    """A partition. It keeps the largest producer epoch that it has seen, and the largest
+    coordinator epoch of its markers, for each producer id.
     """
 
 
@@ -71,7 +68,7 @@ class CoordinatorEpoch(Ordered):
 
 
 class Stamp(Record):
-    """A transactional id, a producer id and a producer epoch, which requests carry."""
+    """A transactional id, a producer id and a producer epoch: the contents of a request."""
 
     transactional_id: TransactionalId
     producer_id: ProducerId
@@ -100,8 +97,6 @@ class Metadata(Record):
 
 
 class AbstractCoordinatorState(Spec):
-    """The variables of abstract coordinators, and predicates over them."""
-
     transactional_ids: Annotated[int, range(1, 10)] = 1
     instances: Annotated[int, range(1, 10)] = 1
     transactions: Annotated[int, range(1, 10)] = 2
@@ -156,7 +151,7 @@ class AbstractCoordinatorState(Spec):
         }
 
     def init(s, last: ProducerEpoch) -> None:
-        """Initially no instance has a producer id, and the logs are empty. The largest possible
+        """Initially no instance has a producer id, and the logs are empty; the largest possible
         epoch, `last`, may be any.
         """
         s.last_epoch = last
@@ -164,7 +159,6 @@ class AbstractCoordinatorState(Spec):
     # ---- predicates
 
     def metadata_of(s, x: Transaction) -> Metadata:
-        """Returns the newest committed record of the transaction's transactional id."""
         return s.log[s.stamp[x].transactional_id]
 
     def decided(s, x: Transaction) -> Bool:
@@ -174,11 +168,11 @@ class AbstractCoordinatorState(Spec):
         return m.is_prepared | m.is_complete
 
     def is_current(s, x: Transaction) -> Bool:
-        """True if the coordinator accepts the transaction's producer id and epoch.
+        """True if the newest committed record of the transactional id has the transaction's
+        producer id and epoch.
 
-        The newest committed record of the transactional id in the coordinator's log must have this
-        producer id and epoch. Without the comparison of epochs, the variant `ignores-epoch` breaks
-        the claim `the_client_decides` in 11 steps.
+        Without the comparison of epochs, the claim `the_client_decides` breaks (bug
+        `ignores-epoch`, 11 steps).
         """
         m = s.metadata_of(x)
         return all_of(
@@ -198,7 +192,6 @@ class AbstractCoordinatorState(Spec):
         )
 
     def id_in_markers(s, m: Metadata) -> ProducerId:
-        """Returns the producer id in the markers of a transaction that the record prepares."""
         return m.last_id
 
     def is_exhausted(s, producer_epoch: ProducerEpoch) -> Bool:

@@ -3,8 +3,8 @@
 A new instance *keeps* the ongoing transaction of an older instance by InitProducerId with
 keepPreparedTxn, and ends this transaction as the database decided.
 
-No release has KIP-939, so nobody has reported these bugs. The rules of KIP-939 prevent them. The
-first six are the bugs of the spec `transactions` with the same names.
+No release has KIP-939, so nobody has reported these bugs. The first six are the bugs of the spec
+`transactions` with the same names.
 
 Source: KIP-939.
 """
@@ -41,9 +41,8 @@ ONE: Constants = {"instances": 2, "transactions": 1}
 class TimesOut(TwoPhaseCommit):
     """The coordinator aborts a transaction of two-phase commit that timed out.
 
-    The client does not know of the abort, and the database commits its part. So the database has
-    its part, and Kafka has none. The action `fence` breaks the lemma
-    `a_record_has_a_begun_transaction`.
+    The client does not know of the abort, and the database commits its part alone. The action
+    `fence` breaks the lemma `a_record_has_a_begun_transaction`.
     """
 
     def may_fence(s, m: Metadata) -> Bool:
@@ -62,8 +61,8 @@ class AbortsPrepared(TwoPhaseCommit):
     """The coordinator ignores keepPreparedTxn: it aborts the ongoing transaction when a new
     instance starts.
 
-    Kafka aborts the transaction only for clients without two-phase commit. The action
-    `keep_prepared` breaks the lemma `a_record_has_a_begun_transaction`.
+    Kafka does so only for clients without two-phase commit. The action `keep_prepared` breaks the
+    lemma `a_record_has_a_begun_transaction`.
     """
 
     def keep(
@@ -86,11 +85,10 @@ class RaisesEpochOnce(TwoPhaseCommit):
     """The coordinator does not raise the epoch when a new instance ends the transaction of an older
     one.
 
-    The coordinator raised the epoch only before, when the new instance started. After the new
-    instance has aborted the transaction, the old instance retries its own abort. This retry looks
-    as if the old instance's abort had raised the epoch. So the coordinator answers the old instance
-    with the epoch of the new instance. The action `complete_prepared` breaks the lemma
-    `a_decision_follows`.
+    The new instance's start raised it before. If the old instance retries its own abort after that
+    of the new instance, this looks as if the old one had raised the epoch. So the coordinator
+    answers the old instance with the epoch of the new one. The action `complete_prepared` breaks
+    the lemma `a_decision_follows`.
     """
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
@@ -124,9 +122,9 @@ class RaisesEpochOnce(TwoPhaseCommit):
 class MarksNewId(TwoPhaseCommit):
     """The markers carry the producer id of the new instance, not the producer id of the records.
 
-    The epochs of the old producer id ran out when the new instance received its epoch, so the new
-    instance has another producer id. Markers with this other id do not close the transaction of the
-    old producer id. The action `write_marker` breaks the claim `no_hanging_transaction`.
+    The epochs of the old producer id ran out when the new instance got its epoch, so it has another
+    producer id, whose markers do not close the transaction. The action `write_marker` breaks the
+    claim `no_hanging_transaction`.
     """
 
     def id_in_marker(s, x: Transaction) -> ProducerId:
@@ -146,9 +144,9 @@ class MarksNewId(TwoPhaseCommit):
 class IgnoresPreparedEpoch(TwoPhaseCommit):
     """completeTransaction compares only the producer ids of the prepared state and the transaction.
 
-    Their epochs may differ: the database may still have the prepared state of the previous
-    transaction. Then the new instance commits a transaction that the database has not committed.
-    The action `request_completion` breaks the lemma `requests_follow_the_database`.
+    The database may still have the prepared state of the previous transaction, with another epoch.
+    Then the new instance commits a transaction that the database has not committed. The action
+    `request_completion` breaks the lemma `requests_follow_the_database`.
     """
 
     def is_recorded(s, x: Transaction, state: PreparedState) -> Bool:
@@ -166,10 +164,10 @@ class IgnoresPreparedEpoch(TwoPhaseCommit):
 class ZombieCommitsDatabase(TwoPhaseCommit):
     """The database accepts a commit of an instance that a new instance has replaced.
 
-    The new instance finds no prepared state in the database, and aborts the transaction in Kafka.
-    Then the database commits its part for the old instance. Kafka cannot prevent this: the
-    application has to fence the old instance in the database too. The action `commit_in_database`
-    breaks the lemma `the_database_commits_or_refuses`.
+    The new instance finds no prepared state in the database and aborts in Kafka, and then the
+    database commits for the old instance. Kafka cannot prevent this: the application has to fence
+    the old instance in the database too. The action `commit_in_database` breaks the lemma
+    `the_database_commits_or_refuses`.
     """
 
     def may_decide(s, x: Transaction) -> Bool:
@@ -187,8 +185,8 @@ class ZombieCommitsDatabase(TwoPhaseCommit):
 class ForgetsNewEpoch(TwoPhaseCommit):
     """The coordinator's log does not have the producer id and epoch of the new instance.
 
-    The next coordinator finds only the epoch of the transaction's records in the log. So it gives
-    the epoch of the new instance to another instance too. The action `fail_over` breaks the lemma
+    The next coordinator finds only the epoch of the transaction's records, and gives the epoch of
+    the new instance to another one. The action `fail_over` breaks the lemma
     `no_stamp_is_newer_than_the_log`.
     """
 

@@ -31,9 +31,8 @@ from model.variants import version
 class TwoPhaseCommit(DatabaseLemmas):
     """The rules of the version `kip-1228`, and two-phase commit (KIP-939).
 
-    A new instance keeps the ongoing transaction of an older instance, and commits or aborts this
-    transaction as the database decided. To keep it, the new instance sends InitProducerId with
-    keepPreparedTxn.
+    A new instance keeps the ongoing transaction of an older one (keepPreparedTxn), and ends it as
+    the database decided.
     """
 
     @invariant
@@ -51,7 +50,7 @@ class TwoPhaseCommit(DatabaseLemmas):
     def the_client_decides(s) -> Bool:
         """A transaction is committed only if its client has requested a commit.
 
-        A transaction of two-phase commit is committed only if the database has committed its part.
+        In two-phase commit, the database must also have committed its part.
         """
         return forall(
             implies(
@@ -75,8 +74,6 @@ class TwoPhaseCommit(DatabaseLemmas):
     def only_the_newest_epoch_writes(s) -> Bool:
         """A transaction with a pending record is committed or aborted, or has the newest producer
         id and epoch of its transactional id, or a new instance keeps the transaction.
-
-        To keep it, the new instance has sent InitProducerId with keepPreparedTxn.
         """
         return forall(
             implies(

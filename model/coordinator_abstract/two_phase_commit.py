@@ -1,19 +1,18 @@
 """Abstract coordinators with two-phase commit (KIP-939): a new instance keeps the transaction.
 
-A client writes to a database and to Kafka. The database commits its part first, and stores the
-*prepared state* in the same step: the producer id and epoch of the transaction. Then the client
-requests the commit in Kafka. If the client stops in between, a new instance sends InitProducerId
-with keepPreparedTxn, and so *keeps* the ongoing transaction: the coordinator does not abort it. The
-coordinator gives the new instance a larger epoch, or another producer id if the epochs run out. The
-response also has the producer id and epoch of the ongoing transaction. If the database has this
+A client writes to a database and to Kafka. The database commits its part first, together with the
+*prepared state*: the producer id and epoch of the transaction. Then the client requests the commit
+in Kafka. If the client stops in between, a new instance *keeps* the ongoing transaction, by
+InitProducerId with keepPreparedTxn. It receives a larger epoch, or another producer id if the
+epochs run out, and the producer id and epoch of the ongoing transaction. If the database has this
 prepared state, the new instance requests the commit, otherwise the abort.
 
-So there are two epochs of a kept transaction: the epoch of its records, and the epoch of the
-instance that may end it. The markers have the producer id of the records. The coordinator reserves
-the epoch of the markers when the first new instance keeps the transaction. This epoch is above the
-epoch of the records, and not above the epoch of the new instance.
+So a kept transaction has two epochs: that of its records, and that of the instance that may end it.
+The markers have the producer id of the records. The coordinator reserves the epoch of the markers
+when the first new instance keeps the transaction; it is above the epoch of the records, and at most
+that of the new instance.
 
-The spec has these actions and those of the version `kip-1228`. No action is fair.
+The spec has these actions and those of the version `kip-1228`; no action is fair.
 
     coordinator  enable_two_phase, keep_prepared, complete_prepared
     database     commit_in_database
@@ -23,8 +22,8 @@ Source: KIP-939; TransactionMetadata.isDistributedTwoPhaseCommitTxn and InitProd
 Apache Kafka 4.3; KAFKA-15370.
 Simplified: a transactional id takes part in two-phase commit from its first request on, or never.
 Every new instance keeps the ongoing transaction, and no administrator ends a transaction. The
-database deletes no prepared state. A new instance that finds none stores a refusal instead, so that
-the old instance cannot commit later.
+database deletes no prepared state; a new instance that finds none stores a refusal, so that the old
+instance cannot commit later.
 """
 
 from __future__ import annotations
@@ -64,13 +63,6 @@ class PreparedState(Record):
 
 
 class TwoPhaseActions(AbstractCoordinator):
-    """The variables and actions of two-phase commit: a database, and instances that keep a
-    transaction.
-
-    An instance keeps the ongoing transaction of an older instance, to end it, after InitProducerId
-    with keepPreparedTxn.
-    """
-
     two_phase: Set[TransactionalId]  # with two-phase commit: its transactions have no timeout
     in_database: Set[Transaction]  # the database has committed, with the prepared state
     refused: Set[Transaction]  # the database has stored a refusal instead
@@ -84,27 +76,23 @@ class TwoPhaseActions(AbstractCoordinator):
     # ---- predicates
 
     def is_two_phase(s, x: Transaction) -> Bool:
-        """True if the transactional id of the transaction takes part in two-phase commit."""
         return s.two_phase[s.stamp[x].transactional_id]
 
     def is_kept(s, m: Metadata) -> Bool:
         """True if the record's transaction is ongoing, and a new instance keeps it (InitProducerId
-        with keepPreparedTxn).
-
-        The records of other ongoing transactions reserve no epoch for the markers (`marker_epoch`).
+        with keepPreparedTxn), so that an epoch is reserved for the markers (`marker_epoch`).
         """
         return m.is_ongoing & (ProducerEpoch.least() < m.marker_epoch)
 
     def is_ended_for_another(s, m: Metadata) -> Bool:
-        """True if the record commits or aborts a transaction that a new instance kept."""
         return s.has_decision(m) & ~s.is_decided_under(m, m.transaction)
 
     def id_in_markers(s, m: Metadata) -> ProducerId:
-        """Returns the producer id of the transaction's records, which its markers must have too.
+        """Returns the producer id of the transaction's records, also if the instance that keeps it
+        has another one.
 
-        A new instance that keeps the transaction may have another producer id. A marker with this
-        other id closes no record of the transaction: the variant `marks-new-id` breaks the claim
-        `no_hanging_transaction` in 15 steps.
+        If the markers have the other producer id, the claim `no_hanging_transaction` breaks (bug
+        `marks-new-id`, 15 steps).
         """
         return s.stamp[m.transaction].producer_id
 
@@ -125,22 +113,21 @@ class TwoPhaseActions(AbstractCoordinator):
         """True if the record's transaction is ongoing, and is not a transaction of two-phase
         commit.
 
-        A transaction of two-phase commit has no timeout. Kafka:
-        TransactionStateManager.timedOutTransactions. Without this rule, the variant `times-out`
-        breaks the claim `the_coordinator_aborts_nothing_alone` in 8 steps.
+        Kafka: TransactionStateManager.timedOutTransactions; two-phase commit has no timeout.
+        Without this rule, the claim `the_coordinator_aborts_nothing_alone` breaks (bug `times-out`,
+        8 steps).
         """
         return super().may_fence(m) & ~s.is_two_phase(m.transaction)
 
     def keep(
         s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> None:
-        """Appends a record of the ongoing transaction that has the producer id and epoch of the new
+        """Appends a record of the ongoing transaction with the producer id and epoch of the new
         instance.
 
-        If the coordinator aborts the transaction instead, as for clients without two-phase commit,
-        the variant `aborts-prepared` breaks the claim `a_database_commit_stays` in 9 steps. If the
-        log does not have the new producer id and epoch, the variant `forgets-new-epoch` breaks the
-        claim `one_instance_has_an_epoch` in 11 steps.
+        If the coordinator aborts the transaction instead, the claim `a_database_commit_stays`
+        breaks (bug `aborts-prepared`, 9 steps). If the log does not have the new producer id and
+        epoch, the claim `one_instance_has_an_epoch` breaks (bug `forgets-new-epoch`, 11 steps).
         """
         m = s.log[i]
         reserved = ite(m.producer_id == producer_id, producer_epoch, s.last_epoch)
@@ -185,12 +172,10 @@ class TwoPhaseActions(AbstractCoordinator):
         s.keep(i, c, producer_id, producer_epoch)
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Applies the committed record `m` of the coordinator's log, and answers the instance
-        `answering`.
+        """Applies the committed record `m` of the log, and answers the instance `answering`.
 
-        If this instance sent InitProducerId with keepPreparedTxn, the response also has the
-        producer id and epoch of the ongoing transaction. With these, the instance can find the
-        transaction in the database.
+        A response to keepPreparedTxn also has the producer id and epoch of the ongoing transaction,
+        which identify it in the database.
         """
         super().take_effect(i, m, answering)
         x, kept = m.transaction, s.is_kept(m)
@@ -208,11 +193,10 @@ class TwoPhaseActions(AbstractCoordinator):
     ) -> None:
         """The coordinator commits or aborts a kept transaction, as the new instance requests.
 
-        Kafka: KIP-939, EndTxn under the epoch of the new instance. The coordinator raises the epoch
-        again, for the next transaction of the new instance. Otherwise a retry of the old instance
-        looks as if the old instance had ended the transaction: the variant `raises-epoch-once`
-        breaks the claim `one_instance_has_an_epoch` in 13 steps. Without the guard that the new
-        instance has sent its request, the claim `a_database_commit_stays` breaks in 11 steps.
+        Kafka: KIP-939, EndTxn under the epoch of the new instance. If the epoch is not raised
+        again, the claim `one_instance_has_an_epoch` breaks in 13 steps (bug `raises-epoch-once`).
+        Without the guard that the new instance has sent its request, the claim
+        `a_database_commit_stays` breaks in 11 steps.
         """
         m = s.log[i]
         p, e, another = m.producer_id, m.producer_epoch, s.needs_another_id(raised_epoch)
@@ -227,9 +211,8 @@ class TwoPhaseActions(AbstractCoordinator):
         """A client begins a transaction, unless the client keeps the transaction of an older
         instance.
 
-        The method of Kafka, the simplification and the other guards are those of the version
-        `kip-1228`. Without the guard that the client keeps no transaction, the claim
-        `the_client_decides` breaks in 13 steps.
+        Kafka, simplified and other guards: as in the version `kip-1228`. Without the guard that the
+        client keeps no transaction, the claim `the_client_decides` breaks in 13 steps.
         """
         when(~s.is_keeping[i])
         super().begin(x, i)
@@ -237,8 +220,8 @@ class TwoPhaseActions(AbstractCoordinator):
     def may_decide(s, x: Transaction) -> Bool:
         """True if the database has not stored a refusal of the transaction.
 
-        Kafka cannot enforce this rule. Without this rule, the variant `zombie-commits-database`
-        breaks the claim `a_database_commit_stays` in 12 steps.
+        Kafka cannot enforce this. Without this rule, the claim `a_database_commit_stays` breaks
+        (bug `zombie-commits-database`, 12 steps).
         """
         return ~s.refused[x]
 
@@ -258,9 +241,8 @@ class TwoPhaseActions(AbstractCoordinator):
         """A client sends EndTxn to commit; in two-phase commit, only after the database has
         committed.
 
-        The method of Kafka, the simplification and the other guards are those of the version
-        `kip-1228`. Without the guard that the database has committed, the claim
-        `the_client_decides` breaks in 9 steps.
+        Kafka, simplified and other guards: as in the version `kip-1228`. Without the guard that the
+        database has committed, the claim `the_client_decides` breaks in 9 steps.
         """
         when(implies(s.is_two_phase(x), s.in_database[x]))
         super().request_commit(x)
@@ -269,9 +251,8 @@ class TwoPhaseActions(AbstractCoordinator):
     def request_abort(s, x: Transaction) -> None:
         """A client sends EndTxn to abort, unless the database has committed.
 
-        The method of Kafka, the simplification and the other guards are those of the version
-        `kip-1228`. Without the guard that the database has not committed, the claim
-        `a_database_commit_stays` breaks in 8 steps.
+        Kafka, simplified and other guards: as in the version `kip-1228`. Without the guard that the
+        database has not committed, the claim `a_database_commit_stays` breaks in 8 steps.
         """
         when(~s.in_database[x])
         super().request_abort(x)
@@ -279,25 +260,22 @@ class TwoPhaseActions(AbstractCoordinator):
     # ---- the new instance
 
     def has_state(s, x: Transaction, state: PreparedState) -> Bool:
-        """True if the transaction has the producer id and epoch of the prepared state `state`."""
         stamp = s.stamp[x]
         return all_of(
             stamp.producer_id == state.producer_id, stamp.producer_epoch == state.producer_epoch
         )
 
     def is_recorded(s, x: Transaction, state: PreparedState) -> Bool:
-        """True if the database has the prepared state of `x`, and this prepared state is `state`.
+        """True if the database has the prepared state `state` of `x`.
 
-        If only the producer ids are compared, the variant `ignores-prepared-epoch` breaks the claim
-        `the_client_decides` in 15 steps.
+        If only the producer ids are compared, the claim `the_client_decides` breaks (bug
+        `ignores-prepared-epoch`, 15 steps).
         """
         return s.in_database[x] & s.has_state(x, state)
 
     def finds(s, c: Instance) -> Bool:
-        """True if the database has committed the transaction that the instance `c` keeps.
-
-        The instance keeps the ongoing transaction of an older instance after InitProducerId with
-        keepPreparedTxn.
+        """True if the database has committed the transaction that the instance `c` keeps
+        (keepPreparedTxn).
         """
         return exists(s.is_recorded(x, s.ongoing[c]) for x in Transaction)
 

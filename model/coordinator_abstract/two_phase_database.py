@@ -1,9 +1,9 @@
 """The lemmas about the database of two-phase commit (KIP-939).
 
 A new instance *keeps* the ongoing transaction of an older instance by InitProducerId with
-keepPreparedTxn. Only the newest instance may end a kept transaction. This instance requests the
-commit if the database has a commit of the transaction. Otherwise the instance stores a refusal in
-the database, and requests the abort. The database never has both. So Kafka and the database agree.
+keepPreparedTxn. Only the newest instance may end a kept transaction: it requests the commit if the
+database has a commit of the transaction. Otherwise it stores a refusal in the database, and
+requests the abort. The database never has both, so Kafka and the database agree.
 """
 
 from __future__ import annotations
@@ -14,16 +14,12 @@ from model.language import Bool, all_of, forall, implies, lemma, nothing
 
 
 class DatabaseLemmas(TwoPhaseLemmas):
-    """The lemmas about commits and refusals in the database, and about requests to end a
-    transaction, which must follow the database.
-    """
-
     @lemma
     def the_database_commits_or_refuses(s) -> Bool:
         """The database never has both a commit and a refusal of a transaction.
 
-        The client of a transaction of two-phase commit requests the commit only after the commit of
-        the database. If the database has committed, the client has not requested the abort.
+        The client requests the commit only after the database has committed, and then never the
+        abort.
         """
         return forall(
             all_of(
@@ -41,9 +37,7 @@ class DatabaseLemmas(TwoPhaseLemmas):
         """If a request to end a kept transaction has the producer id and epoch in the log, the
         request agrees with the database.
 
-        For a commit, the database has committed the transaction. For an abort, the database has a
-        refusal of the transaction. A new instance keeps the transaction of an older instance by
-        InitProducerId with keepPreparedTxn.
+        For a commit, the database has committed the transaction; for an abort, it has a refusal.
         """
         return forall(
             implies(
@@ -66,8 +60,6 @@ class DatabaseLemmas(TwoPhaseLemmas):
     def no_request_is_newer_than_the_log(s) -> Bool:
         """A request to end a kept transaction has an assigned producer id, and no larger epoch than
         the log has for this producer id.
-
-        A new instance keeps the transaction of an older one by InitProducerId with keepPreparedTxn.
         """
         return forall(
             implies(

@@ -1,13 +1,13 @@
 """The lemmas about two-phase commit (KIP-939).
 
 A new instance *keeps* the ongoing transaction of an older instance by InitProducerId with
-keepPreparedTxn. Then the log has the producer id and epoch of the new instance, which are newer
-than those of the transaction. The coordinator also reserves an epoch for the transaction's markers.
+keepPreparedTxn. The log then has the new instance's producer id and epoch, which are newer than
+those of the transaction, and reserves an epoch for the markers.
 
-The argument of the version `kip-1228` stays: epochs alone distinguish transactions. No transaction
-begins with the producer id and epoch of the new instance, because this instance must first end the
-kept transaction. So no transaction has an epoch between those of the kept transaction's records and
-of its markers. Nor is the epoch of the new instance below the epoch of the markers.
+As in the version `kip-1228`, epochs alone distinguish transactions. No transaction begins with the
+producer id and epoch of the new instance, because this instance must first end the kept
+transaction. So no transaction has an epoch between those of the kept transaction's records and of
+its markers, and the epoch of the new instance is not below that of the markers.
 """
 
 from __future__ import annotations
@@ -26,12 +26,6 @@ from model.language import Bool, all_of, any_of, forall, iff, implies, ite, lemm
 
 
 class TwoPhaseLemmas(TwoPhaseActions):
-    """The lemmas of the version `kip-1228`, as far as a kept transaction changes them.
-
-    A new instance keeps the ongoing transaction of an older instance by InitProducerId with
-    keepPreparedTxn.
-    """
-
     # ---- one record of the log
 
     def has_begun(s, i: TransactionalId, m: Metadata) -> Bool:
@@ -86,9 +80,9 @@ class TwoPhaseLemmas(TwoPhaseActions):
         """A record that adds a partition has the producer id and epoch of the record before it, and
         all partitions of that record.
 
-        A record for InitProducerId with keepPreparedTxn has the partitions of the ongoing
-        transaction, and a producer id or epoch that was not used before. If the record before it
-        reserves an epoch for the markers, the new record reserves the same epoch.
+        If the record keeps a transaction (keepPreparedTxn), it has the partitions of this
+        transaction, and a producer id or epoch that was not used before. The epoch that the record
+        before it reserves for the markers stays reserved.
         """
         return forall(
             implies(
@@ -123,10 +117,9 @@ class TwoPhaseLemmas(TwoPhaseActions):
     def a_decision_follows(s) -> Bool:
         """A record that prepares a commit or abort names the ongoing transaction of the log.
 
-        The record lists the partitions of this transaction, and has a producer id and epoch that no
-        instance has. If no transaction is ongoing in the log, the record is an abort and lists no
-        partitions. If a new instance keeps the transaction, its markers have the epoch that the log
-        reserves for them.
+        It lists the partitions of this transaction, and has a producer id and epoch that no
+        instance has. Without an ongoing transaction, it is an abort without partitions. The markers
+        of a kept transaction have the epoch that the log reserves.
         """
         return forall(
             implies(
@@ -193,8 +186,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
         """While a transaction is kept (keepPreparedTxn), only the newest instance that keeps it may
         have the log's producer id and epoch, and no transaction has them.
 
-        After the commit or abort of the kept transaction, the same is true of the producer id and
-        epoch that the log had before (`last_id`, `last_epoch`).
+        After its commit or abort, the same is true of the producer id and epoch that the log had
+        before (`last_id`, `last_epoch`).
         """
         return forall(
             all_of(
@@ -228,8 +221,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
         """If the log's record commits or aborts a transaction, only the instance that requested
         this may have the producer id and epoch of the record.
 
-        This instance is the client of the transaction, or the newest instance that kept the
-        transaction (InitProducerId with keepPreparedTxn).
+        This is the client of the transaction, or the newest instance that kept it
+        (keepPreparedTxn).
         """
         return forall(
             implies(
@@ -263,8 +256,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
         """While a transaction is kept (keepPreparedTxn), no other transaction with the same
         producer id has a larger epoch.
 
-        If an instance with this producer id has a larger epoch, this instance keeps a transaction.
-        Its epoch is not below the epoch that the log reserves for the markers.
+        An instance with this producer id and a larger epoch keeps a transaction, and its epoch is
+        not below the one that the log reserves for the markers.
         """
         return forall(
             implies(
@@ -301,9 +294,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
     def a_decision_raises_the_epoch(s) -> Bool:
         """The markers of a transaction have a larger epoch than its records.
 
-        While the log has the transaction's producer id, the epoch in the log is not below the epoch
-        of the markers. If the log has a later transaction whose records have this producer id, the
-        epoch of these records is not below the epoch of the markers either.
+        While the log has the transaction's producer id, the epoch in the log is not below that of
+        the markers; nor is that of the records of a later transaction with this producer id.
         """
         return forall(
             implies(
@@ -335,9 +327,9 @@ class TwoPhaseLemmas(TwoPhaseActions):
     def partitions_see_no_newer_epoch(s) -> Bool:
         """No partition has seen a larger epoch of a producer id than the coordinator's log has.
 
-        No partition has seen a larger epoch than that of the ongoing transaction's records, for the
-        producer id of these records. If the log has prepared a commit or abort, no partition has
-        seen a larger epoch than the transaction's markers have.
+        For the producer id of the ongoing transaction's records, none has seen a larger epoch than
+        that of these records. If the log has prepared a commit or abort, none has seen a larger
+        epoch than the transaction's markers have.
         """
         return forall(
             all_of(

@@ -1,22 +1,20 @@
 """Abstract coordinators with transaction version 1, whose partitions verify (KIP-890 part 1).
 
-In transaction version 1, a commit or abort keeps the producer epoch. So all transactions of an
+In transaction version 1, a commit or abort keeps the producer epoch, so all transactions of an
 instance have one *stamp*: the same transactional id, producer id and producer epoch. A partition
 cannot distinguish a late record from a record of the next transaction. So before a record opens a
-transaction in a partition, the leader *verifies* the record: the leader creates a
-VerificationGuard, and asks the coordinator whether the ongoing transaction of this stamp has the
-partition. The leader appends the record only if the coordinator confirms this and the leader still
-has this VerificationGuard. Each append and each marker of the producer id removes the
-VerificationGuard.
+transaction in a partition, the leader *verifies* it: the leader creates a VerificationGuard, and
+asks the coordinator whether the ongoing transaction of this stamp has the partition. It appends the
+record only if the coordinator confirms this and the VerificationGuard is still there; each append
+and each marker of the producer id removes it.
 
-So no record hangs. But a verification compares stamps, not transactions: a late record of one
-transaction may join the next transaction of the same stamp. A late request or a late marker may
-also end the next transaction. Two variables record this. `late` has the partitions where a record
-of a transaction arrived when the transaction was not open. `disordered` is true after a late
-request, or after a late marker that ends records. The claims about single transactions hold where
-no record was late, and until `disordered` is true.
+So no record hangs, but a late record may join the next transaction of the same stamp, and a late
+request or marker may end it. The variable `late` has the partitions where a record of a transaction
+arrived when the transaction was not open, and `disordered` is true after a late request, or after a
+late marker that ends records. The claims about single transactions hold where no record was late,
+and until `disordered` is true.
 
-The spec has the actions of the version `kip-1228`, and these three. No action is fair.
+The spec has the actions of the version `kip-1228`, and these three; no action is fair.
 
     partitions   start_verification, change_leader
     coordinator  confirm
@@ -60,8 +58,6 @@ from model.language import (
 
 
 class VerificationActions(AbstractCoordinator):
-    """The variables and actions of transaction version 1 with verification."""
-
     adds_late: bool = True  # a late request to add a partition opens its transaction again
 
     guarded: Map[Transaction, Set[TopicPartition]]  # the leader has a VerificationGuard for it
@@ -72,25 +68,24 @@ class VerificationActions(AbstractCoordinator):
     # ---- what is late
 
     def is_late_record(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if a record of the transaction is late when it arrives at the partition `t`.
+        """True if a record of the transaction is late when it arrives at the partition `t`: the log
+        has no open transaction `x` with this partition.
 
-        A record is late unless the transaction is ongoing or prepared in the coordinator's log, and
-        includes this partition. If no record counts as late, the variant `believes-late-records`
-        breaks the claim `faithful` in 15 steps.
+        If no record counts as late, the claim `faithful` breaks (bug `believes-late-records`, 15
+        steps).
         """
         return ~s.is_open_in_the_log(x, t)
 
     def is_late_request(s, x: Transaction) -> Bool:
-        """True if the transaction is already committed or aborted, so that a request of its client
-        is late.
+        """True if a request of the transaction's client is late: the transaction is committed or
+        aborted.
 
-        If no request counts as late, the variant `believes-late-requests` breaks the claim
-        `the_client_decides` in 17 steps (KAFKA-17754).
+        If no request counts as late, the claim `the_client_decides` breaks (bug
+        `believes-late-requests`, 17 steps; KAFKA-17754).
         """
         return s.decided(x)
 
     def is_awaited(s, x: Transaction) -> Bool:
-        """True if the coordinator waits for markers of the transaction; other markers are late."""
         m = s.metadata_of(x)
         return m.is_prepared & (m.transaction == x)
 
@@ -99,46 +94,40 @@ class VerificationActions(AbstractCoordinator):
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
         """Applies the committed record `m` of the coordinator's log.
 
-        If the record has an ongoing transaction, a late request may have opened this transaction
-        again. So the markers of the transaction no longer count as written.
+        A late request may have opened the record's transaction again, whose markers then no longer
+        count as written.
         """
         super().take_effect(i, m, answering)
         for t in TopicPartition:
             s.marked[m.transaction][t] = s.marked[m.transaction][t] & ~m.is_ongoing
 
     def named_by(s, m: Metadata, x: Transaction) -> Transaction:
-        """Returns `x`, the transaction that the coordinator's log names after a request of `x` to
-        add a partition.
+        """Returns `x`, the transaction that the log names after a request of `x` to add a
+        partition.
 
-        Before the request, the log may have named another transaction with the same producer id and
-        epoch. The coordinator cannot distinguish this transaction from `x`.
+        The coordinator cannot distinguish another transaction with the same producer id and epoch
+        from `x`.
         """
         return x
 
     # ---- epochs
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
-        """True if the markers of a commit or abort may have the epoch `marker_epoch`: it is at
-        least the producer's epoch.
-
-        A commit or abort that a client requests keeps the producer's epoch; a fence raises the
-        epoch.
+        """True if the markers of a commit or abort have at least the producer's epoch: only a fence
+        raises it.
         """
         return m.producer_epoch <= marker_epoch
 
     def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
-        """Returns false, because a commit or abort never gives the producer another producer id.
-
-        In transaction version 1, only InitProducerId does so.
-        """
+        """Always false: in transaction version 1, only InitProducerId changes the producer id."""
         return false
 
     @action
     def add_partition(s, x: Transaction, t: TopicPartition) -> None:
         """The coordinator adds a partition to a transaction, because its client requests this.
 
-        The method of Kafka and the guards are those of the version `kip-1228`. Simplified: a late
-        request opens its transaction again, unless the constant `adds_late` is false.
+        Kafka and guards: as in the version `kip-1228`. Simplified: a late request opens its
+        transaction again, unless the constant `adds_late` is false.
         """
         when(true if s.adds_late else ~s.decided(x))
         s.disordered = s.disordered | s.is_late_request(x)
@@ -148,8 +137,8 @@ class VerificationActions(AbstractCoordinator):
     def prepare_commit(s, x: Transaction, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
         """The coordinator decides to commit the ongoing transaction, and keeps the producer epoch.
 
-        The method of Kafka, the simplifications and the guards are those of the version `kip-1228`.
-        One guard is added: the epoch does not change.
+        Kafka, simplified and guards: as in the version `kip-1228`. A guard is added: the epoch does
+        not change.
         """
         when(marker_epoch == s.metadata_of(x).producer_epoch)
         s.disordered = s.disordered | s.is_late_request(x)
@@ -159,8 +148,8 @@ class VerificationActions(AbstractCoordinator):
     def prepare_abort(s, x: Transaction, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
         """The coordinator decides to abort the ongoing transaction, and keeps the producer epoch.
 
-        The method of Kafka, the simplifications and the guards are those of the version `kip-1228`.
-        A client cannot abort a transaction without partitions.
+        Kafka, simplified and guards: as in the version `kip-1228`. A client cannot abort a
+        transaction without partitions.
         """
         m = s.metadata_of(x)
         when(m.is_ongoing, marker_epoch == m.producer_epoch)
@@ -182,11 +171,10 @@ class VerificationActions(AbstractCoordinator):
 
     def may_begin(s, i: Instance) -> Bool:
         """True if the instance has the response to EndTxn for each transaction that it began with
-        its present producer id and epoch.
+        its producer id and epoch.
 
-        Simplified: after a transaction without partitions, the instance begins no other transaction
-        with this producer id and epoch. In Kafka the instance may begin one. Then a late request to
-        add a partition breaks the claim `faithful`.
+        Simplified: so it begins no other after a transaction without partitions. In Kafka it may,
+        and then a late request to add a partition breaks the claim `faithful`.
         """
         return forall(
             implies(
@@ -203,7 +191,7 @@ class VerificationActions(AbstractCoordinator):
     def request_commit(s, x: Transaction) -> None:
         """A client sends EndTxn to commit its transaction, if a partition was added to it.
 
-        The method of Kafka and the simplifications are those of the version `kip-1228`.
+        Kafka and simplified: as in the version `kip-1228`.
         """
         when(s.has_partitions(x))
         super().request_commit(x)
@@ -212,7 +200,7 @@ class VerificationActions(AbstractCoordinator):
     def request_abort(s, x: Transaction) -> None:
         """A client sends EndTxn to abort its transaction, if a partition was added to it.
 
-        The method of Kafka and the simplifications are those of the version `kip-1228`.
+        Kafka and simplified: as in the version `kip-1228`.
         """
         when(s.has_partitions(x))
         super().request_abort(x)
@@ -231,20 +219,19 @@ class VerificationActions(AbstractCoordinator):
     # ---- verification
 
     def is_ongoing(s, t: TopicPartition, p: ProducerId) -> Bool:
-        """True if the partition has pending records of the producer id.
+        """True if the partition has pending records of the producer id, so that further ones need
+        no verification.
 
-        Then further records of this producer id need no verification. Kafka:
-        UnifiedLog.hasOngoingTransaction, which compares no epoch before Kafka 4.0.
+        Kafka: UnifiedLog.hasOngoingTransaction, which compares no epoch before Kafka 4.0.
         """
         return exists(s.pending[y][t] & (s.stamp[y].producer_id == p) for y in Transaction)
 
     def is_verified(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if the coordinator has confirmed the transaction of `x` to the leader, and the
-        leader still has the VerificationGuard of this verification.
+        """True if the coordinator has confirmed the transaction of `x`, and the leader still has
+        the VerificationGuard of this verification.
 
-        The leader creates the VerificationGuard when the verification starts. If the leader does
-        not compare VerificationGuards after the confirmation, the variant `appends-without-guard`
-        breaks the claim `no_hanging_transaction` in 12 steps (KAFKA-14884).
+        If the leader does not compare VerificationGuards after the confirmation, the claim
+        `no_hanging_transaction` breaks (bug `appends-without-guard`, 12 steps; KAFKA-14884).
         """
         return s.guarded[x][t] & s.vouched[x][t]
 
@@ -253,9 +240,8 @@ class VerificationActions(AbstractCoordinator):
         """A leader creates a VerificationGuard for a record of the transaction, and sends a
         verification request to the coordinator.
 
-        Kafka: UnifiedLog.maybeStartTransactionVerification. Simplified: Kafka has one
-        VerificationGuard per producer id. Here each transaction has a VerificationGuard of its own
-        in the partition, or none.
+        Kafka: UnifiedLog.maybeStartTransactionVerification. Simplified: each transaction has a
+        VerificationGuard of its own in the partition; Kafka has one per producer id.
         """
         when(s.begun[x], ~s.is_ongoing(t, s.stamp[x].producer_id))
         s.guarded[x][t] = True
@@ -265,8 +251,8 @@ class VerificationActions(AbstractCoordinator):
         """True if the coordinator's log has an ongoing transaction with this partition, and with
         the producer id and epoch of `x`.
 
-        If the coordinator also confirms a prepared transaction, the variant `vouches-for-prepared`
-        breaks the claim `no_hanging_transaction` in 12 steps.
+        If a prepared transaction is confirmed too, the claim `no_hanging_transaction` breaks (bug
+        `vouches-for-prepared`, 12 steps).
         """
         m = s.metadata_of(x)
         return all_of(m.is_ongoing, s.is_current(x), m.partitions[t])
@@ -280,26 +266,24 @@ class VerificationActions(AbstractCoordinator):
         committed record of its log, even while an append is in flight (KAFKA-14904). Without the
         guard `vouches`, the claim `no_hanging_transaction` breaks in 6 steps. Simplified: the
         leader may read the answer at any later time, and a replaced coordinator confirms nothing.
-        In Kafka, a replaced coordinator may confirm from its memory, and then a record can hang:
-        the variant `confirms-after-failover` breaks the claim `no_hanging_transaction` in 13 steps.
+        If it confirms from its memory, as in Kafka, the claim `no_hanging_transaction` breaks in 13
+        steps (bug `confirms-after-failover`).
         """
         when(s.guarded[x][t], s.vouches(x, t))
         s.vouched[x][t] = True
 
     def remove_guards(s, t: TopicPartition, p: ProducerId) -> None:
-        """Removes the VerificationGuards of a producer id in the partition, so that unfinished
-        verifications fail.
-        """
         for y in Transaction:
             keeps = s.stamp[y].producer_id != p
             s.guarded[y][t] = s.guarded[y][t] & keeps
             s.vouched[y][t] = s.vouched[y][t] & keeps
 
     def ends_verifications(s, t: TopicPartition, p: ProducerId) -> None:
-        """Removes the VerificationGuards of a marker's producer id in the partition.
+        """Removes the VerificationGuards of a marker's producer id in the partition, so that
+        unfinished verifications fail.
 
-        So a verification that began before the marker fails. Without this rule, the variant
-        `marker-keeps-guard` breaks the claim `no_hanging_transaction` in 12 steps.
+        Without this rule, the claim `no_hanging_transaction` breaks (bug `marker-keeps-guard`, 12
+        steps).
         """
         s.remove_guards(t, p)
 
@@ -327,8 +311,8 @@ class VerificationActions(AbstractCoordinator):
     def change_leader(s, t: TopicPartition) -> None:
         """Another replica becomes leader; the new leader has no VerificationGuards.
 
-        Kafka: Partition.makeLeader. The VerificationGuards of the old leader are lost, because only
-        the memory of its ProducerStateManager has them.
+        Kafka: Partition.makeLeader. Only the memory of the old leader's ProducerStateManager had
+        them.
         Simplified: the new leader has all records.
         """
         for x in Transaction:
@@ -338,15 +322,14 @@ class VerificationActions(AbstractCoordinator):
     # ---- markers
 
     def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
-        """True unless the partition has seen a larger epoch than the marker's."""
         return s.seen_epoch[t][p] <= marker_epoch
 
     @action
     def write_marker(s, x: Transaction, t: TopicPartition, epoch: CoordinatorEpoch) -> None:
         """A partition writes a marker, which ends all pending records of the producer id.
 
-        The method of Kafka, the simplifications and the guards are those of the version `kip-1228`.
-        A late marker does not count as written, because the coordinator does not wait for it.
+        Kafka, simplified and guards: as in the version `kip-1228`. A late marker does not count as
+        written, because the coordinator does not wait for it.
         """
         counts = s.marked[x][t] | s.is_awaited(x)
         ends_records = s.is_ongoing(t, s.stamp[x].producer_id)

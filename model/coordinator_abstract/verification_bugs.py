@@ -1,8 +1,8 @@
 """Bugs of the verification of transactions by partition leaders, and limits of this verification.
 
-The last three variants show which claims KIP-890 part 1 does not guarantee. In the first two of
-these three, the claims make no exception for late records or late requests. In the third, a
-replaced coordinator still confirms transactions, as in Kafka.
+The last three variants show which claims KIP-890 part 1 does not guarantee: in two of them, the
+claims make no exception for late records or late requests, and in one, a replaced coordinator still
+confirms transactions, as in Kafka.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class VerifiesNothing(Verification):
     """A leader appends records without verification if the coordinator has added their partition to
     the transaction, as before KIP-890 (KAFKA-14402).
 
-    Kafka 0.11 to 3.5 also append records of partitions that were never added. A record that arrives
-    after the marker of its transaction opens a transaction that nothing ends. The claim
-    `no_hanging_transaction` breaks at the action `append`.
+    Kafka 0.11 to 3.5 also append records of partitions that were never added. A record after the
+    marker of its transaction opens a transaction that nothing ends. The action `append` breaks the
+    claim.
     """
 
     def is_verified(s, x: Transaction, t: TopicPartition) -> Bool:
@@ -56,8 +56,8 @@ class AppendsWithoutGuard(Verification):
     """After the coordinator has confirmed a transaction, the leader appends the record without a
     check of its VerificationGuard (KAFKA-14884).
 
-    A marker between the confirmation and the append ends the transaction, and the record hangs. The
-    claim `no_hanging_transaction` breaks at the action `append`.
+    A marker in between ends the transaction, and the record hangs. The action `append` breaks the
+    claim.
     """
 
     answered: Map[Transaction, Set[TopicPartition]]  # the coordinator has confirmed it at some time
@@ -85,8 +85,8 @@ class AppendsWithoutGuard(Verification):
 class MarkerKeepsGuard(Verification):
     """A marker does not remove the VerificationGuards of its producer id.
 
-    So a record whose verification began before the marker is still appended after the marker. The
-    action `write_marker` breaks the lemma `a_verified_request_is_covered`.
+    So a record whose verification began before the marker is appended after it. The action
+    `write_marker` breaks the lemma `a_verified_request_is_covered`.
     """
 
     def ends_verifications(s, t: TopicPartition, p: ProducerId) -> None: ...
@@ -103,9 +103,8 @@ class MarkerKeepsGuard(Verification):
 class VouchesForPrepared(Verification):
     """The coordinator also confirms a transaction that it has prepared to commit or abort.
 
-    The partition may have written the marker of this transaction already. Then the record is
-    appended after the marker, and no other marker follows. The action `confirm` breaks the lemma
-    `a_verified_request_is_covered`.
+    The partition may have written the marker of this transaction already, and no other marker
+    follows. The action `confirm` breaks the lemma `a_verified_request_is_covered`.
     """
 
     def vouches(s, x: Transaction, t: TopicPartition) -> Bool:
@@ -126,10 +125,9 @@ class VouchesForPrepared(Verification):
 class BelievesLateRecords(Verification):
     """The version `kip-890-part-1`, with claims that make no exception for late records.
 
-    A late record of an aborted transaction is verified for the next transaction, which has the same
-    epoch. The record is then committed with the next transaction. Only an epoch for each
-    transaction prevents this (KIP-890 part 2). The action `append` breaks the lemma
-    `pending_records_are_of_the_newest_epoch`.
+    A late record of an aborted transaction is verified for the next one, which has the same epoch,
+    and is committed with it. Only an epoch for each transaction prevents this (KIP-890 part 2). The
+    action `append` breaks the lemma `pending_records_are_of_the_newest_epoch`.
     """
 
     def is_late_record(s, x: Transaction, t: TopicPartition) -> Bool:
@@ -148,8 +146,8 @@ class BelievesLateRequests(Verification):
     """The version `kip-890-part-1`, with claims that make no exception for late requests
     (KAFKA-17754).
 
-    A late request to commit has the same epoch as the next transaction, and commits the next
-    transaction. The action `prepare_commit` breaks the lemma `a_record_has_a_begun_transaction`.
+    A late request to commit has the same epoch as the next transaction, and commits it. The action
+    `prepare_commit` breaks the lemma `a_record_has_a_begun_transaction`.
     """
 
     def is_late_request(s, x: Transaction) -> Bool:
@@ -167,9 +165,9 @@ class BelievesLateRequests(Verification):
 class ConfirmsAfterFailover(Verification):
     """A replaced coordinator still confirms transactions, from its memory.
 
-    The replaced coordinator does not know that another coordinator has ended the transaction. So it
-    confirms the transaction to a leader that has already written the marker, and the record hangs.
-    The action `confirm` breaks the lemma `a_verified_request_is_covered`.
+    It does not know that another coordinator has ended the transaction, so it confirms to a leader
+    that has already written the marker, and the record hangs. The action `confirm` breaks the lemma
+    `a_verified_request_is_covered`.
 
     Source: TransactionCoordinator.handleVerifyPartitionsInTransaction of Apache Kafka 3.9, which
     writes nothing to the log.

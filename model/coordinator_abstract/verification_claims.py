@@ -1,13 +1,12 @@
 """The claims about transaction version 1 with verification, and what verification does not prevent.
 
-A record is late if its transaction is not open in the coordinator's log when the record arrives. A
-request is late if its transaction is already committed or aborted. A marker is late if the
-coordinator does not wait for it. Requests and markers arrive *in order* until a late request takes
-effect, or a late marker ends records.
+A record is late if its transaction is not open in the coordinator's log, a request if its
+transaction is already committed or aborted, and a marker if the coordinator does not wait for it.
+Requests and markers arrive *in order* until a late request takes effect, or a late marker ends
+records.
 
-A claim about a transaction leaves out the partitions where a record of the transaction was late,
-because `late` does not distinguish the records of a transaction in a partition. The two witnesses
-describe states to which late records and late requests may lead.
+A claim about a transaction leaves out the partitions where a record of the transaction was late.
+The two witnesses are states to which late records and late requests may lead.
 """
 
 from __future__ import annotations

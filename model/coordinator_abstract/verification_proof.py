@@ -1,15 +1,13 @@
 """The lemmas about transaction version 1 with verification.
 
-The argument: while a partition has a verified or a pending record, the coordinator's log has an
-open transaction with the record's producer id and epoch. This transaction includes the partition,
-and the partition does not have the transaction's marker yet. The marker ends the pending record,
-and removes the VerificationGuard of the verified record. The coordinator completes the transaction
-only after the marker is written. This argument does not depend on the order of requests.
+The argument: while a partition has a verified or a pending record, the log has an open transaction
+with the record's producer id and epoch and with this partition, which lacks the marker. The marker
+ends the pending record and removes the VerificationGuard, and only then the transaction completes.
+This does not depend on the order of requests.
 
-The claims about single transactions need a second argument. An instance begins a transaction only
-after it has the response that ends its previous transaction. So at most one transaction of an
-instance is open. A late request or a late marker can break this rule, so these claims and lemmas
-hold only until `disordered` is true.
+For the claims about single transactions: an instance begins a transaction only after the response
+to the end of its previous one, so at most one of its transactions is open. A late request or a late
+marker can break this, so these claims and lemmas hold only until `disordered` is true.
 """
 
 from __future__ import annotations
@@ -37,10 +35,8 @@ from model.language import (
 
 
 class VerificationLemmas(VerificationActions):
-    """The lemmas of the version `kip-1228`, as they hold in transaction version 1.
-
-    In this version, several transactions may have one epoch. So parts of the lemmas hold only while
-    requests and markers arrive in order.
+    """The lemmas of the version `kip-1228`; parts of them hold only while requests and markers
+    arrive in order.
     """
 
     consequences: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -62,8 +58,8 @@ class VerificationLemmas(VerificationActions):
         `aborted`. Its markers have the marker epoch of this record.
 
         While requests and markers arrive in order, the transaction is in `committed` if and only if
-        the record commits. A transaction that is ongoing in the log is then in neither set. In any
-        order, it has no markers.
+        the record commits, and a transaction that is ongoing in the log is in neither set. In any
+        order, an ongoing transaction has no markers.
         """
         return forall(
             all_of(
@@ -94,9 +90,8 @@ class VerificationLemmas(VerificationActions):
         """A record that adds a partition has the producer id and epoch of the log's record before
         it, and all partitions of that record.
 
-        While requests and markers arrive in order, the new record names the transaction that is
-        ongoing in the log, if there is one. The transaction that it names is neither committed nor
-        aborted.
+        While requests and markers arrive in order, it names the ongoing transaction of the log, if
+        any, and never a committed or aborted one.
         """
         return forall(
             implies(
@@ -123,8 +118,7 @@ class VerificationLemmas(VerificationActions):
         """If a record that prepares a commit or abort is being appended, its transaction is ongoing
         in the log.
 
-        The record lists the partitions of this transaction, and has the producer id that the log
-        has.
+        It lists the partitions of this transaction, and has the producer id of the log.
         """
         return forall(
             implies(
@@ -180,7 +174,7 @@ class VerificationLemmas(VerificationActions):
         """If several transactions have the same producer id and epoch, at most one of these
         transactions lacks the response to its commit or abort.
 
-        All these transactions have the same client.
+        All of them have the same client.
         """
         return forall(
             implies(
@@ -197,8 +191,8 @@ class VerificationLemmas(VerificationActions):
     def requests_are_of_begun_transactions(s) -> Bool:
         """A client requests the commit or the abort of a transaction with partitions, never both.
 
-        The client receives a response only after its request. While requests and markers arrive in
-        order, a transaction whose client has the response is decided.
+        It receives a response only after its request. While requests and markers arrive in order, a
+        transaction whose client has the response is decided.
         """
         return forall(
             all_of(
@@ -249,8 +243,7 @@ class VerificationLemmas(VerificationActions):
         """While the log has a commit or abort, no transaction with the producer id `last_id` has an
         epoch above `last_epoch`.
 
-        `last_id` and `last_epoch` are the producer id and epoch in the log before this commit or
-        abort.
+        These are the producer id and epoch in the log before this commit or abort.
         """
         return forall(
             implies(
@@ -270,8 +263,7 @@ class VerificationLemmas(VerificationActions):
         """While the log has a commit or abort, no instance with the producer id `last_id` has an
         epoch above `last_epoch`.
 
-        `last_id` and `last_epoch` are the producer id and epoch in the log before this commit or
-        abort.
+        These are the producer id and epoch in the log before this commit or abort.
         """
         return forall(
             implies(
@@ -308,9 +300,8 @@ class VerificationLemmas(VerificationActions):
     def an_added_partition_is_in_the_log_or_marked(s) -> Bool:
         """A partition is added only to a begun transaction.
 
-        While requests and markers arrive in order, a transaction to which a partition was added is
-        ongoing in the log, committed or aborted. This leaves out transactions whose producer id and
-        epoch are no longer those in the log.
+        While requests and markers arrive in order, such a transaction is ongoing in the log,
+        committed or aborted, unless its producer id and epoch are no longer those in the log.
         """
         return forall(
             implies(
@@ -330,10 +321,8 @@ class VerificationLemmas(VerificationActions):
         )
 
     def is_covered(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if the coordinator's log has an open transaction with the partition `t`, and with
-        the producer id and epoch of `x`.
-
-        The partition must also lack the marker of this open transaction.
+        """True if the log has an open transaction with the partition, which lacks its marker, and
+        with the producer id and epoch of `x`.
         """
         m = s.metadata_of(x)
         return all_of(
@@ -348,8 +337,7 @@ class VerificationLemmas(VerificationActions):
         the VerificationGuard of this verification, the log has an open transaction with the
         partition, and with the record's producer id and epoch.
 
-        The partition lacks the marker of this open transaction. The leader creates the
-        VerificationGuard when it begins to verify the record.
+        The partition lacks the marker of this open transaction.
         """
         return forall(
             implies(s.guarded[x][t] | s.vouched[x][t], s.begun[x])
@@ -363,8 +351,7 @@ class VerificationLemmas(VerificationActions):
         """A partition with pending records has seen no larger epoch of their producer id.
 
         While requests and markers arrive in order, pending records belong to the newest transaction
-        in the coordinator's log. This leaves out transactions of which a record was late on the
-        partition.
+        in the log, except in partitions where a record of the transaction was late.
         """
         return forall(
             implies(

@@ -94,8 +94,8 @@ def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
     """Claim: readers receive all records of a transaction or none.
 
     At the end of the run, they receive all records of a committed transaction, and none of a void
-    one. If readers lack a record of a transaction, no OffsetFetch may return the group offset that
-    the transaction committed.
+    one. If they lack a record of a transaction, no OffsetFetch may return the group offset that the
+    transaction committed.
     """
     return tuple(Breach("atomic_commit", why) for why in _torn(run))
 

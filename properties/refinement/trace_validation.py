@@ -74,9 +74,9 @@ class Unexplained:
 class Rejected(NamedTuple):
     """A rejection of an event by the spec; the last reason of `why` decides.
 
-    The others belong to optional actions that the spec refused before. If the event needs an action
-    whose guard is false, `refusal` says why. Otherwise `refusal` is None: for example, the values
-    of the run differ from those of the spec.
+    The others belong to optional actions that the spec refused before. `refusal` is None unless the
+    event needs an action that the spec refuses: for example, the values of the run differ from
+    those of the spec.
     """
 
     why: tuple[str, ...]

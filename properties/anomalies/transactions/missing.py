@@ -105,8 +105,7 @@ def _bound(history: History, key: str, in_log_ns: int) -> tuple[int, int] | None
     None.
 
     The record of `key`, with an unknown offset, was in the log at `in_log_ns`. A send that began
-    afterwards has a higher offset. So has an end offset that was read afterwards at
-    read_uncommitted.
+    afterwards, and an end offset read afterwards at read_uncommitted, are above it.
     """
     bounds = [
         (micro.offset - 1, number)

@@ -111,9 +111,8 @@ def run(
     the claim's condition.
 
     The claims that must *always* hold are checked together, on the same runs. The search ends at
-    the first run that breaks one of them; claims that this run does not break are undecided. The
-    claims of the kind "X *can* happen" have their own searches; on a broker with seeded bugs, they
-    are left out.
+    the first run that breaks one of them; the others are then undecided. The claims of the kind "X
+    *can* happen" have their own searches; on a broker with seeded bugs, they are left out.
     """
     started = time.process_time()
     tally = Tally(progress=progress)
