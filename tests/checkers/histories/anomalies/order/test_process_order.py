@@ -80,6 +80,18 @@ def test_a_rebalance_during_a_poll_separates_the_polls_of_its_key(
     assert sum(d.count for d in analysed(h, inside, NOTHING_DECLARED, at).decisions) == wrong
 
 
+@pytest.mark.parametrize("at", [[], [2], [3]])
+def test_a_poll_skips_no_record_below_the_log_start(at: list[int]) -> None:
+    h = history("""
+        p1  send k=a k=b k=c k=d  -> ok @0 @1 @2 @3
+        c1  poll                  -> ok k=a@0
+        c2  start_offset k        -> ok @3
+        c1  poll                  -> ok k=d@3
+    """)
+    assert_agrees(h, ANOMALIES, NOTHING_DECLARED, at)
+    assert analysed(h, ("poll-skip",), NOTHING_DECLARED, at).decisions[0].count == 0
+
+
 @pytest.mark.parametrize("at", [[], [1], [2], [1, 2]])
 @pytest.mark.parametrize(("declared", "count"), [(NOTHING_DECLARED, 0), (JEPSEN, 1)])
 def test_in_jepsen_a_failed_send_ranks_where_its_value_was_acknowledged_later(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -67,6 +68,12 @@ TORN = """
 FAILED_BEFORE = """
     t0  txn k=a                                   -> fail @4
 """
+BEFORE_ITS_FIRST_READ = """
+    t1  txn k=a j=b   -> info
+    p1  send k=c      -> ok @9
+    c1  poll          -> ok j=b@0
+    c1  poll          -> ok k=c@9
+"""
 EARLY = """
     t1  txn{end=30} k=a ...
     c1  poll             -> ok k=a@0
@@ -124,6 +131,7 @@ PIPELINE = """
         (TORN % "ok @1 @0 @0", {"torn-transaction": 1}),
         (TORN % "info", {"torn-transaction": 1}),
         (TORN % "fail", {}),
+        (BEFORE_ITS_FIRST_READ, {}),
         (EARLY, {"open-transaction-read": 1}),
         (ZOMBIE, {"zombie-write": 2}),
         (PIPELINE % 0, {"input-processed-twice": 1, "input-skipped": 1}),
@@ -151,3 +159,16 @@ def test_small_histories_show_the_expected_anomalies(
     text: str, found: dict[str, int], seed: int
 ) -> None:
     assert +assert_agrees(history(text), NOTHING_DECLARED, random.Random(seed)) == found
+
+
+def test_a_record_that_another_transaction_sent_again_is_not_one_of_the_fenced_alone() -> None:
+    first, *others = history("""
+        t1  txn{id=x} k=a   -> fail
+        t2  txn{id=x} k=a   -> info
+        c1  poll            -> ok k=a@1
+    """)
+    h = (replace(first, error="ProducerFenced"), *others)
+    assert not +assert_agrees(h, NOTHING_DECLARED, random.Random(1))
+    alone = (h[0], replace(h[1], outcome="fail", error="ProducerFenced"), *h[2:])
+    found = assert_agrees(alone, NOTHING_DECLARED, random.Random(1))
+    assert found["fenced-transaction-read"] == 1
