@@ -1,15 +1,22 @@
 """A simulated producer: numbers its records, keeps up to five requests in flight, and retries.
 
-Each value is one batch of one record, with the same sequence number in all retries. No new batch is
-sent while one waits for its retry. In the history each request in flight is a process of its own.
+A batch has the same sequence numbers in all retries. No new batch is sent while one waits for its
+retry. In the history each record in flight is a process of its own.
 
 A send is `ok` with the record's offset, `fail` if the record was certainly not written, otherwise
-`info`.
+`info`. With retries, it ends with its acknowledgement, at its delivery timeout, or with an error
+after which the producer sends nothing more.
 
-Source: KIP-98; docs/kafka-rules.md C7; the Java client's Sender.
-Simplified: no batching and no delivery timeout; the first batch must be acknowledged before others
-are in flight, because a leader accepts any first sequence number of an unknown producer
-(KAFKA-15591).
+After a delivery timeout nobody knows if the leader has the batch. The producer sends no new batch
+until the open ones are decided. Then it goes on under a new epoch, unless the leader has
+acknowledged the last sequence number.
+
+Source: KIP-98, KIP-360; docs/kafka-rules.md C7; in the Java client RecordAccumulator and
+ProducerBatch (batches, linger, delivery timeout), Sender (retries) and TransactionManager
+(`markSequenceUnresolved`, `maybeResolveSequences`, `bumpIdempotentProducerEpoch`).
+Simplified: a send begins when its batch is full or has lingered, so its delivery timeout does too;
+the first batch must be acknowledged before others are in flight, because a leader accepts any first
+sequence number of an unknown producer (KAFKA-15591).
 """
 
 from __future__ import annotations
@@ -18,9 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from model.histories import Operation, Outcome
-from model.histories import Send as Sent
-from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, Sequence
-from reference_impl.log.record import Record
+from model.vocabulary import NO_PRODUCER_ID, ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.record_batch import encode
 from reference_impl.node.step import Input, ResponseReceived, Send, TimerFired
 from reference_impl.protocol.controller import DescribedMetadata, Metadata
@@ -43,6 +48,7 @@ from reference_impl.simulation.clients import (
     Observed,
     next_tick,
 )
+from reference_impl.simulation.unacknowledged import Begun, Unacknowledged
 
 # Errors after which the record is certainly not in the log, unless an earlier attempt wrote it.
 NOT_WRITTEN: Final = frozenset({
@@ -60,7 +66,7 @@ PROCESSES_PER_CLIENT: Final = 1_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerConfig:
     """Raises ValueError if `max_in_flight` is above 5, the number of batches that a broker
-    remembers.
+    remembers, or if an idempotent producer with a delivery timeout takes no new epoch.
     """
 
     acks: int = ACKS_ALL
@@ -71,23 +77,15 @@ class ProducerConfig:
     replication_timeout_ms: int = 200
     backoff_ms: int = 20
     takes_new_epoch: bool = False  # as Kafka's client, if its oldest batch is out of order
+    batch_records: int = 1  # the most records of a batch
+    linger_ms: int = 0  # a batch that is not full waits so long for more records
+    delivery_timeout_ms: int | None = None  # of a batch; None: it is retried until it is decided
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_in_flight <= 5:
             raise ValueError(f"max_in_flight is {self.max_in_flight}; it must be 1 to 5")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unacknowledged:
-    """A send that has begun and has no final response yet."""
-
-    value: str
-    process: int
-    sequence: Sequence
-    invoked_ns: int
-    attempts: int = 0
-    awaits: int | None = None  # correlation of the request in flight
-    changed_ns: int = 0  # when it was sent, or when the last attempt ended
+        if self.delivery_timeout_ms is not None and self.idempotent and not self.takes_new_epoch:
+            raise ValueError("delivery_timeout_ms needs takes_new_epoch if idempotent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +98,12 @@ class Producer:
     leadership: Leadership
     producer_id: ProducerId = NO_PRODUCER_ID
     waiting: tuple[str, ...] = ()  # values that no process has begun to send
+    waiting_since_ns: int = 0  # when the first of them was passed to the producer
     begun: tuple[Unacknowledged, ...] = ()  # in the order of their sequence numbers
+    next_number: int = 0  # of a batch
     next_sequence: Sequence = Sequence(0)  # noqa: RUF009 - an int by another name
+    acknowledged_end: int = 0  # the sequence number after the last acknowledged one
+    is_unresolved: bool = False  # a delivery timeout left a sequence number undecided
     producer_epoch: ProducerEpoch = ProducerEpoch(0)  # noqa: RUF009 - the same
     last_invoked_ns: int = 0
     next_process: int = 0
@@ -112,14 +114,17 @@ class Producer:
 
     def send(self, now_ns: int, *values: str) -> tuple[Producer, ClientEffects]:
         """Queues the values, and sends as many as the limit of requests in flight permits."""
-        return replace(self, waiting=self.waiting + values)._pump(now_ns)
+        since_ns = self.waiting_since_ns if self.waiting else now_ns
+        more = replace(self, waiting=self.waiting + values, waiting_since_ns=since_ns)
+        return more._pump(now_ns)
 
     def step(self, now_ns: int, event: Input) -> tuple[Producer, ClientEffects]:
         match event:
             case TimerFired():
-                producer, ended = self._without_timed_out(now_ns)
+                producer, expired = self._without_expired(now_ns)
+                producer, ended = producer._without_timed_out(now_ns)
                 producer, sent = producer._request(now_ns)
-                return producer, (*ended, *sent, next_tick(now_ns))
+                return producer, (*expired, *ended, *sent, next_tick(now_ns))
             case ResponseReceived(response=DescribedMetadata(image=image)):
                 return replace(self, leadership=self.leadership.learn(image))._pump(now_ns)
             case ResponseReceived(response=InitializedProducerId() as initialized):
@@ -137,7 +142,9 @@ class Producer:
 
     def unfinished(self) -> tuple[Operation, ...]:
         return tuple(
-            self._operation(batch, "info", None, error="no acknowledgement") for batch in self.begun
+            operation
+            for batch in self.begun
+            for operation in batch.operations(self._key, "info", None, error="no acknowledgement")
         )
 
     # ------------------------------------------------------------ sending
@@ -186,30 +193,42 @@ class Producer:
         room = self.config.max_in_flight if self.acknowledged_any else 1
         # A broker remembers five batches, so at most five may have an unknown outcome. TCP ensures
         # that: a lost response closes the connection, and later requests on it are unknown too.
-        oldest = self.begun[0].sequence if self.begun else self.next_sequence
-        may_begin = self.waiting and self.next_sequence - oldest < room
+        oldest = self.begun[0].number if self.begun else self.next_number
+        has_room = self.next_number - oldest < room and not self.is_unresolved
         # While a batch is being retried, no later batch is sent for the first time.
-        return len(self.begun) if may_begin and all(b.attempts == 1 for b in self.begun) else None
+        none_is_retried = all(batch.attempts == 1 for batch in self.begun)
+        return len(self.begun) if has_room and none_is_retried and self._has_batch(now_ns) else None
+
+    def _has_batch(self, now_ns: int) -> bool:
+        lingered_ns = now_ns - self.waiting_since_ns
+        is_full = len(self.waiting) >= self.config.batch_records
+        return is_full or (bool(self.waiting) and lingered_ns >= self.config.linger_ms * NS_PER_MS)
 
     def _begin(self, now_ns: int) -> Producer:
-        value, *waiting = self.waiting
-        busy = {*self.retired, *(batch.process for batch in self.begun)}
+        values = self.waiting[: self.config.batch_records]
+        busy = {*self.retired, *(send.process for batch in self.begun for send in batch.sends)}
         free = [number for number in range(self.next_process) if self._process(number) not in busy]
-        number = free[0] if free else self.next_process
+        new = range(self.next_process, self.next_process + len(values))
+        numbers = (*free, *new)[: len(values)]
+        # Simultaneous sends begin one after the other, and after the event that caused them.
+        first_ns = max(now_ns, self.last_invoked_ns) + 1
         batch = Unacknowledged(
-            value=value,
-            process=self._process(number),
+            sends=tuple(
+                Begun(value, self._process(number), first_ns + later)
+                for later, (value, number) in enumerate(zip(values, numbers, strict=True))
+            ),
+            number=self.next_number,
             sequence=self.next_sequence,
-            # Simultaneous sends begin one after the other, and after the event that caused them.
-            invoked_ns=max(now_ns, self.last_invoked_ns) + 1,
         )
         return replace(
             self,
-            last_invoked_ns=batch.invoked_ns,
-            waiting=tuple(waiting),
+            last_invoked_ns=batch.sends[-1].invoked_ns,
+            waiting=self.waiting[len(values) :],
+            waiting_since_ns=now_ns,
             begun=(*self.begun, batch),
-            next_sequence=Sequence(self.next_sequence + 1),
-            next_process=max(self.next_process, number + 1),
+            next_number=self.next_number + 1,
+            next_sequence=Sequence(self.next_sequence + len(values)),
+            next_process=max(self.next_process, numbers[-1] + 1),
         )
 
     def _attempt(self, index: int, now_ns: int) -> tuple[Producer, Send]:
@@ -230,11 +249,10 @@ class Producer:
         return producer, Send(NodeId(self.leadership.leader), self.correlation, request)
 
     def _encoded(self, batch: Unacknowledged) -> bytes:
-        record = Record(value=batch.value.encode(), timestamp_ms=batch.invoked_ns // NS_PER_MS)
         if not self.config.idempotent:
-            return encode([record])
+            return encode(batch.records)
         return encode(
-            [record],
+            batch.records,
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             base_sequence=batch.sequence,
@@ -250,9 +268,13 @@ class Producer:
             return self, ()  # of an attempt that has timed out, or an error that no client sees
         batch = self.begun[index]
         if produced.error is ErrorCode.NONE:
-            operation = self._operation(batch, "ok", now_ns, offset=produced.base_offset)
-            producer, sent = replace(self._without(batch), acknowledged_any=True)._pump(now_ns)
-            return producer, (Observed(operation), *sent)
+            operations = batch.operations(self._key, "ok", now_ns, produced.base_offset)
+            end = max(self.acknowledged_end, batch.sequence + len(batch.sends))
+            acknowledged = replace(
+                self._without(batch), acknowledged_any=True, acknowledged_end=end
+            )
+            producer, sent = acknowledged._resolved(now_ns)._pump(now_ns)
+            return producer, (*map(Observed, operations), *sent)
         # An earlier batch is missing because it is still in flight: retry this one after it.
         follows = produced.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and index > 0
         if self.config.retries and (follows or produced.error in RETRIABLE):
@@ -270,13 +292,44 @@ class Producer:
 
     def _with_new_epoch(self, now_ns: int) -> Producer:
         # Kafka: TransactionManager.canRetry and bumpIdempotentProducerEpoch.
-        again = tuple(
-            replace(batch, sequence=Sequence(number), awaits=None, changed_ns=now_ns)
-            for number, batch in enumerate(self.begun)
+        again: list[Unacknowledged] = []
+        following = 0
+        for number, batch in enumerate(self.begun):
+            first = Sequence(following)
+            again.append(
+                replace(batch, number=number, sequence=first, awaits=None, changed_ns=now_ns)
+            )
+            following += len(batch.sends)
+        return replace(
+            self,
+            begun=tuple(again),
+            next_number=len(again),
+            next_sequence=Sequence(following),
+            acknowledged_end=0,
+            is_unresolved=False,
+            producer_epoch=ProducerEpoch(self.producer_epoch + 1),
         )
-        epoch = ProducerEpoch(self.producer_epoch + 1)
-        following = Sequence(len(again))
-        return replace(self, begun=again, next_sequence=following, producer_epoch=epoch)
+
+    def _without_expired(self, now_ns: int) -> tuple[Producer, ClientEffects]:
+        timeout_ms = self.config.delivery_timeout_ms
+        if timeout_ms is None:
+            return self, ()
+        producer = self
+        effects: ClientEffects = ()
+        for batch in self.begun:
+            if now_ns - batch.sends[0].invoked_ns >= timeout_ms * NS_PER_MS:
+                producer, ended = producer._end(now_ns, batch, ErrorCode.REQUEST_TIMED_OUT)
+                producer = replace(producer, is_unresolved=self.config.idempotent)
+                effects += ended
+        return producer._resolved(now_ns), effects
+
+    def _resolved(self, now_ns: int) -> Producer:
+        # Kafka: TransactionManager.maybeResolveSequences.
+        if not self.is_unresolved or self.begun:
+            return self
+        if self.acknowledged_end == self.next_sequence:
+            return replace(self, is_unresolved=False)
+        return self._with_new_epoch(now_ns)
 
     def _without_timed_out(self, now_ns: int) -> tuple[Producer, ClientEffects]:
         timeout_ns = self.config.request_timeout_ms * NS_PER_MS
@@ -304,35 +357,20 @@ class Producer:
     ) -> tuple[Producer, ClientEffects]:
         is_certain = error in NOT_WRITTEN and batch.attempts == 1
         outcome: Outcome = "fail" if is_certain else "info"
-        retired = self.retired if is_certain else (*self.retired, batch.process)
-        operation = self._operation(batch, outcome, now_ns, error=error.name)
-        return replace(self._without(batch), retired=retired), (Observed(operation),)
-
-    def _operation(
-        self,
-        batch: Unacknowledged,
-        outcome: Outcome,
-        completed_ns: int | None,
-        *,
-        offset: Offset | None = None,
-        error: str | None = None,
-    ) -> Operation:
-        key = str(self.leadership.topic_partition)
-        return Operation(
-            process=batch.process,
-            f="send",
-            outcome=outcome,
-            invoked_ns=batch.invoked_ns,
-            completed_ns=completed_ns,
-            did=(Sent(key, batch.value, offset),),
-            error=error,
-        )
+        processes = () if is_certain else tuple(send.process for send in batch.sends)
+        operations = batch.operations(self._key, outcome, now_ns, error=error.name)
+        producer = replace(self._without(batch), retired=(*self.retired, *processes))
+        return producer, tuple(map(Observed, operations))
 
     def _with(self, index: int, batch: Unacknowledged) -> Producer:
         return replace(self, begun=(*self.begun[:index], batch, *self.begun[index + 1 :]))
 
     def _without(self, batch: Unacknowledged) -> Producer:
         return replace(self, begun=tuple(other for other in self.begun if other is not batch))
+
+    @property
+    def _key(self) -> str:
+        return str(self.leadership.topic_partition)
 
     def _process(self, number: int) -> int:
         return self.first_process + number

@@ -47,6 +47,9 @@ from reference_impl.simulation.trace import Trace
 
 RECOVERY_MS: Final = 20_000
 IDEMPOTENT: Final = ProducerConfig()
+BATCHING: Final = ProducerConfig(
+    takes_new_epoch=True, batch_records=4, linger_ms=25, delivery_timeout_ms=600
+)
 FIRST_PRODUCER: Final = NodeId(FIRST_CLIENT + 1)
 _NAMES: Final = "abcdefghijklmnopqrstuvwxyz"  # of producers: the first letter of what they send
 
@@ -71,6 +74,19 @@ STOPS: Final[tuple[Kind, ...]] = (
             does=coins.choice((Lose(), Hold(1 + coins.randrange(400)), Die())),
         ),
         Restart(broker),
+    ),
+)
+LATE_ENDS: Final[tuple[Kind, ...]] = (
+    *PROCESSES,
+    lambda coins, _: (
+        On(
+            api=coins.choice(("EndTxn", "WriteTxnMarker")),
+            occurrence=1 + coins.randrange(5),
+            count=1 + coins.randrange(3),
+            moment=coins.choice(("before", "after")),
+            does=Hold(1 + coins.randrange(400)),
+        ),
+        Heal(),
     ),
 )
 MACHINES: Final[tuple[Kind, ...]] = (

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from model.faults import UnknownName
@@ -18,7 +19,9 @@ from model.vocabulary import BrokerId
 from reference_impl.simulation import workloads
 from reference_impl.simulation.network import CALM, Conditions
 from reference_impl.simulation.runs import (
+    BATCHING,
     IDEMPOTENT,
+    LATE_ENDS,
     MACHINES,
     STOPS,
     Kind,
@@ -56,7 +59,19 @@ def _publishing(
     return scenario
 
 
-def _transactions(seed: int) -> Scenario:
+def _batches(seed: int) -> Scenario:
+    every_ms = 900
+    return Scenario(
+        seed=seed,
+        producers=(BATCHING, BATCHING),
+        sends=240,
+        send_every_ms=every_ms // 60,
+        conditions=ROUGH,
+        faults=draw_faults(seed, BROKERS, count=4, every_ms=every_ms, kinds=STOPS),
+    )
+
+
+def _transactions(seed: int, kinds: tuple[Kind, ...] = STOPS) -> Scenario:
     until_ms = 3_000
     return Scenario(
         seed=seed,
@@ -68,7 +83,7 @@ def _transactions(seed: int) -> Scenario:
             workloads.transfers("b", seed, until_ms),
             workloads.reads(workloads.ACCOUNTS, until_ms + 500),
         ),
-        faults=draw_faults(seed, BROKERS, count=4, every_ms=600, kinds=STOPS),
+        faults=draw_faults(seed, BROKERS, count=4, every_ms=600, kinds=kinds),
     )
 
 
@@ -103,6 +118,11 @@ SWEEPS: Final[Mapping[str, Sweep]] = {
             scenario=_publishing(STOPS, 600, ROUGH),
         ),
         Sweep(
+            name="batches",
+            says="as rough, with batches that linger and sends that time out",
+            scenario=_batches,
+        ),
+        Sweep(
             name="machines",
             says="two producers; machines lose power, logs are torn, disks are replaced",
             scenario=_publishing(MACHINES, 3_000),
@@ -111,6 +131,11 @@ SWEEPS: Final[Mapping[str, Sweep]] = {
             name="transactions",
             says="two transactional ids; replaced producers write again; the faults of publish",
             scenario=_transactions,
+        ),
+        Sweep(
+            name="late-ends",
+            says="as transactions; requests to end a transaction, and markers, arrive late",
+            scenario=partial(_transactions, kinds=LATE_ENDS),
         ),
         Sweep(
             name="pipeline",

@@ -37,7 +37,11 @@ def test_no_sweep_of_a_correct_broker_finds_a_violation_and_each_has_observation
 ) -> None:
     judged = judge(Swept(sweep=name, liveness=liveness), 2)
     assert (judged.occurs, judged.stuck) == ({}, None)
-    sees = {"transactions": "torn-transaction", "pipeline": "input-processed-twice"}
+    sees = {
+        "transactions": "torn-transaction",
+        "late-ends": "torn-transaction",
+        "pipeline": "input-processed-twice",
+    }
     assert judged.observations[sees.get(name, "lost-write")] > 0
 
 

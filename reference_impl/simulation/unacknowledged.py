@@ -1,0 +1,62 @@
+"""A batch of a simulated producer that has no final response yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from model.histories import Operation, Outcome
+from model.histories import Send as Sent
+from model.vocabulary import Offset, Sequence
+from reference_impl.log.record import Record
+from reference_impl.simulation.clients import NS_PER_MS
+
+
+class Begun(NamedTuple):
+    """A send that has begun: its value, its process in the history, and when it began."""
+
+    value: str
+    process: int
+    invoked_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unacknowledged:
+    """A batch of sends that have begun and have no final response yet."""
+
+    sends: tuple[Begun, ...]
+    number: int  # of the batch, since the producer has this epoch
+    sequence: Sequence  # of its first record
+    attempts: int = 0
+    awaits: int | None = None  # correlation of the request in flight
+    changed_ns: int = 0  # when it was sent, or when the last attempt ended
+
+    @property
+    def records(self) -> list[Record]:
+        return [
+            Record(value=send.value.encode(), timestamp_ms=send.invoked_ns // NS_PER_MS)
+            for send in self.sends
+        ]
+
+    def operations(
+        self,
+        key: str,
+        outcome: Outcome,
+        completed_ns: int | None,
+        base_offset: Offset | None = None,
+        *,
+        error: str | None = None,
+    ) -> tuple[Operation, ...]:
+        """Returns the operation of each send; `base_offset` is the offset of the first record."""
+        return tuple(
+            Operation(
+                process=send.process,
+                f="send",
+                outcome=outcome,
+                invoked_ns=send.invoked_ns,
+                completed_ns=completed_ns,
+                did=(Sent(key, send.value, None if base_offset is None else Offset(offset)),),
+                error=error,
+            )
+            for offset, send in enumerate(self.sends, base_offset or Offset(0))
+        )
