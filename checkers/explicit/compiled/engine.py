@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from checkers.explicit.compiled.state_graph import StateGraph
 
 PULSE = 4096  # states between two progress reports
-SHARED = 65_536  # states of each thread between two of them: a round of `threads.h`
+SHARED = 131_072  # states of each thread between two of them: eight rounds of `threads.h`
 MOST_THREADS = 16  # THREADS of `search.h`
 NO_PARENT = 0xFFFFFFFF
 GROWTH = 3  # a level has at most so many times the states of the level before it

@@ -12,9 +12,9 @@
    therefore grows often and stays 79 to 85 % full.
 
    In a small set a tag and a bucket do not determine the prefix, so it is rebuilt from the keys. The
-   prefix has 28 bits at first, or fewer with several threads. Among a billion states four have the same
-   28 bits, and the search would compare each state with the keys of four others. So a set that is eight
-   times as large gets three more bits, and is rebuilt from the keys once more. */
+   prefix has 22 bits at first, or fewer with several threads. Among sixteen million states four have the
+   same 22 bits, and the search would compare each state with the keys of four others. So a set that is
+   eight times as large gets three more bits, and is rebuilt from the keys once more. */
 
 #ifdef FINGERPRINTS
 #define SLOTS_A_STATE 1.27 /* after a sweep */
@@ -23,7 +23,7 @@
 #endif
 
 #ifndef PREFIX
-#define PREFIX 28 /* bits of a hash that order the buckets at first */
+#define PREFIX 22 /* bits of a hash that order the buckets at first */
 #endif
 
 enum {
@@ -56,20 +56,16 @@ INLINE void look_ahead(const Set *set, uint64_t h) {
   __builtin_prefetch(set->buckets + home_of(set, prefix_of(set, h)), 1);
 }
 
-/* Inserts a state that is not in the set into the first bucket with room; returns the slot. */
-INLINE uint64_t put_in(Set *set, uint64_t prefix, uint32_t number) {
+/* Inserts a state that is not in the set into the first bucket with room; returns the place of its
+   number. */
+INLINE uint32_t *put_in(Set *set, uint64_t prefix, uint32_t number) {
   uint64_t bucket = home_of(set, prefix), away = 0;
   for (; set->buckets[bucket].used == SLOTS; bucket = after(set, bucket)) away++;
   Bucket *b = set->buckets + bucket;
   b->tag[b->used] = tag_of(prefix);
   b->number[b->used] = number;
   set->far |= away >= REACH;
-  return bucket * SLOTS + b->used++;
-}
-
-/* Writes the number of a state into its slot. */
-INLINE void renumber(Set *set, uint64_t slot, uint32_t number) {
-  set->buckets[slot / SLOTS].number[slot % SLOTS] = number;
+  return b->number + b->used++;
 }
 
 /* Returns the first prefix of a part: with twice as many parts, a part has half of the states, and needs
@@ -78,12 +74,6 @@ static int first_prefix(uint64_t parts) {
   int prefix = PREFIX;
   for (uint64_t k = 1; k < parts && prefix > TAG; k *= 2) prefix--;
   return prefix;
-}
-
-/* Prefetches what `renumber` needs for a new state. */
-INLINE void look_at_slot_of(const Set *set, Fresh fresh) {
-  __builtin_prefetch(fresh.letter);
-  __builtin_prefetch(set->buckets + fresh.slot / SLOTS, 1);
 }
 
 static void empty(Set *set) {

@@ -31,13 +31,13 @@ INLINE int is_key_of(const Store *s, uint64_t number, const Letter *letter) {
 
 INLINE int same_key(const Letter *one, const Letter *other) { return one->hash == other->hash; }
 
-static void draft_batch(const Store *s, Letter **letters, Draft *drafts, uint64_t count) {
+static void draft_batch(const Store *s, Fresh **states, Draft *drafts, uint64_t count) {
   (void)s;
-  for (uint64_t k = 0; k < count; k++) drafts[k] = letters[k]->hash;
+  for (uint64_t k = 0; k < count; k++) drafts[k] = states[k]->letter->hash;
 }
 
 INLINE int is_complete(Draft draft) { return (void)draft, 1; }
-INLINE Draft completed(Store *s, const Letter *letter) { return (void)s, letter->hash; }
+INLINE void complete(Store *s, const Letter *letter, Draft *draft) { (void)s, (void)letter, (void)draft; }
 
 /* Two threads may write neighbouring keys at the same time, so this writes no other byte. */
 INLINE void write_key(Store *s, uint64_t number, Draft draft) {
@@ -102,10 +102,12 @@ INLINE Draft draft_of_parent(const Store *s, const Letter *letter) {
 
 /* Writes the numbers of the halves of at most BATCH states, with UNKNOWN for new halves. Most states
    have one half of their parent, so the lookups of first and of second halves are separate loops. */
-static void draft_batch(const Store *s, Letter **letters, Draft *drafts, uint64_t count) {
+static void draft_batch(const Store *s, Fresh **states, Draft *drafts, uint64_t count) {
+  const Letter *letters[BATCH];
   uint32_t heads[BATCH], tails[BATCH]; /* the states whose half the parent does not have */
   uint64_t h = 0, t = 0;
   for (uint64_t k = 0; k < count; k++) {
+    letters[k] = states[k]->letter;
     drafts[k] = draft_of_parent(s, letters[k]);
     heads[h] = tails[t] = k;
     h += drafts[k].head == UNKNOWN, t += drafts[k].tail == UNKNOWN;
@@ -122,13 +124,12 @@ static void draft_batch(const Store *s, Letter **letters, Draft *drafts, uint64_
 
 INLINE int is_complete(Draft draft) { return draft.head != UNKNOWN && draft.tail != UNKNOWN; }
 
-/* Returns the draft of a state with new halves, after it stores them. */
-static Draft completed(Store *s, const Letter *letter) {
-  Draft draft = {added_half(s->failed, &s->heads, head_in(letter), HEAD),
-                 added_half(s->failed, &s->tails, tail_in(letter), TAIL)};
-  if (!*s->failed && draft.head >> s->heads.bits) widen(s, &s->heads);
-  if (!*s->failed && draft.tail >> s->tails.bits) widen(s, &s->tails);
-  return draft;
+/* Stores the new halves of a state, and writes their numbers into its draft. */
+static void complete(Store *s, const Letter *letter, Draft *draft) {
+  if (draft->head == UNKNOWN) draft->head = added_half(s->failed, &s->heads, head_in(letter), HEAD);
+  if (draft->tail == UNKNOWN) draft->tail = added_half(s->failed, &s->tails, tail_in(letter), TAIL);
+  if (!*s->failed && draft->head >> s->heads.bits) widen(s, &s->heads);
+  if (!*s->failed && draft->tail >> s->tails.bits) widen(s, &s->tails);
 }
 
 /* Two threads may write neighbouring keys at the same time, so this writes no other byte. */

@@ -72,7 +72,9 @@ Search *search_open(uint64_t threads) {
   all->store.files[KEYS] = all->store.files[PARENTS] = MEMORY;
   all->store.failed = &all->worker->found.failed;
   all->hashes = malloc(threads * SHARED * sizeof *all->hashes);
-  if (!all->hashes) return NULL;
+  all->chunks = malloc(CHUNKS * sizeof *all->chunks);
+  all->before = malloc(CHUNKS * sizeof *all->before);
+  if (!all->hashes || !all->chunks || !all->before) return NULL;
   pthread_mutex_init(&all->mutex, NULL);
   pthread_cond_init(&all->turned, NULL);
   for (uint64_t k = 0; k < threads; k++) {
@@ -81,8 +83,13 @@ Search *search_open(uint64_t threads) {
     w->number = k;
     w->born = malloc((INSTANCES * BLOCK + 1) * sizeof(Born));
     if (!w->born) return NULL;
-    w->set = (Set){.number = k, .parts = threads, .failed = &w->found.failed};
-    w->set.prefix = first_prefix(threads);
+  }
+  start_threads(all);
+  for (uint64_t k = all->threads; k < threads; k++) free(all->worker[k].born);
+  for (uint64_t k = 0; k < all->threads; k++) {
+    Worker *w = all->worker + k;
+    w->set = (Set){.number = k, .parts = all->threads, .failed = &w->found.failed};
+    w->set.prefix = first_prefix(all->threads);
     remember_nothing(w);
   }
   return all;
@@ -106,8 +113,9 @@ static void forget(Search *all) {
 }
 
 void search_close(Search *all) {
+  end_threads(all);
   forget(all);
-  free(all->hashes);
+  free(all->hashes), free(all->chunks), free(all->before);
   for (uint64_t k = 0; k < all->threads; k++) {
     Worker *w = all->worker + k;
     free(w->born);

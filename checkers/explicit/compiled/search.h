@@ -15,7 +15,9 @@ enum { KEYS, PARENTS }; /* the arrays that can be in files */
 enum {
   THREADS = 16,     /* at most */
   ROUND = 4096,     /* states that a search in one thread expands before it adds their successors */
-  SHARED = 65536,   /* states that each of several threads expands before that */
+  SHARED = 16384,   /* states that each of several threads expands before that, in chunks of */
+  CHUNK = 1024,     /* states */
+  CHUNKS = SHARED / CHUNK * THREADS,
   BATCH = 64,       /* states whose keys are read or written together */
   RECENT_BITS = 11, /* log2 of the number of recent successors, which fit into the CPU cache */
 };
@@ -62,7 +64,7 @@ typedef struct {
   uint64_t *failed;
 } Store;
 
-typedef struct { Letter *letter; uint64_t slot; } Fresh; /* a new state without a number, in the set */
+typedef struct { Letter *letter; uint32_t *slot; } Fresh; /* a new state without a number, in the set */
 
 /* The part of the hash set that one thread changes. */
 typedef struct {
@@ -73,9 +75,16 @@ typedef struct {
   uint64_t count;                             /* states */
   uint64_t number, parts;                     /* this part, and the number of parts */
   Fresh *fresh;                               /* the new states of a round, */
-  uint64_t from[THREADS + 1], fresh_room;     /* those of each worker from this index on */
+  uint64_t from[CHUNKS + 1], fresh_room;      /* those of each chunk from this index on */
   uint64_t *failed;
 } Set;
+
+/* States of a round that one of several threads expands. */
+typedef struct {
+  uint64_t letters[THREADS], end[THREADS];    /* its successors in each outbox of the worker */
+  uint64_t ordered, new_states, first_new;    /* those that are new, in `ordered` of the worker */
+  uint64_t runs, runs_end;                    /* the runs of their parents */
+} Chunk;
 
 /* The transitions of the states, for liveness. */
 typedef struct {
@@ -105,10 +114,10 @@ typedef struct {
   Packed recent[1 << RECENT_BITS];            /* the last successor for each hash prefix */
   Outbox out[THREADS];                        /* for each part of the hash set */
   uint64_t sent;                              /* letters in all outboxes */
-  Letter **ordered;                           /* the letters with new states, by place */
+  Fresh **ordered;                            /* the new states that it sent, by place */
   Draft *drafts;                              /* their keys */
   uint32_t *incomplete;                       /* the drafts that need a number for a new half */
-  uint64_t new_states, first_new, incompletes, room;
+  uint64_t new_states, incompletes, room;
   Runs runs;                                  /* of their parents */
   Set set;
   Search *search;
@@ -120,10 +129,14 @@ struct Search {
   Store store;
   Edges edges;
   uint64_t threads, quota, round;             /* states to handle; those of this round */
+  Chunk *chunks, *before;                     /* of this round, and of the round before */
+  uint64_t chunks_before;
   uint64_t largest_part;                      /* the most states of a part of the hash set, after it */
   int rebuilds;                               /* true if the parts are rebuilt in this round */
   uint64_t *hashes;                           /* of some states, for a rebuild */
   uint64_t waiting, turn, failed;
+  void (*work)(Worker *);                     /* of all threads; NULL ends them */
+  pthread_t thread[THREADS];
   pthread_mutex_t mutex;
   pthread_cond_t turned;
   Worker worker[];

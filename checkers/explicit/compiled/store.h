@@ -57,18 +57,16 @@ static int has_fresh(Set *set, uint64_t letters) {
   return !*set->failed;
 }
 
-/* Puts those states of an outbox that are new into the hash set; `fresh` counts them. */
-static void put_in_new(Search *all, Set *set, const Outbox *box, uint64_t *fresh) {
+/* Puts the new ones among the states of `n` letters into the hash set; `fresh` counts them. */
+static void put_in_new(Search *all, Set *set, Letter *l, uint64_t n, uint64_t *fresh) {
   const Store *s = &all->store;
-  Letter *l = box->letters;
-  uint64_t n = box->count;
   for (uint64_t k = 0; k < n && k < AHEAD; k++) look_ahead(set, l[k].hash);
   for (uint64_t k = 0; k < n; k++) {
     look_beyond(s, set, l, k, n);
     uint32_t number = number_of(s, set, l + k);
     if (number == NOWHERE) {
       number = s->count + *fresh;
-      uint64_t slot = put_in(set, prefix_of(set, l[k].hash), number);
+      uint32_t *slot = put_in(set, prefix_of(set, l[k].hash), number);
       set->fresh[(*fresh)++] = (Fresh){l + k, slot};
     }
     if (all->edges.kept) keep_target(&all->edges, number);
@@ -102,17 +100,15 @@ static void draft_keys(Worker *w) {
 /* Stores the new halves of a worker's new states. */
 static void complete_drafts(Store *s, Worker *w) {
   for (uint64_t k = 0; k < w->incompletes && !*s->failed; k++)
-    w->drafts[w->incomplete[k]] = completed(s, w->ordered[w->incomplete[k]]);
+    complete(s, w->ordered[w->incomplete[k]]->letter, w->drafts + w->incomplete[k]);
 }
 
-/* Writes a worker's new states into the store, and the runs of their parents into `runs`. */
-static void write_new(Store *s, Worker *w, Runs *runs) {
-  for (uint64_t k = 0; k < w->new_states; k++) {
-    const Letter *letter = w->ordered[k];
-    write_key(s, w->first_new + k, w->drafts[k]);
-    keep_parent(s, &w->found.failed, runs, w->first_new + k, letter->parent);
-    keep_next(s, w->first_new + k, &letter->state);
-  }
+/* Writes one of a worker's new states into the store, and the run of its parent into `runs`. */
+INLINE void write_new(Store *s, Worker *w, uint64_t ordered, uint64_t number, Runs *runs) {
+  const Letter *letter = w->ordered[ordered]->letter;
+  write_key(s, number, w->drafts[ordered]);
+  keep_parent(s, &w->found.failed, runs, number, letter->parent);
+  keep_next(s, number, &letter->state);
 }
 
 /* Adds the states that worker 0 sent to a part of the hash set, if they are new. */
@@ -123,14 +119,14 @@ static void take_in(Search *all, Set *set) {
   uint64_t fresh = 0, n = box->count;
   if (!n || !has_room(s, n) || !has_fresh(set, n) || !has_drafts(w, n)) return;
   if (!has_buckets(s, set, set->count + n)) return;
-  put_in_new(all, set, box, &fresh);
-  for (uint64_t k = 0; k < fresh; k++) w->ordered[k] = set->fresh[k].letter;
-  w->first_new = s->count, w->new_states = fresh;
+  put_in_new(all, set, box->letters, n, &fresh);
+  for (uint64_t k = 0; k < fresh; k++) w->ordered[k] = set->fresh + k;
+  w->new_states = fresh;
   draft_keys(w);
   complete_drafts(s, w);
   has_next(s, fresh);
   if (*s->failed) return;
-  write_new(s, w, &s->runs);
+  for (uint64_t k = 0; k < fresh; k++) write_new(s, w, k, s->count + k, &s->runs);
   s->count += fresh, set->count += fresh;
   box->count = 0;
 }

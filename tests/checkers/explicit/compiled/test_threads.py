@@ -3,19 +3,50 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
-from checkers.explicit.compiled.library import Library
+from checkers.compiler import library_file
+from checkers.explicit.compiled import library as bindings
+from checkers.explicit.compiled.library import PREFIX_BITS, Library
 from checkers.explicit.exploration import Budget
 from checkers.explicit.instance import Instance
 from checkers.explicit.search import explore
+from model.faults import InputFault
 from model.language.interpreter import Interpreter
 from model.replication.actions import TruncateToHighWatermark
 from model.replication.versions import Kip101
 
 STATES = 60_106  # as NumPy counts them
 SWEPT_SOON = 18  # bits of hash that order buckets: a set grows in place from 8,700 states on
+
+REFUSED = {"pthread_create(": "started == 2 ? EAGAIN : pthread_create("}
+SLOW = {
+    "#include <sys/mman.h>": "#include <sys/mman.h>\n#include <unistd.h>",
+    "SHARED = 16384": "SHARED = 4096",
+    "if (has_room) put_in_hashed(": "usleep(1000 * w->number); if (has_room) put_in_hashed(",
+}
+NO_ROOM = {
+    "set->buckets = grown(": """
+  if (set->number == 1 && set->size) *set->failed = NO_MEMORY;
+  else set->buckets = grown(""",
+}
+
+
+def replace_in_c(changes: Mapping[str, str], patch: pytest.MonkeyPatch) -> None:
+    """Changes the C code of searches; each text is in it once."""
+
+    def compiled(texts: Mapping[str, str], main: str, flags: Sequence[str]) -> Path:
+        whole = dict(texts)
+        for old, new in changes.items():
+            (name,) = (name for name, text in whole.items() if old in text)
+            assert whole[name].count(old) == 1
+            whole[name] = whole[name].replace(old, new)
+        return library_file(whole, main, flags)
+
+    patch.setattr(bindings, "library_file", compiled)
 
 
 def keys_and_parents(library: Library, threads: int) -> tuple[bytes, bytes]:
@@ -55,3 +86,33 @@ def test_every_counterexample_is_the_same_with_any_number_of_threads() -> None:
         assert found.discoveries == alone.discoveries
         assert found.witnesses == alone.witnesses
         assert (found.deadlock, found.taken) == (alone.deadlock, alone.taken)
+
+
+def test_a_search_has_fewer_threads_if_the_system_refuses_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at = Instance.of(Kip101())
+    alone = keys_and_parents(Library(at), 1)
+    replace_in_c(REFUSED, monkeypatch)
+    assert keys_and_parents(Library(at), 4) == alone
+
+
+def test_a_slow_thread_rebuilds_its_part_from_its_own_hashes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise a fast thread replaces the hashes that the slow one still reads."""
+    at = Instance.of(Kip101())
+    alone = keys_and_parents(Library(at), 1)
+    replace_in_c(SLOW, monkeypatch)
+    assert keys_and_parents(Library(at), 2) == alone
+
+
+@pytest.mark.parametrize("prefix_bits", [SWEPT_SOON, PREFIX_BITS])
+def test_a_part_that_cannot_grow_ends_the_search(
+    prefix_bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other threads grow and wait for this one, in a sweep and in a rebuild."""
+    replace_in_c(NO_ROOM, monkeypatch)
+    library = Library(Instance.of(Kip101()), prefix_bits=prefix_bits)
+    with pytest.raises(InputFault, match="out of memory"):
+        keys_and_parents(library, 3)
