@@ -1,6 +1,5 @@
-"""Bugs of classic groups: each class changes the spec so that a claim breaks.
-
-The decorator of the class names the claim.
+"""Bugs of classic groups: each class changes the spec so that a claim breaks, which its decorator
+names.
 """
 
 from __future__ import annotations
@@ -57,7 +56,8 @@ class ForgetsReplacement(ClassicGroup):
 class ObeysOldAnswers(ClassicGroup):
     """A consumer leaves its present generation because of an error response to an older request.
 
-    The consumer sent this request in an older generation, and has joined again since (KAFKA-9823).
+    The consumer sent the older request in an earlier generation, and has joined again since
+    (KAFKA-9823).
     """
 
     def is_about_now(s, m: Member) -> Bool:

@@ -65,8 +65,6 @@ class ClassicGroupClaims(ClassicGroupActions):
     def old_answers_change_nothing(s, after: Self) -> Bool:
         """A consumer leaves its generation only after an error response to a request of this
         generation.
-
-        An error response to a request of an older generation changes nothing.
         """
         return forall(
             any_of(

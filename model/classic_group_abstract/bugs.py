@@ -67,9 +67,9 @@ class BelievesOldClaims(AbstractClassicGroup):
 class ReadsOnWhenJoining(AbstractClassicGroup):
     """A consumer keeps its partitions while it joins the group again.
 
-    A new process with the same group.instance.id owns the partitions of the old one, which joins
-    again. The coordinator accepts commits of the old process for partitions of the new one. The
-    action `join` breaks the claim.
+    A new process with the same group.instance.id owns the partitions of the old process, and the
+    old process joins again. The coordinator accepts commits of the old process for partitions of
+    the new process. The action `join` breaks the claim.
     """
 
     def keeps_when_joining(s, m: Member, p: TopicPartition) -> Bool:

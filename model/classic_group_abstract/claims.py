@@ -199,8 +199,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def members_have_asked(s) -> Bool:
         """A process in the group or in the coordinator's log is joining or has had an assignment.
 
-        The lemma is true because only a process that asks to join becomes a member. So it cannot
-        choose another group.instance.id (`start_static`).
+        The lemma is true because only a process that asks to join becomes a member. So the process
+        cannot choose another group.instance.id (`start_static`).
         """
         return forall(
             implies(

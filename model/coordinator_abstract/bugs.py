@@ -298,8 +298,9 @@ class RepeatsForZombies(Continuation):
 class NewInstanceKeepsLast(Continuation):
     """The coordinator does not clear the previous producer id and epoch when a new instance begins.
 
-    They identify a repeated request, so a request of the replaced instance gets the new instance's
-    epoch. The action `repeat_response` breaks the lemma `a_continuation_follows`.
+    The previous producer id and epoch identify a repeated request, so a request of the replaced
+    instance gets the new instance's epoch. The action `repeat_response` breaks the lemma
+    `a_continuation_follows`.
     """
 
     def keeps_last(s, i: TransactionalId) -> Bool:

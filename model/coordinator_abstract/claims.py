@@ -27,8 +27,6 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
     def faithful(s) -> Bool:
         """A partition commits or aborts the records of a transaction only as the coordinator
         decided.
-
-        So a record belongs to the transaction in which its producer wrote it.
         """
         return forall(
             implies(s.kept[x][t], s.committed[x]) & implies(s.dropped[x][t], s.aborted[x])
@@ -40,8 +38,6 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
     def no_hanging_transaction(s) -> Bool:
         """If a partition has a pending record of a transaction, the coordinator's log has the
         transaction with this partition, and the transaction is not complete.
-
-        So a marker will end the transaction on this partition.
         """
         return forall(
             implies(s.pending[x][t], s.is_open_in_the_log(x, t))

@@ -2,8 +2,8 @@
 
 A client that continues sends InitProducerId with its producer id and epoch. The coordinator raises
 the epoch, and its log keeps the previous producer id and epoch, by which a repeated request gets
-the same answer. A new instance sends none, and the log then keeps none, so a replaced instance
-cannot repeat its request.
+the same answer. A new instance sends no producer id and epoch, and the log then keeps no previous
+ones, so a replaced instance cannot repeat its request.
 
 The spec has these actions and those of the version `kip-1228`; no action is fair.
 
@@ -74,7 +74,6 @@ class ContinuationActions(AbstractCoordinator):
         s.appends_last[i] = False
 
     def keep_last(s, i: TransactionalId, last_id: ProducerId, last_epoch: ProducerEpoch) -> None:
-        """Stores a previous producer id and epoch in the appended record."""
         s.appends_last[i] = True
         s.appended[i].last_id = last_id
         s.appended[i].last_epoch = last_epoch
@@ -177,8 +176,8 @@ class ContinuationLemmas(ContinuationActions):
         """If the coordinator appends a record without a transaction, the last committed record has
         no open transaction.
 
-        The appended record is a tombstone, or no instance has its producer id and epoch, or it
-        repeats those of the last committed record.
+        The appended record is a tombstone, or no instance has its producer id and epoch, or the
+        record repeats those of the last committed record.
         """
         return forall(
             implies(
@@ -226,7 +225,8 @@ class ContinuationLemmas(ContinuationActions):
         """If an appended record keeps a previous producer id and epoch, the record's present
         producer id and epoch are new (`continues`) or are the same as in the log (`repeats`).
 
-        It has no transaction, and the coordinator responds to no instance but the newest.
+        The appended record has no transaction, and the coordinator responds to no instance but the
+        newest.
         """
         return forall(
             implies(

@@ -43,7 +43,8 @@ class Coordinator(AbstractCoordinatorState):
     def write(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
         """Appends a record to the log of the transactional id, if the previous record is committed.
 
-        Its commit gives the instance `answering`, if any, the producer id and epoch of the record.
+        When the record is committed, the instance `answering`, if any, receives its producer id and
+        epoch.
         """
         when(~s.is_appending[i])
         s.is_appending[i] = True
@@ -221,7 +222,6 @@ class Coordinator(AbstractCoordinatorState):
         return m.producer_epoch < marker_epoch
 
     def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
-        """True if the markers of a commit or abort have the largest possible epoch."""
         return marker_epoch == s.last_epoch
 
     def next_epoch(s, marker_epoch: ProducerEpoch, another: Bool) -> ProducerEpoch:

@@ -1,8 +1,9 @@
 """The lemmas about the coordinator's log: one record, and the append that follows it.
 
-The coordinator prepares an append from the last committed record of a transactional id, and until
-its end commits nothing else for this id. So a relation between the two records stays true in the
-meantime. The lemma `an_empty_record_follows` and the three after it state such relations.
+The coordinator prepares an append from the last committed record of a transactional id; until the
+append is committed or lost, nothing else is committed for this id. So a relation between the two
+records stays true in the meantime. The lemma `an_empty_record_follows` and the three after it state
+such relations.
 """
 
 from __future__ import annotations
@@ -157,9 +158,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def an_ongoing_record_follows(s) -> Bool:
-        """A record that adds a partition to a transaction repeats the other contents of the
-        previous record. These are the producer id, the epoch, the transaction and its other
-        partitions.
+        """A record that adds a partition to a transaction repeats the producer id, the epoch, the
+        transaction and the other partitions of the previous record.
         """
         return forall(
             implies(
@@ -183,8 +183,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         """A record that prepares a commit or abort has the transaction that is ongoing in the log,
         if there is one.
 
-        It lists the partitions of this transaction, and has a producer id and epoch that no
-        instance has. Without an ongoing transaction, it is an abort without partitions.
+        The record lists the partitions of this transaction, and has a producer id and epoch that no
+        instance has. Without an ongoing transaction, the record is an abort without partitions.
         """
         return forall(
             implies(

@@ -171,7 +171,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """If the log's record commits or aborts a transaction, no instance other than the
         transaction's client has the record's producer id and epoch.
 
-        These are already those of the next transaction.
+        This producer id and epoch are already those of the next transaction.
 
         The lemma is true because only the answer to a client's request to end this transaction has
         them.
@@ -205,7 +205,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def requests_are_of_begun_transactions(s) -> Bool:
         """A client requests the commit or the abort of a begun transaction, never both.
 
-        It receives a response only after its request.
+        A client receives a response only after its request.
         """
         return forall(
             all_of(
@@ -328,8 +328,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def pending_records_are_of_the_newest_epoch(s) -> Bool:
         """A partition with pending records of a transaction has no marker of this transaction.
 
-        It has seen no larger epoch of the transaction's producer id. The lemma is true because a
-        partition refuses records of a smaller epoch, and a marker ends all pending records.
+        The partition has seen no larger epoch of the transaction's producer id. The lemma is true
+        because a partition refuses records of a smaller epoch, and a marker ends all pending
+        records.
         """
         return forall(
             implies(
@@ -348,7 +349,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_marked_partition_has_seen_the_marker(s) -> Bool:
         """A partition that has a marker has seen the marker's producer epoch or a larger one.
 
-        It was added to the marker's transaction, which is committed or aborted.
+        The partition was added to the marker's transaction, which is committed or aborted.
         """
         return forall(
             implies(

@@ -85,10 +85,10 @@ class RaisesEpochOnce(TwoPhaseCommit):
     """The coordinator does not raise the epoch when a new instance ends the transaction of an older
     one.
 
-    The new instance's start raised it before. If the old instance retries its own abort after that
-    of the new instance, this looks as if the old one had raised the epoch. So the coordinator
-    answers the old instance with the epoch of the new one. The action `complete_prepared` breaks
-    the lemma `a_decision_follows`.
+    The coordinator raised the epoch only before, when the new instance started. If the old instance
+    retries its own abort after that of the new instance, this looks as if the old one had raised
+    the epoch. So the coordinator answers the old instance with the epoch of the new one. The action
+    `complete_prepared` breaks the lemma `a_decision_follows`.
     """
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
@@ -122,9 +122,9 @@ class RaisesEpochOnce(TwoPhaseCommit):
 class MarksNewId(TwoPhaseCommit):
     """The markers carry the producer id of the new instance, not the producer id of the records.
 
-    The epochs of the old producer id ran out when the new instance got its epoch, so it has another
-    producer id, whose markers do not close the transaction. The action `write_marker` breaks the
-    claim `no_hanging_transaction`.
+    The epochs of the old producer id ran out when the new instance got its epoch, so the new
+    instance has another producer id; markers with this other id do not close the transaction. The
+    action `write_marker` breaks the claim `no_hanging_transaction`.
     """
 
     def id_in_marker(s, x: Transaction) -> ProducerId:

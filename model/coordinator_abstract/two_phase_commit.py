@@ -3,9 +3,9 @@
 A client writes to a database and to Kafka. The database commits its part first, together with the
 *prepared state*: the producer id and epoch of the transaction. Then the client requests the commit
 in Kafka. If the client stops in between, a new instance *keeps* the ongoing transaction, by
-InitProducerId with keepPreparedTxn. It receives a larger epoch, or another producer id if the
-epochs run out, and the producer id and epoch of the ongoing transaction. If the database has this
-prepared state, the new instance requests the commit, otherwise the abort.
+InitProducerId with keepPreparedTxn. The new instance receives a larger epoch, or another producer
+id if the epochs run out, and also the producer id and epoch of the ongoing transaction. If the
+database has this prepared state, the new instance requests the commit, otherwise the abort.
 
 So a kept transaction has two epochs: that of its records, and that of the instance that may end it.
 The markers have the producer id of the records. The coordinator reserves the epoch of the markers

@@ -2,8 +2,8 @@
 
 A new instance *keeps* the ongoing transaction of an older instance by InitProducerId with
 keepPreparedTxn. Only the newest instance may end a kept transaction: it requests the commit if the
-database has a commit of the transaction. Otherwise it stores a refusal in the database, and
-requests the abort. The database never has both, so Kafka and the database agree.
+database has a commit of the transaction. Otherwise this instance stores a refusal in the database,
+and requests the abort. The database never has both, so Kafka and the database agree.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class TwoPhaseLemmas(TwoPhaseActions):
         """A record that adds a partition has the producer id and epoch of the record before it, and
         all partitions of that record.
 
-        If the record keeps a transaction (keepPreparedTxn), it has the partitions of this
+        If the record keeps a transaction (keepPreparedTxn), the record has the partitions of this
         transaction, and a producer id or epoch that was not used before. The epoch that the record
         before it reserves for the markers stays reserved.
         """
@@ -117,9 +117,9 @@ class TwoPhaseLemmas(TwoPhaseActions):
     def a_decision_follows(s) -> Bool:
         """A record that prepares a commit or abort names the ongoing transaction of the log.
 
-        It lists the partitions of this transaction, and has a producer id and epoch that no
-        instance has. Without an ongoing transaction, it is an abort without partitions. The markers
-        of a kept transaction have the epoch that the log reserves.
+        The record lists the partitions of this transaction, and has a producer id and epoch that no
+        instance has. Without an ongoing transaction, the record is an abort without partitions. The
+        markers of a kept transaction have the epoch that the log reserves.
         """
         return forall(
             implies(
@@ -186,8 +186,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
         """While a transaction is kept (keepPreparedTxn), only the newest instance that keeps it may
         have the log's producer id and epoch, and no transaction has them.
 
-        After its commit or abort, the same is true of the producer id and epoch that the log had
-        before (`last_id`, `last_epoch`).
+        After the commit or abort of the kept transaction, the same is true of the producer id and
+        epoch that the log had before (`last_id`, `last_epoch`).
         """
         return forall(
             all_of(
@@ -327,9 +327,9 @@ class TwoPhaseLemmas(TwoPhaseActions):
     def partitions_see_no_newer_epoch(s) -> Bool:
         """No partition has seen a larger epoch of a producer id than the coordinator's log has.
 
-        For the producer id of the ongoing transaction's records, none has seen a larger epoch than
-        that of these records. If the log has prepared a commit or abort, none has seen a larger
-        epoch than the transaction's markers have.
+        For the producer id of the ongoing transaction's records, no partition has seen a larger
+        epoch than that of these records. If the log has prepared a commit or abort, no partition
+        has seen a larger epoch than the transaction's markers have.
         """
         return forall(
             all_of(

@@ -4,9 +4,9 @@ In transaction version 1, a commit or abort keeps the producer epoch, so all tra
 instance have one *stamp*: the same transactional id, producer id and producer epoch. A partition
 cannot distinguish a late record from a record of the next transaction. So before a record opens a
 transaction in a partition, the leader *verifies* it: the leader creates a VerificationGuard, and
-asks the coordinator whether the ongoing transaction of this stamp has the partition. It appends the
-record only if the coordinator confirms this and the VerificationGuard is still there; each append
-and each marker of the producer id removes it.
+asks the coordinator whether the ongoing transaction of this stamp has the partition. The leader
+appends the record only if the coordinator confirms this and the VerificationGuard is still there;
+each append and each marker of the producer id removes the VerificationGuard.
 
 So no record hangs, but a late record may join the next transaction of the same stamp, and a late
 request or marker may end it. The variable `late` has the partitions where a record of a transaction
@@ -68,8 +68,8 @@ class VerificationActions(AbstractCoordinator):
     # ---- what is late
 
     def is_late_record(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if a record of the transaction is late when it arrives at the partition `t`: the log
-        has no open transaction `x` with this partition.
+        """True if a record of the transaction is late when it arrives at the partition `t`: in the
+        coordinator's log, the transaction is not open with this partition.
 
         If no record counts as late, the claim `faithful` breaks (bug `believes-late-records`, 15
         steps).

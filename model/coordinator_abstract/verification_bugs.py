@@ -165,9 +165,9 @@ class BelievesLateRequests(Verification):
 class ConfirmsAfterFailover(Verification):
     """A replaced coordinator still confirms transactions, from its memory.
 
-    It does not know that another coordinator has ended the transaction, so it confirms to a leader
-    that has already written the marker, and the record hangs. The action `confirm` breaks the lemma
-    `a_verified_request_is_covered`.
+    The replaced coordinator does not know that another coordinator has ended the transaction, so it
+    confirms to a leader that has already written the marker, and the record hangs. The action
+    `confirm` breaks the lemma `a_verified_request_is_covered`.
 
     Source: TransactionCoordinator.handleVerifyPartitionsInTransaction of Apache Kafka 3.9, which
     writes nothing to the log.

@@ -90,8 +90,8 @@ class VerificationLemmas(VerificationActions):
         """A record that adds a partition has the producer id and epoch of the log's record before
         it, and all partitions of that record.
 
-        While requests and markers arrive in order, it names the ongoing transaction of the log, if
-        any, and never a committed or aborted one.
+        While requests and markers arrive in order, the new record names the ongoing transaction of
+        the log, if any, and never a committed or aborted one.
         """
         return forall(
             implies(
@@ -118,7 +118,7 @@ class VerificationLemmas(VerificationActions):
         """If a record that prepares a commit or abort is being appended, its transaction is ongoing
         in the log.
 
-        It lists the partitions of this transaction, and has the producer id of the log.
+        The record lists the partitions of this transaction, and has the producer id of the log.
         """
         return forall(
             implies(
@@ -191,8 +191,8 @@ class VerificationLemmas(VerificationActions):
     def requests_are_of_begun_transactions(s) -> Bool:
         """A client requests the commit or the abort of a transaction with partitions, never both.
 
-        It receives a response only after its request. While requests and markers arrive in order, a
-        transaction whose client has the response is decided.
+        A client receives a response only after its request. While requests and markers arrive in
+        order, a transaction whose client has the response is decided.
         """
         return forall(
             all_of(

@@ -44,8 +44,8 @@ claims      @invariant  @lemma          true in every reachable state; a lemma h
 variants    a subclass that replaces a method
 
 Four rules:
-Below, *not provable* marks a construct for exploration only. A Python name for a record or a map is
-a view: each use of it is a read.
+- A read always returns the value before the action, so an action must read a variable before it
+  assigns the variable. A Python name for a record or a map is a view: each use of it is a read.
 - Of two writes to one cell the later write wins. A cell that a `for` over a set leaves out keeps
   its value.
 - In three places an integer must be in the range of its sort: as a key, as an assigned value, and

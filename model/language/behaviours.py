@@ -6,7 +6,7 @@ lasso violates it too.
 
 A *step* of an action changes the state, as in TLA+; a transition to the same state is stuttering.
 
-If some fair behaviour of a finite graph violates a claim, so does some fair lasso.
+A lasso is *fair* to an action with values of its parameters in two cases:
 
 - The cycle has a step of the action with these values.
 - The action with these values is disabled in some state of the cycle (weak fairness), or in every

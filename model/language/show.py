@@ -1,6 +1,6 @@
 """Prints terms in the notation of the specs.
 
-`Script` prints a term that is used several times once, on a `where` line.
+`Script` names a term that is used several times, and prints the term once, on a `where` line.
 """
 
 from __future__ import annotations

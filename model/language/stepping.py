@@ -247,8 +247,8 @@ class Stepper:
         """Compiles the term to a function of a state and of the values of parameters and bound
         variables.
 
-        `free` has the parameters whose values may be outside their sorts; the function checks each
-        key and each assigned value with such a parameter.
+        `free` has the parameters whose values may be outside their sorts; the compiled function
+        checks each key and each assigned value with such a parameter.
         """
         match n:
             case t.Const():
