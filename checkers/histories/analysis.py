@@ -1,8 +1,7 @@
 """Analyzes a history without Spark (`analyze`), and defines the verdicts that all engines return.
 
 If the history breaks an assumption, no anomaly is decided: an error of the recorder must never be
-reported as an error of the broker. A history without observations gets the verdict `nothing
-checked`, not `holds`.
+reported as an error of the broker.
 """
 
 from __future__ import annotations
@@ -91,8 +90,6 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenAssumption:
-    """An assumption that the history breaks, with the first violations as rows."""
-
     assumption: Assumption
     count: int
     rows: tuple[AssumptionRow, ...]  # at most KEPT
@@ -127,8 +124,7 @@ class Analysis:
     def delivery(self) -> Judged | None:
         """Returns the strongest delivery semantics of the history, such as `at-least-once`.
 
-        Permitted anomalies do not weaken the semantics. Returns None if no application received a
-        record, or if only some anomalies were checked.
+        Returns None if no application received a record, or if only some anomalies were checked.
         """
         violated = [d for d in self.decisions if d.verdict == "violated" and not d.permitted]
         return judged(self.delivered, (d.anomaly.id for d in violated))

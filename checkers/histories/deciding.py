@@ -1,8 +1,7 @@
 """Decides the anomalies of a history with one query plan, in this process or on Spark.
 
-The plan first checks that the rows are valid and that the assumptions hold. If they do not, it
-decides no anomaly. Otherwise it runs all anomaly checkers in parallel. If no checker needs the
-shuffled history, the checkers run in the same passes over the history as the first checks.
+If a row is invalid or an assumption does not hold, no anomaly is decided. If no checker needs the
+shuffled history, the checkers run in the same passes over the history as these first checks.
 """
 
 from __future__ import annotations
@@ -86,8 +85,6 @@ _TOTALS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """The numbers of operations and micro-operations, and the start time of the history."""
-
     operations: int
     micro_operations: int
     started_ns: int  # 0 for an empty history
@@ -116,8 +113,8 @@ class Decided:
 def wanted_by(chosen: Collection[Anomaly], declared: Declarations) -> tuple[frozenset[str], bool]:
     """Returns the ids of the anomalies to check, and whether to decide delivery semantics.
 
-    If a chosen anomaly is a combination of others, these are checked instead. Delivery semantics
-    depend on all anomalies, so they are decided only if all are chosen.
+    A combination of anomalies is replaced by its parts. Delivery semantics are decided only if all
+    anomalies are chosen.
     """
     every = {one.id for one in chosen} >= {one.id for one in named((), declared)}
     return frozenset(name for one in chosen for name in one.made_of or (one.id,)), every
@@ -126,9 +123,8 @@ def wanted_by(chosen: Collection[Anomaly], declared: Declarations) -> tuple[froz
 def cached(
     history: HistoryDataset, wanted: Collection[str], *, delivery: bool = False
 ) -> AbstractContextManager[HistoryDataset]:
-    """Returns the history with a cache of its columns, as a context manager.
-
-    The cache uses the disk only if the plan shuffles the history.
+    """Returns the history with a cache of its columns, on disk only if the plan shuffles the
+    history.
     """
     return history.cached(on_disk=_needs_shuffle(_checkers_for({*wanted}), delivery=delivery))
 
@@ -144,8 +140,7 @@ def decide(
 ) -> Decided:
     """Returns the findings for the wanted anomalies, or the violations of broken assumptions.
 
-    With `delivery`, the result also has the delivery semantics of applications. `observe` is called
-    with each pass over the data.
+    `observe` is called with each pass over the data.
     """
     checkers = _checkers_for({*wanted})
     partitions = shuffle_partitions or 1 + history.rows // ROWS_PER_SHUFFLE_PARTITION
@@ -285,7 +280,6 @@ def _count(batch: Batch) -> pa.Table:
 
 
 def rows_of(history: HistoryDataset, ops: Collection[int]) -> pa.Table:
-    """Returns all rows of the operations with the numbers `ops`."""
     (rows,) = history.collect([rows_kernel(ops)])
     return rows
 

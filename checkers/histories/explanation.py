@@ -1,13 +1,10 @@
 """The query plan of an analysis as data: its passes and stages, without any input or Spark.
 
 A plan makes its later stages from the results of earlier ones. So the plan is executed on two small
-built-in histories:
+built-in histories: one has no operation, and one has every anomaly. Only the second needs the
+stages that look closer at suspicious rows.
 
-- The first has no operation: its stages are those of every analysis.
-- The second has every anomaly, so it also needs the stages that look closer at suspicious rows.
-
-Passes are numbered as in the analysis of the second history. An analysis that needs fewer stages
-may number its passes differently.
+An analysis that needs fewer stages than the second history may number its passes differently.
 """
 
 from __future__ import annotations
@@ -35,10 +32,9 @@ from properties.anomalies.scenes import SCENES, scene
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedStage:
-    """A stage of a query plan: the columns that it reads, and the columns that it returns.
+    """A stage of a query plan; `used_by` is empty if all anomalies need it.
 
-    `used_by` names the anomalies that need the stage; it is empty if all need it. `is_always` is
-    false if only some histories need the stage.
+    `is_always` is false if only some histories need the stage.
     """
 
     name: str
@@ -62,7 +58,6 @@ _LAST: Final = Pass(Source.OPERATIONS, {deciding.rows_kernel(()): frozenset()})
 
 
 def planned(chosen: Iterable[Anomaly], declared: Declarations) -> tuple[PlannedPass, ...]:
-    """Returns the passes over the data that a search for the chosen anomalies needs."""
     chosen = tuple(chosen)
     everything = as_table(every_anomaly())
     always = Counter(
@@ -81,7 +76,6 @@ def planned(chosen: Iterable[Anomaly], declared: Declarations) -> tuple[PlannedP
 
 
 def every_anomaly() -> History:
-    """Returns a small history that has every anomaly of the catalogue."""
     operations: list[Operation] = []
     end_ns = 0
     for number, anomaly in enumerate(SCENES):

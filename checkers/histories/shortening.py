@@ -1,7 +1,7 @@
-"""Shortens the long texts of rows and operations that a report shows.
+"""Shortens long texts for a report: to the beginning, the length and a part of the SHA-256.
 
-A report shows the beginning of a long value, its length and a part of its SHA-256, so two different
-values still look different. The Parquet files of a run folder have the whole texts.
+So two different values still look different. The Parquet files of a run folder have the whole
+texts.
 """
 
 from __future__ import annotations

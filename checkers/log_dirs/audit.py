@@ -1,8 +1,4 @@
-"""Audits log directories in this process, and defines what all audit engines share.
-
-First run the checks that need only one topic partition. They also collect data, such as the open
-transactions. Then the checks that compare topic partitions run on the collected data.
-"""
+"""Audits log directories in this process, and defines what all audit engines share."""
 
 from __future__ import annotations
 
@@ -76,8 +72,6 @@ class Audit:
 
 
 class Engine(Protocol):
-    """Runs the checks of every topic partition, in this process or on Spark."""
-
     def judged(self) -> pa.Table:
         """Returns the results of the checks that need only one topic partition."""
         ...

@@ -1,7 +1,6 @@
 """The last state of each transactional id, from the transaction coordinator's own log.
 
-The topic `__transaction_state` is compacted: the last value of a key counts, and a null value
-deletes the key. In each partition of the topic, the replica with the longest log is read.
+In each partition of `__transaction_state`, the replica with the longest log is read.
 
 Source: Kafka message schemas TransactionLogKey and TransactionLogValue, versions 0 and 1.
 Simplified: one process reads the whole topic. A batch with a wrong checksum is skipped, and so is a

@@ -48,7 +48,6 @@ def open_transactions(
 
 
 def split_transactions(found: Found) -> Found:
-    """Returns the transactions that are committed on one topic partition and aborted on another."""
     split: list[SplitTransaction] = []
     if found.rows.num_rows:
         rows = found.rows.sort_by([*_BY_TRANSACTION, ("marker", "ascending"), *_BY_PLACE])

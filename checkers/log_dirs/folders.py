@@ -66,7 +66,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """A topic partition; `logs` and `segments` are ranges of indexes into those of the
+    """A topic partition; `logs` and `segments` are ranges of indexes into the tuples of a
     `LogDirs`.
     """
 

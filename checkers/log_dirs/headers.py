@@ -1,7 +1,6 @@
 """The batch headers of a segment as columns: found by their length fields, decoded all at once.
 
-A segment is read block by block, so the memory needed does not grow with the segment. In messages
-of magic 0 or 1, only the offset is read.
+A segment is read block by block. In messages of magic 0 or 1, only the offset is read.
 
 Source: Kafka documentation, "Record Batch"; FileLogInputStream.
 """

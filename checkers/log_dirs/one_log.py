@@ -103,8 +103,9 @@ def leader_epochs(log: Log) -> Iterator[Found]:
 
 
 def end(log: Log) -> Found:
-    """Checks that the log reaches the high watermark in the checkpoint file, if there is this
-    file.
+    """Checks that the log reaches the high watermark in the checkpoint file.
+
+    Without the file, nothing is checked.
     """
     high_watermark = log.metadata.high_watermark
     offset, position, segment = log.end

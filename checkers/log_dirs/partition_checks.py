@@ -1,8 +1,5 @@
 """The checks that need only one topic partition, with all its replicas.
 
-The results are tables with the schema FOUND. A row is the result of one check: its name, the number
-of things that it checked, and an embedded table of violations.
-
 Simplified: the headers of a topic partition's batches must fit into memory, with about 200 bytes
 for each batch.
 """
@@ -30,9 +27,8 @@ FOUND: Final = pa.schema(
 
 
 def check_partition(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Runs all checks that need one topic partition only, on its record batches.
-
-    Returns their results, and the data that later checks need.
+    """Runs all checks that need one topic partition only; returns their results as rows of
+    FOUND.
     """
     logs = _logs(partition, rows, dirs)
     cleaned = [n.log.metadata.cleaned_to for n in logs]

@@ -1,8 +1,7 @@
 """Parses the records of many batches at once: each step handles all batches together.
 
-Only a record's own length shows where it ends, so the records of a batch are found one after the
-other. But NumPy finds the first record of all batches in one step, then the second record of all
-batches, and so on.
+Only a record's own length shows where it ends. So NumPy finds the first record of all batches in
+one step, then the second record of all batches, and so on.
 
 For any bytes the result equals that of `tests/checkers/log_dirs/plain.py`.
 

@@ -56,14 +56,11 @@ def below(one: LogMetadata, two: LogMetadata) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbered:
-    """A replica's log, and the log's index in `LogDirs`."""
-
     number: int
     log: Log
 
 
 def suspects(partition: int, logs: Sequence[Numbered]) -> Found:
-    """Returns the suspects: record batches that differ between at least two replicas."""
     shared = 0
     found: list[pa.Table] = [SUSPECTS.empty_table()]
     for one, two in combinations(logs, 2):

@@ -1,7 +1,7 @@
 """The archive of the classes that Spark loads: with it, Spark starts with half of the CPU time.
 
-Java writes the archive when it exits, which takes as long as several starts. So the archive is made
-once for one Java and one Spark. Java ignores an archive that does not fit.
+Java writes the archive when it exits, which takes as long as several starts. So it is made once for
+one Java and one Spark. Java ignores an archive that does not fit.
 
 Source: JEP 350, dynamic CDS archives.
 """

@@ -1,8 +1,7 @@
 """Sessions of a Spark Connect server: `--master sc://host:port`.
 
-The client needs no Java, and has no SparkContext. It sends an archive of this project's packages to
-the server's workers. The workers need NumPy, SciPy, PyArrow, and the same minor version of Python
-as the client.
+The client needs no Java, and has no SparkContext. It sends this project's packages to the workers,
+which need NumPy, SciPy, PyArrow, and the same minor version of Python as the client.
 
 Simplified: the server decides how workers start. If a worker's working directory had a folder
 `model/`, the worker would import that folder instead of this project's package.
@@ -36,8 +35,7 @@ def connected(
 ) -> Generator[SparkSession]:
     """Yields a session of the Spark Connect server `master`; an active session is reused.
 
-    Raises InputFault if no server answers, or if Spark Connect needs a package that is not
-    installed.
+    Raises InputFault if no server answers, or a package for Spark Connect is not installed.
     """
     try:
         import grpc
@@ -106,7 +104,7 @@ def tagged(spark: SparkSession, name: str) -> Generator[None]:
 def reported(spark: SparkSession, done: Callable[[int], None]) -> Generator[None]:
     """Calls `done` at each progress message of the Spark server, until the `with` block ends.
 
-    `done` receives the largest number of finished tasks in a running stage; 0 if no stage runs.
+    `done` receives the largest number of finished tasks in a running stage.
     """
 
     def handle(stages: Iterable[Any], **_others: Any) -> None:

@@ -1,9 +1,8 @@
 """A history as a Spark dataset, whose partitions are processed by Spark tasks.
 
-A partition is a part of the history's rows, not a Kafka partition. A task reads the columns that it
-needs directly from the files. Each Arrow table of a task is one byte string in a cell of a
-DataFrame, so Spark converts no rows or texts. With a local master, tasks exchange tables through
-files instead.
+A partition is a part of the history's rows, not a Kafka partition. Each Arrow table of a task is
+one byte string in a cell of a DataFrame, so Spark converts no rows or texts. With a local master,
+tasks exchange tables through files instead.
 """
 
 from __future__ import annotations
@@ -71,9 +70,8 @@ class SparkDataset:
 
     @contextmanager
     def cached(self, *, on_disk: bool) -> Generator[SparkDataset]:
-        """Yields this dataset with its columns cached on disk.
-
-        If `on_disk` is false or the master is not local, yields the dataset without a cache.
+        """Yields this dataset, with its columns cached on disk if `on_disk` is true and the
+        master is local.
         """
         if not on_disk or not is_local(self.spark):
             yield self

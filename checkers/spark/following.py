@@ -4,8 +4,7 @@ A recording is a folder with Parquet parts, and with a *tail*: a file of the new
 Structured Streaming detects new parts. The length of the tail is compared every second.
 
 All anomalies are decided again on the whole history, because new operations can contradict old
-ones: a client may now read a record that was sent long ago. Operations that have not completed have
-the outcome `info` and come last.
+ones: a client may now read a record that was sent long ago.
 
 Simplified: the stream only signals that parts arrived; tasks read the parts from the files.
 """

@@ -43,8 +43,6 @@ def _segments(option: str) -> list[Segment]:
 
 @dataclass
 class Share(InputPartition):
-    """The segments that one task reads."""
-
     segments: tuple[Segment, ...]
 
     def __init__(self, of: Sequence[Segment]) -> None:

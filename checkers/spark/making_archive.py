@@ -15,9 +15,9 @@ DEMO: Final = Path(demo.__file__).with_name("three-anomalies.edn")
 
 
 def make_archive() -> Path:
-    """Makes the archive for the selected Java, and returns its file.
+    """Makes the archive for the selected Java by analyzing the bundled example; returns its file.
 
-    Starts Spark and analyzes the bundled example. Raises InputFault if there is no Java.
+    Raises InputFault if there is no Java.
     """
     file = archive_of(java.choose())
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,8 @@
 """Runs a search on Spark in rounds; each round's result is an RDD on the executors' disks.
 
-This result is the round's *level*: for example, the states that the search found in this round. An
-RDD's elements are pairs of a partition's number and an item. All levels have the same partitioner,
-so Spark reads the levels of a partition in one task, without a shuffle. If an executor is lost,
-Spark computes the lost partitions again from the earlier levels.
+This result is the round's *level*: for example, the states that the search found in this round. All
+levels have the same partitioner, so Spark reads the levels of a partition in one task, without a
+shuffle. If an executor is lost, Spark computes the lost partitions again.
 
 Each level depends on all levels before it, so the lineage grows with the square of the number of
 levels. To limit this growth, every 16 levels (`copied_together`) are copied through a shuffle to
@@ -99,7 +98,6 @@ class SparkRounds:
 
     @property
     def count(self) -> int:
-        """The number of levels so far."""
         return len(self.copies) * self.copied_together + len(self.levels)
 
     def _copy(self, levels: Sequence[RDD[_Element]]) -> None:

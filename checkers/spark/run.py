@@ -1,7 +1,6 @@
 """The analysis of a history on Spark: tasks reduce the history's partitions to small tables.
 
-The driver collects only these tables. If a history has only one partition, one task does the whole
-analysis.
+If a history has only one partition, one task does the whole analysis.
 """
 
 from __future__ import annotations
@@ -121,10 +120,10 @@ def _analyse_locally(
 
 @contextmanager
 def errors_of_tasks() -> Generator[None]:
-    """Converts an error of a Spark task in the `with` block to the exception that the task raised.
+    """Raises the UnreadableHistory, or the OSError of a full disk, that a Spark task in the block
+    raised.
 
-    This applies to UnreadableHistory, and to the OSError of a full disk. Spark returns only the
-    text of a task's error.
+    Spark itself returns only the text of a task's error.
     """
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException

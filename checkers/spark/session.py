@@ -1,9 +1,9 @@
 """A Spark session with little logging, for Python functions in mapInArrow.
 
-Workers start with PYTHONSAFEPATH, and import this project's packages from a location that contains
-only these packages. Otherwise they would import a folder `model/` in the user's directory instead
-of this project's package. On a cluster the location is an archive. With a local master it is a
-folder of links, so that Python finds the compiled files next to the sources.
+Workers start with PYTHONSAFEPATH, and import from a location with only this project's packages.
+Otherwise they would import a folder `model/` in the user's directory instead of this project's
+package. On a cluster the location is an archive. With a local master it is a folder of links, so
+that Python finds the compiled files next to the sources.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def session(
     """Yields a session on the master; without a master, on all local cores.
 
     A session that is already active is reused, except with Spark Connect. With `writes_archive`,
-    Java writes the archive of its classes to this file. Raises InputFault if Java is missing or the
-    master does not answer, and SparkLost if a process of Spark is killed during the block.
+    Java writes the archive of its classes there. Raises InputFault if Java is missing or the master
+    does not answer, and SparkLost if a process of Spark is killed.
     """
     # Spark's code generation pays for jobs with many rows
     sql = dict(_FOR_KERNELS if compiled else (*_FOR_KERNELS, *_INTERPRETED))

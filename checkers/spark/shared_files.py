@@ -1,11 +1,10 @@
 """Objects that tasks of a local master read from a memory-mapped file.
 
-A task's functions hold arrays that earlier passes have computed: gigabytes for a large history. The
-driver writes them to a file once. All tasks share one copy of the arrays, and none passes through
-Java.
+A task's functions hold arrays that earlier passes have computed: gigabytes for a large history. All
+tasks share one copy of the arrays, and none passes through Java. The arrays are read-only.
 
-The arrays are read-only in a task. The file has the pickled object first, and then its buffers, as
-out-of-band data of pickle protocol 5.
+The file has the pickled object first, and then its buffers, as out-of-band data of pickle protocol
+5.
 """
 
 from __future__ import annotations
@@ -55,7 +54,6 @@ def shared(value: Any, file: Path) -> Shared:
 
 
 def run_shared(task: Shared, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs a task that `shared` wrote."""
     run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]] = task.load()
     yield from run(batches)
 

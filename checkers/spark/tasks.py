@@ -68,8 +68,8 @@ def _faults_as_rows(
 
 @cache
 def prepare_worker(modules: int) -> None:
-    """Saves CPU time in later tasks: keeps freed memory, and excludes present objects from garbage
-    collection.
+    """Saves CPU time in later tasks: keeps freed memory, and excludes the existing objects from
+    garbage collection.
 
     Acts once for each number of imported modules, so again after further imports.
     """
@@ -130,7 +130,7 @@ def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
 def merge_cells(
     kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the tables of each kernel and shuffle partition to one; yields costs unchanged.
+    """Merges the tables of each kernel and shuffle partition into one; yields costs unchanged.
 
     The rows must be sorted by kernel and shuffle partition.
     """
@@ -177,7 +177,8 @@ def merge_files(
     codec: Codec,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the files of each shuffle partition into one file for each kernel, and removes them.
+    """Merges the files of each shuffle partition into one file for each kernel; removes the merged
+    files.
 
     A task that runs again keeps the files that its first run made.
     """

@@ -31,8 +31,8 @@ def watched(
 ) -> Generator[None]:
     """Reports the progress of the Spark jobs in the `with` block; Spark's UI shows them as `stage`.
 
-    `rows` has the number of rows of each task. Spark reports how many tasks have ended, but not
-    which ones. So the reported rows are an estimate: after n tasks, those of the first n tasks.
+    Spark reports how many tasks have ended, but not which ones. So the reported rows are an
+    estimate: after n tasks, those of the first n tasks.
     """
     rows_done = [0, *accumulate(rows)]
     watch(Progress(stage=stage, done=0, total=len(rows)))
@@ -87,7 +87,7 @@ def _polled(spark: SparkSession, report: Callable[[int], None]) -> Generator[Non
 def relayed(spark: SparkSession, watch: Watcher) -> Generator[Watcher]:
     """Yields a function that a Spark task calls with its progress; `watch` is called in the driver.
 
-    The task writes to a file, so this needs a local master. On a cluster the progress is lost.
+    This needs a local master. On a cluster the progress is lost.
     """
     if not is_local(spark):
         yield unwatched
@@ -110,7 +110,6 @@ class Relay:
         written.replace(self.file)
 
     def forward(self, watch: Watcher) -> None:
-        """Calls `watch` with the latest progress, if there is any."""
         if self.file.exists():
             watch(pickle.loads(self.file.read_bytes()))
 

@@ -1,9 +1,7 @@
 """The query plans that check the assumptions about a history; every anomaly checker relies on them.
 
 All rows of an operation are in one partition of the history, so most assumptions are checked in
-each partition alone. Operations of one process that overlap in time may be in different partitions.
-If the time spans of a process in two partitions overlap, the driver collects the operations of this
-process.
+each partition alone. Only overlapping operations of one process may be in different partitions.
 
 Source: `properties.anomalies.assumptions`.
 """
@@ -53,11 +51,7 @@ _ONE_OPEN: Final = "checking that each process has one open operation"
 
 
 def whole_operations() -> Plan[Finding]:
-    """Finds violations of `whole-operations`: operations whose rows contradict each other.
-
-    All rows of an operation must have the same process, times and outcome, and be in the order of
-    their positions.
-    """
+    """Finds violations of `whole-operations`: operations whose rows contradict each other."""
     schema = schema_of(MixedOperation)
     run = partial(_mixed, schema)
     columns = ("op", "position", *_OF_OPERATION)

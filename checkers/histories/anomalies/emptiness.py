@@ -17,7 +17,6 @@ _OPERATION_NUMBERS: Final = pa.schema([("op", pa.int64())])
 
 
 def empty_history(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the finding of `empty-history`: one violation if the history has no operation."""
     del context
     some = yield from collect(
         Stage(

@@ -20,8 +20,7 @@ from properties.anomalies.declarations import Declarations
 class Finding:
     """All occurrences of one anomaly, or of one broken assumption, as rows of a table.
 
-    `observations` counts the places in the history, such as polled values, that could have revealed
-    the anomaly.
+    `observations` counts what could have revealed the anomaly, such as polled values.
     """
 
     id: str
@@ -41,8 +40,7 @@ class Context:
     def aborted(self) -> Pairs:
         """Returns the values whose sends all failed, each with its topic partition.
 
-        A reader may skip their offsets. The result is empty under `--jepsen`, whose rules do not
-        allow that.
+        It is empty under `--jepsen`, whose rules do not allow a reader to skip them.
         """
         return NO_PAIRS if self.declared.jepsen else self.unconfirmed.aborted()
 

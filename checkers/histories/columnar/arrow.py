@@ -1,9 +1,8 @@
 """Arrow's compute functions for the analysis, and tables of integer columns.
 
 Arrow creates its compute functions on import, so type checkers cannot see them; `compute` is typed
-as `Any`. When PyArrow creates its first array, it imports pandas, which lasts a third of a second.
-The analysis does not need pandas, so this module hides pandas from that import. PyArrow tries again
-when a function needs pandas.
+as `Any`. PyArrow's first array would import pandas, which lasts a third of a second, so this module
+hides pandas from that import. PyArrow tries again when a function needs pandas.
 """
 
 from __future__ import annotations

@@ -51,8 +51,7 @@ def bit_of(number: Ints) -> Bits:
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
     """Returns, for each 64-bit word, the bits of the numbers from `low` to `high - 1`.
 
-    Word n has the bits of the numbers from 64n to 64n+63. For example, word 1, low 64 and high 66
-    give `0b11`.
+    For example, word 1, low 64 and high 66 give `0b11`.
     """
     begin = word << WORD_BITS
     from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)
@@ -70,7 +69,6 @@ def union_of_runs(bits: Bits, starts: Ints) -> Bits:
 
 
 def count(bits: Bits) -> int:
-    """Returns the number of members of a bitset."""
     return int(np.bitwise_count(bits).sum())
 
 
@@ -114,10 +112,9 @@ def counted(numbers: Ints) -> pa.Table:
 
 
 def combined_counts(words: pa.Table) -> pa.Table:
-    """Returns what `counted` returns for the numbers of several of its results.
+    """Returns the result of `counted` for all numbers of several results, whose rows `words` has.
 
-    The table `words` has the rows of all these results. Example: two rows of word 0 with `once`
-    `0b101000` and `0b1001` give `twice` `0b1000`, because the number 3 is in both.
+    Example: two rows of word 0 with `once` `0b101000` and `0b1001` give `twice` `0b1000`.
     """
     order, starts = runs(as_ints(words["word"]))
     lengths = run_lengths(starts, len(order))
@@ -133,8 +130,6 @@ def combined_counts(words: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Bitset:
-    """A set of numbers, stored as 64-bit words."""
-
     words: Ints  # ascending
     bits: Bits
 
@@ -181,8 +176,8 @@ class KeyedWords:
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
         """Returns the row of each requested word, and whether the word exists.
 
-        `key` [7] and `word` [2] request word 2 of key 7: the bits of the numbers from 128 to 191.
-        The row of a missing word has no meaning.
+        `key` [7] and `word` [2] request the bits of the numbers from 128 to 191 in the bitset of
+        key 7.
         """
         if not len(self.addresses):
             return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
@@ -201,9 +196,8 @@ class KeyedWords:
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
         """Returns the row of each requested word, or the row at which to insert a missing word.
 
-        The requested words of the key `key[i]` begin at `word[starts[i]]`. Example: `key` [7, 9],
-        `starts` [0, 2] and `word` [0, 1, 4] request the words 0 and 1 of key 7, and the word 4 of
-        key 9. For an unknown key, the result is after all rows.
+        Example: `key` [7, 9], `starts` [0, 2] and `word` [0, 1, 4] request the words 0 and 1 of key
+        7, and the word 4 of key 9. For an unknown key, the result is after all rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys
@@ -220,8 +214,7 @@ class KeyedWords:
 def find_near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
     """Returns the position of each number in the array `ascending`, and whether it is there.
 
-    A missing number has the position at which to insert it. `guess` has a likely position for each
-    number.
+    A missing number has the position at which to insert it. `guess` has likely positions.
     """
     at = guess.clip(0, len(ascending) - 1)
     found = ascending.take(at) == numbers

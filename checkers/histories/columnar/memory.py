@@ -1,12 +1,11 @@
 """Settings of the memory allocator: freed memory is reused and does not fragment.
 
 By default, the allocators return freed memory to the operating system, which must clear the pages
-of every new array. At ten million rows this costs a tenth of all CPU time. `keep_freed` keeps freed
-memory in the process; the peak memory does not change.
+of every new array. At ten million rows this costs a tenth of all CPU time. `keep_freed` prevents
+this; the peak memory does not change.
 
-The results of the analysis are small, and stay in memory to the end. Between the large arrays, they
-would split the free memory into gaps that are too small for the next large array. So `copied_aside`
-copies the results to a separate memory pool.
+Small results stay in memory to the end. Between the large arrays, they would leave gaps that are
+too small for the next large array. So `copied_aside` copies them to a separate memory pool.
 
 Source: Linux, mallopt(3).
 """
@@ -39,7 +38,6 @@ def keep_freed() -> None:
 
 
 def copied_aside(table: pa.Table) -> pa.Table:
-    """Returns a copy of the table in a separate memory pool."""
     if _SEPARATE_POOL not in pa.supported_memory_backends():
         return table
     # In the main pool, small tables that live long would leave gaps between the large arrays.

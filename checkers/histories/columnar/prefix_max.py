@@ -3,9 +3,7 @@
     group 0    time 1: 5    time 2: 3    time 4: 7
     maxima             5            5            7
 
-A *position* is the number of a row in the order of group and time. The maxima are computed on one
-number for each row, with the group in the high bits. So a maximum never carries over to the next
-group.
+A *position* is the number of a row in the order of group and time.
 """
 
 from __future__ import annotations
@@ -65,8 +63,7 @@ class PrefixMaxIndex:
     def below_maximum(self, ties: Mask) -> Ints:
         """Returns the rows whose value is below an earlier value of their group.
 
-        A row in the mask `ties` is also returned if its value equals the highest earlier value of
-        its group.
+        A row in the mask `ties` also counts if its value equals the highest earlier one.
         """
         before, own, rows = self.packed[:-1], self.own[1:], self.rows[1:]
         passed = before > own

@@ -1,8 +1,6 @@
 """Sorting and grouping of rows by integer columns, and searching in sorted columns.
 
-Columns are sorted by a stable radix sort with digits of 16 bits, which is several times faster than
-a sort by comparison. To sort by two columns, their values become the high and the low digits of one
-number.
+A stable radix sort with digits of 16 bits is several times faster than a sort by comparison.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ def stable_order(numbers: Codes, below: int) -> Ints:
 def codes(numbers: Ints) -> tuple[Ints, int]:
     """Returns a code for each row, and the count of codes; equal numbers get equal codes.
 
-    The codes are 0, 1, 2 and so on, in the order of first occurrence.
+    The codes are 0, 1, 2 and so on, by first occurrence.
     """
     starts = run_starts(numbers)  # a run of equal numbers is looked up once
     encoded = pa.array(numbers[starts]).dictionary_encode()
@@ -79,8 +77,7 @@ def distinct(numbers: Ints) -> Ints:
 def grouping_order(first: Ints, *rest: Ints) -> Ints:
     """Returns the row numbers in an order that makes rows with the same first column adjacent.
 
-    Such rows are sorted by the other columns; equal rows keep their order. The order of different
-    values in the first column is undefined.
+    Such rows are sorted by the other columns; equal rows keep their order.
     """
     if _in_order(first, *rest):
         return np.arange(len(first))
@@ -175,10 +172,9 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 
 
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
-    """Returns one number per row: equal keys have equal numbers.
+    """Returns one number per row, which may depend only on the key.
 
-    `of` maps rows to their numbers, which may depend on the keys only. It gets one row of each run
-    of equal keys.
+    `of` maps rows to their numbers; it gets one row of each run of equal keys.
     """
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))

@@ -1,8 +1,8 @@
-"""The offsets that clients observed in operations that ended ok.
+"""The offsets of sends and polls, and the end offsets, of operations that ended ok.
 
-An observed offset is the offset of a send or of a poll, or an end offset. It is a lower bound of
-the log's end, and for a reader at `read_committed` also of the last stable offset. The offset of a
-send and an end offset are also checked: they must not be below a log end that was observed before.
+An observed offset is a lower bound of the log's end, and for a reader at `read_committed` also of
+the last stable offset. The offset of a send and an end offset must not be below a log end that was
+observed before.
 
 Source: `properties.anomalies.real_time.reach`.
 """
@@ -107,8 +107,8 @@ def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
 def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to check.
 
-    An end offset read at read_committed is yielded twice. The caller keeps `STABLE_END` for keys
-    (topic partitions) to which transactions send, and `COMMITTED_END` for all other keys.
+    An end offset read at read_committed is yielded twice. `STABLE_END` counts for keys to which
+    transactions send, and `COMMITTED_END` for all other keys.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

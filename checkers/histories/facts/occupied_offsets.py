@@ -3,10 +3,9 @@
 Bit i of word n stands for the offset 64n + i. Words without a record are not stored, so the bitset
 is small enough for every Spark task.
 
-An offset is clean if every reader at `read_committed` must get the record at this offset. First, a
-send or a poll at `read_committed` proves the record. Second, the record is not aborted: a record is
-aborted if all its sends failed. A poll may return such a record by mistake. Jepsen's rules omit the
-second condition.
+An offset is clean if every reader at `read_committed` must get its record: a send or a poll at
+`read_committed` proves the record, and not all its sends failed. Jepsen's rules omit the second
+condition.
 
 Source: `properties.anomalies.observations`; Jacobson, "Space-efficient Static Trees and Graphs".
 """
@@ -51,8 +50,7 @@ def occupied_offsets(committed: Ints, aborted: Pairs) -> Stage[pa.Table]:
     """Returns a query-plan stage that collects the offsets at which the history proves a record.
 
     `committed` has the operations that took effect although they ended `info`; `aborted` has the
-    values whose sends all failed. A row of the table has a key, a word's number, its bits and the
-    flag `clean`: every reader at `read_committed` must get the row's records.
+    values whose sends all failed.
     """
     # The sends of the operations in `committed` prove their records, although they ended `info`.
     title = "packing the offsets of records"
@@ -65,10 +63,9 @@ def _words(committed: Ints, aborted: Pairs, batch: Batch) -> pa.Table:
 
 
 def may_be_skipped(aborted: Pairs, batch: Batch) -> Mask:
-    """Returns a mask: True for each row whose record a reader at read_committed may skip.
+    """Returns a mask: True for each row whose record may be aborted.
 
-    The record may be aborted if the row is a poll at read_uncommitted, or if the value is in
-    `aborted`.
+    A reader at read_committed may skip such a record.
     """
     # These are the polls at read_uncommitted, and all polls of the values in `aborted`.
     dirty: Mask = role_of(batch) >= UNCOMMITTED
@@ -88,8 +85,7 @@ def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
 
 
 def packed_by_key(key: Ints, offset: Ints) -> pa.Table:
-    """Returns, for each key, the bitset of its offsets: bit i of word n stands for the offset 64n +
-    i.
+    """Returns the bitset of each key's offsets.
 
     The rows of a key must be adjacent, with ascending offsets.
     """

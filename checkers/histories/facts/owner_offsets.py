@@ -1,10 +1,10 @@
 """The offsets that each consumer or group received, and the offsets that it received twice.
 
-An owner is a consumer or a consumer group, as a number. For each batch, owner and key (topic
-partition), the offsets are packed into 64-bit words: bit i of word n stands for the offset 64n + i.
+An owner is a consumer or a consumer group, as a number. Its offsets of a key (topic partition) are
+packed into 64-bit words: bit i of word n stands for the offset 64n + i.
 
-An offset is repeated if an owner received it twice, in one batch or in two. Each word of the union
-has a number `repeated_in`: the first batch that repeated an offset of this word.
+An offset is repeated if an owner received it twice. The number `repeated_in` of a word is the first
+batch that repeated one of its offsets.
 
     batch 0    owner 1 polls k@3 k@4          word 0 of (1, k): bits 0b11000
     batch 1    owner 1 polls k@4              word 0 of (1, k): bits 0b10000
@@ -51,8 +51,7 @@ OWNER_WORDS: Final = pa.schema(
 def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table:
     """Returns a table of the offsets that each owner (a consumer or a group) received in one batch.
 
-    Bit i of the column `bits` stands for the offset 64n + i, where n is in the column `word`. The
-    column `repeated` has the bits of offsets that the owner received more than once.
+    The column `repeated` has the bits of offsets that the owner received more than once.
     """
     word, bit = word_of(offset), bit_of(offset)
     starts = run_starts(owner, key, word)  # consecutive rows are mostly in one word
@@ -82,10 +81,7 @@ def _repeated(bits: Bits) -> np.uint64:
 
 @dataclass(frozen=True, slots=True)
 class OwnerOffsets:
-    """The offsets that each owner (a consumer or a group) received from each key, as bitsets.
-
-    A row has 64 bits: bit i of the word with number n stands for the offset 64n + i.
-    """
+    """The offsets that each owner (a consumer or a group) received from each key, as bitsets."""
 
     owner: Ints
     key: Ints
@@ -142,9 +138,8 @@ class OwnerOffsets:
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
         """Returns the offsets that owners received, restricted to intervals, as three arrays.
 
-        Interval i has the offsets from `low[i]` to `high[i] - 1` of `owner[i]` and `key[i]`. The
-        arrays have one entry for each interval and row that overlap: the number of the interval,
-        the number of the row, and the bits of the row's word inside the interval.
+        Interval i is from `low[i]` to `high[i] - 1`. The arrays have an entry for each interval and
+        row that overlap: their numbers, and the bits of the row's word inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))
@@ -232,8 +227,6 @@ def _range(numbers: Ints) -> tuple[int, int]:
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
     """Returns the bitsets without the offset `offset[i]` of the log `key[i]`, for each i and all
     owners.
-
-    A row without any bit left is removed.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

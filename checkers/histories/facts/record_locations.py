@@ -5,10 +5,8 @@
 
 One partition of SENDS has all sends of a value, in adjacent rows. One partition of RECORD_LOCATIONS
 has all rows of a key whose offsets are in the same block of 65,536, sorted by key, offset, value
-and operation.
-
-Most values have one location (key and offset), so all their rows are in one partition. For the
-other values, see `unconfirmed_values`.
+and operation. So most values have all their rows in one partition; for the others, see
+`unconfirmed_values`.
 
 Source: jepsen.tests.kafka version-orders.
 """
@@ -83,7 +81,7 @@ def shuffle_kernels(declared: Declarations) -> dict[Source, Kernel]:
 
 
 def block(offset: Ints) -> Ints:
-    """Returns, for each offset, the number of its block; a block is a range of 65,536 offsets."""
+    """Returns, for each offset, the number of its block of 65,536 offsets."""
     return offset >> BLOCK_BITS
 
 
@@ -132,8 +130,8 @@ def records_of(batch: Batch, isolation: Isolation) -> pa.Table:
 def roles(batch: Batch, isolation: Isolation) -> Any:
     """Returns the role of each row: send or poll, with its outcome, such as `SEND_OK`.
 
-    Polls at read_uncommitted have roles of their own, since they may return aborted records. If a
-    row has no isolation level, the level `isolation` is assumed.
+    Polls at read_uncommitted have roles of their own, since they may return aborted records.
+    Without an isolation level, `isolation` is assumed.
     """
     return batch.derived(("roles", isolation), partial(_roles, isolation))
 
@@ -153,17 +151,16 @@ def role_of(batch: Batch) -> Codes:
 
 
 def first_rows(batch: Batch) -> Ints:
-    """Returns the first row of each group of rows with equal topic partition, offset and value.
+    """Returns the first row of each group with equal key, offset and value.
 
-    The batch must be sorted by these three columns.
+    The batch must be sorted by these columns.
     """
     return batch.derived(("first rows",), lambda it: run_starts(*map(it.ints, LOCATION)))
 
 
 def location_of(batch: Batch) -> Ints:
-    """Returns, for each row, the index of its location in this batch: 0, 1, 2, …
-
-    A location is a run of rows with equal topic partition, offset and value.
+    """Returns, for each row, the number (from 0) of its run of rows with equal key, offset and
+    value.
     """
 
     def made(batch: Batch) -> Ints:
@@ -178,8 +175,8 @@ def location_of(batch: Batch) -> Ints:
 def took_effect(batch: Batch, committed: Ints) -> Mask:
     """Returns a mask: True for each send whose record must be in the log.
 
-    These are all acknowledged sends, and the sends of the operations in `committed`: they ended
-    `info` (unknown), but a poll returned a value that they sent.
+    These are the acknowledged sends, and those of the operations in `committed`, which ended `info`
+    but sent a value that was polled.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK
@@ -190,10 +187,7 @@ def took_effect(batch: Batch, committed: Ints) -> Mask:
 
 
 def proves_location(batch: Batch, committed: Ints) -> Mask:
-    """Returns a mask: True for each row that proves that its value is in the log.
-
-    These rows are the polls, and the sends that must have taken effect (see `took_effect`).
-    """
+    """Returns a mask: True for each poll, and each send that must have taken effect."""
     role = role_of(batch)
     # These rows are the polls, and the sends that must have taken effect.
     proof: Mask = (role >= POLL_OK) | took_effect(batch, committed)

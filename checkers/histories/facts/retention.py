@@ -28,16 +28,12 @@ _STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class LogStarts:
-    """The highest log start that any client read, for each log that has one."""
-
     keys: Ints  # ascending
     offsets: Ints
 
     def of(self, key: Ints) -> Ints:
-        """Returns, for each log, the highest log start that a client read.
-
-        The records of the log from this offset on must still exist. If no client read a log start,
-        the result is BEGINNING, which is below every offset.
+        """Returns, for each log, the highest log start that a client read; BEGINNING (below all)
+        without one.
         """
         listed = member(key, self.keys)
         starts = np.full(len(key), BEGINNING)
@@ -51,8 +47,7 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
     """Returns, for each key (topic partition), the highest log start offset that a client saw.
 
-    A key of a compacted topic gets `NOWHERE`, a number above every offset, because any of its
-    records may be missing.
+    A key of a compacted topic gets `NOWHERE`, a number above every offset.
     """
     run = partial(_starts, declared)
     starts = yield from collect(

@@ -7,8 +7,7 @@ A value is confirmed if each of its polls is at an offset where one of its sends
 The dataset RECORD_LOCATIONS is partitioned by offset, so one Spark task can check this.
 
 Any other polled value is unconfirmed: for example a duplicate, an aborted read, a value that no
-operation sent, or one that was polled without an offset. The driver collects all their rows, and
-passes these rows to every Spark task.
+operation sent, or one that was polled without an offset. Every Spark task gets all their rows.
 """
 
 from __future__ import annotations
@@ -50,10 +49,9 @@ class UnconfirmedValues:
     """The values that were polled at an offset where no send of them was acknowledged, with their
     sends.
 
-    - `committed` has the operations that ended `info` but took effect: a poll returned an
-      unconfirmed value that they sent.
-    - `resent` has each acknowledged send of a value that also has a failed send. These values may
-      be confirmed or unconfirmed.
+    - `committed` has the operations that ended `info` but took effect: a poll returned one of their
+      values.
+    - `resent` has each acknowledged send of a value, confirmed or not, that also has a failed send.
     """
 
     observations: Batch
@@ -93,7 +91,7 @@ class UnconfirmedValues:
     def of(self, batch: Batch) -> Mask:
         """Returns a mask: True for each row whose value is unconfirmed.
 
-        The rows are sends and polls, sorted by key, offset and value.
+        The rows are sorted by key, offset and value.
         """
 
         def made(batch: Batch) -> Mask:
@@ -102,10 +100,8 @@ class UnconfirmedValues:
         return batch.derived(("unconfirmed",), made)
 
     def of_first_rows(self, batch: Batch) -> Mask:
-        """Returns a mask with one entry for the first row of each location: True if its value is
-        unconfirmed.
-
-        A location is a group of adjacent rows with equal key (topic partition), offset and value.
+        """Returns the mask `of` with one entry for each group of rows with equal key, offset and
+        value.
         """
 
         def made(batch: Batch) -> Mask:
@@ -185,9 +181,8 @@ def rows_of_pairs(pairs: Pairs, batch: Batch) -> pa.Table:
 
 
 def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
-    """Returns a query-plan stage that collects the sends without an acknowledged offset.
-
-    Such a send ended `info`, or ended `ok` without an offset.
+    """Returns a query-plan stage that collects the sends that ended `info`, or `ok` without an
+    offset.
     """
     title, run = "collecting sends without an offset", partial(_without_offset, isolation)
     return Stage(Source.OPERATIONS, Kernel(title, READS, RECORD, run))

@@ -49,9 +49,9 @@ def assumptions_of(
 
 
 def recorded_system(history: Location) -> str | None:
-    """Returns the system under test, such as `apache-kafka:4.3.0`; None if it was not recorded.
+    """Returns the system under test, such as `apache-kafka:4.3.0`, or a running cluster's address.
 
-    A running cluster that Urteil did not start is named by its address. Raises UnreadableHistory.
+    Returns None if it was not recorded. Raises UnreadableHistory.
     """
     return _metadata(history).get("settings", {}).get("system") or None
 

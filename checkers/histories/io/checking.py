@@ -1,7 +1,6 @@
 """Validates a history against the format, and counts its operations, without an analysis.
 
-Row numbers count the rows of a file from 1; blank lines of NDJSON are not rows. Only the analysis
-checks rules about several rows, such as the order of times.
+Only the analysis checks rules about several rows, such as the order of times.
 """
 
 from __future__ import annotations
@@ -26,7 +25,10 @@ SHOWN: Final = 20  # broken rules that are printed; the others are only counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The number of operations and rows of a history, and its rows that break the format."""
+    """The number of operations and rows of a history, and its rows that break the format.
+
+    Row numbers begin at 1; blank lines of NDJSON are not rows.
+    """
 
     files: int
     operations: int
@@ -39,7 +41,7 @@ class Checked:
 def check(history: Location) -> Checked:
     """Returns the counts of the whole history and the rows that break a rule of the format.
 
-    Raises UnreadableHistory or UnreadableLocation if a file is unreadable, or lacks a column.
+    Raises UnreadableHistory or UnreadableLocation.
     """
     files = _files(history)
     functions, kinds, broken = Counter[str](), Counter[str](), list[str]()

@@ -1,4 +1,4 @@
-"""Checks that a history file has every column of the format, and no other column.
+"""Checks that a history file has the columns of the format, and no others.
 
 The columns that are new in version 2 of the format may be missing.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_columns(names: list[str], path: Place) -> None:
-    """Raises UnreadableHistory for a column that is missing or that the format does not have."""
+    """Raises UnreadableHistory for a missing or unknown column."""
     unknown = [name for name in names if name not in COLUMNS]
     if unknown:
         raise UnreadableHistory(f"{path}: {unknown_column(unknown[0])}")

@@ -1,7 +1,7 @@
 """Converts any history to the recorder's format: a folder of `history.json` and Parquet parts.
 
-A column or field that the format does not have is left out, and counted. Every row is checked
-against the format. The order of rows does not change.
+A column or field that the format does not have is left out, and counted. The order of rows does not
+change.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """Finds the rows of a data file that an Iceberg table has deleted by their values.
 
-A delete file names some columns, and lists combinations of their values. A row of a data file is
-deleted if it has such a combination, and if the data file is older than the delete file. A null
-equals a null.
-
-A row is looked up column by column, in sorted arrays of integers:
+A row is deleted if an Iceberg delete file, newer than the data file, lists its combination of
+values. A null equals a null. A row is looked up column by column, in sorted arrays of integers:
 
     delete file      (a, 1)  (a, 2)  (b, 2)
     first column     values a b        combinations a: 0, b: 1
@@ -42,8 +39,8 @@ class DeletedValues:
     `levels` has two arrays for each column: its distinct values, and the sorted codes of
     combinations with the columns before. The code of a combination is `p * n + v`: `p` is the index
     of the combination without this column (0 for the first column), `n` is the number of distinct
-    values, and `v` is the index of the value. `newest` has, for each combination of all columns,
-    the highest sequence number of a delete file.
+    values, and `v` is the index of the value. `newest` has the highest sequence number of each
+    combination.
     """
 
     columns: tuple[TypedColumn, ...]
@@ -54,9 +51,8 @@ class DeletedValues:
     def of(
         cls, columns: tuple[TypedColumn, ...], rows: pa.Table, sequences: Ints
     ) -> DeletedValues | None:
-        """Returns the values of `rows` of delete files, or None if there are no rows.
-
-        `sequences` has, for each row, the sequence number of its delete file.
+        """Returns the values of `rows` of delete files with the sequence numbers `sequences`;
+        None without rows.
         """
         if not rows.num_rows:
             return None
@@ -72,9 +68,8 @@ class DeletedValues:
         return cls(columns, tuple(levels), newest)
 
     def are_in(self, columns: Sequence[pa.ChunkedArray], sequence: int) -> Mask:
-        """Returns True for each row that is deleted.
-
-        `columns` has the rows' values; `sequence` is the sequence number of their data file.
+        """Returns True for each deleted row; `sequence` is the sequence number of the rows' data
+        file.
         """
         combination = np.zeros(len(columns[0]), np.int64)
         found = np.ones(len(columns[0]), np.bool_)

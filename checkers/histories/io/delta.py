@@ -6,14 +6,11 @@
 
 A version is a commit: its file has one action on each line. `add` adds a file to the table,
 `remove` removes it, `metaData` sets the schema and the properties, and `protocol` sets what a
-reader must support. A checkpoint has all actions that are in force at its version, so older commits
-may be deleted.
-
-A table is refused if it uses a feature that changes the rows of a file or the names of its columns.
+reader must support. A table is refused if it uses a feature that changes the rows of a file or the
+names of its columns.
 
 Source: the Delta transaction log protocol, github.com/delta-io/delta, PROTOCOL.md.
-Simplified: compacted commits (`12.15.compacted.json`) are not read; the commits have the same
-actions. Checksum files are not read.
+Simplified: compacted commits (`12.15.compacted.json`) and checksum files are not read.
 """
 
 from __future__ import annotations
@@ -52,8 +49,7 @@ _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 class Snapshot:
     """The files, the metadata and the protocol of a Delta table at some version of its log.
 
-    `files` maps each path to the text of the file's deletion vector, or to None. A deletion vector
-    names the deleted rows of a file.
+    `files` maps each path to the text of the file's deletion vector (its deleted rows), or to None.
     """
 
     files: dict[str, str | None] = field(default_factory=dict[str, str | None])
@@ -99,8 +95,8 @@ def is_table(folder: Place) -> bool:
 def files_of(table: Place, version: int | None = None) -> FileSet:
     """Returns the files of a Delta table at a version; if `version` is None, at the newest one.
 
-    Raises UnreadableHistory if the log is damaged, lacks the version, or needs a feature that
-    Urteil does not support.
+    Raises UnreadableHistory if the log is damaged, lacks the version, or needs an unsupported
+    feature.
     """
     commits, checkpoints = _log(table)
     newest = max([*commits, *checkpoints], default=0)

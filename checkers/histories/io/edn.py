@@ -57,8 +57,6 @@ class NotEdn(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class EdnSet:
-    """An EDN set, `#{..}`."""
-
     forms: list[Form]
 
 

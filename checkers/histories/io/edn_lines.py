@@ -1,8 +1,7 @@
 """A fast EDN reader for files in which most lines hold one whole map each.
 
-The reader translates such a line to JSON, and decodes it with Python's compiled JSON decoder.
-Blanks become commas, and a map becomes an object with one entry, so `{:a [1 2]}` is `{"":
-[":a",[1,2]]}`. If the result is not valid JSON, `edn.Reader` parses the line instead.
+The reader translates such a line to JSON: a map becomes an object with one entry, so `{:a [1 2]}`
+is `{"": [":a",[1,2]]}`. If the result is not valid JSON, `edn.Reader` parses the line instead.
 
 Simplified: a line with an escape, a float, a set, a tag or a comment goes to the slow reader.
 """
@@ -37,13 +36,12 @@ _IN_JSON: Final = _JsonScalars()
 
 
 class _NotJson(ValueError):
-    """A line that cannot be translated to JSON; only the slow reader can parse it."""
+    """A line that only the slow reader can parse."""
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
-    """Yields each EDN form with the number of its last line; raises NotEdn.
-
-    Several times faster than `edn.entries` for lines that hold one map each.
+    """Yields each EDN form with the number of its last line, faster than `edn.entries`; raises
+    NotEdn.
     """
     reader = Reader()
     for number, line in enumerate(lines, 1):

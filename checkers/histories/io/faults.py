@@ -3,10 +3,9 @@
     {"at_ns": 12, "do": "kill", "node": 1}
     {"at_ns": 30, "do": "start", "node": 1}
 
-The file is in the folder of the history. Times are on the clock of the history, in ascending order.
-A `start` or `restart` ends a kill, a clean stop or a power loss of the node. A `resume` ends a
-pause, and a `heal` ends an isolation. Reports draw the faults. No verdict depends on them, because
-a fault justifies no anomaly.
+Times are on the clock of the history, in ascending order. A `start` or `restart` ends a kill, a
+clean stop or a power loss of the node. A `resume` ends a pause, and a `heal` ends an isolation. No
+verdict depends on the faults, because a fault justifies no anomaly.
 """
 
 from __future__ import annotations
@@ -47,7 +46,6 @@ class Fault:
 
 
 def write_faults(folder: Path, steps: Iterable[Step]) -> None:
-    """Writes the actions on nodes to `faults.ndjson` in the folder of the history."""
     lines = "".join(json.dumps(asdict(step)) + "\n" for step in steps)
     (folder / FILE).write_text(lines, encoding="utf-8")
 

@@ -1,8 +1,7 @@
 """Parquet files of an Iceberg table, whose columns are found by id instead of name.
 
-A column keeps its id when it is renamed, so an old file may have another name for the column. A
-file lacks the columns that were added later, and may have columns that were dropped. It may also
-lack a column by which it is partitioned: then the table's metadata has the value.
+A file may lack columns that were added later; their values are null. If a file lacks a column by
+which it is partitioned, the table's metadata has the value.
 
 Source: the Iceberg table spec, "Column Projection".
 Simplified: no default values, and no name mapping.
@@ -35,10 +34,10 @@ _NONE: Final[Ints] = np.zeros(0, dtype=np.int64)
 class FieldIds:
     """Reads a Parquet file of an Iceberg table; columns are matched by field id, not by name.
 
-    `columns` has the id and the name of each column of the table. `of_partitions` has, for a column
-    that a file may lack, the value in each of its rows, or why this is unknown. `deleted` has the
-    positions of the deleted rows of a file, ascending. `deleted_values` has the values by which
-    rows of a file are deleted, and the file's sequence number.
+    `of_partitions` has, for a column that a file may lack, the value in each of its rows, or why
+    this is unknown. `deleted` has the positions of the deleted rows of a file, ascending.
+    `deleted_values` has the values by which rows of a file are deleted, and the file's sequence
+    number.
     """
 
     columns: tuple[tuple[int, str], ...]
@@ -53,8 +52,8 @@ class FieldIds:
     def __call__(self, path: Place) -> Iterator[pa.Table]:
         """Yields the rows of the file that are not deleted.
 
-        A column that the file lacks has the value of its partition, or null. Raises
-        UnreadableHistory if the file has no field ids, or if the value of such a column is unknown.
+        Raises UnreadableHistory if the file has no field ids, or lacks a column whose value is
+        unknown.
         """
         constants = self.of_partitions.get(path, {})
         deleted, by_value = self.deleted.get(path, _NONE), self.deleted_values.get(path, ())
@@ -78,9 +77,8 @@ class FieldIds:
                 first += stored.num_rows
 
     def are_rows_of(self, path: Place, schema: pa.Schema) -> bool:
-        """Returns True if the rows of a Parquet file are rows of the table without any conversion.
-
-        No row is deleted, and every column has the id and the name of a column of the table.
+        """Returns True if the rows of a Parquet file are rows of the table without any
+        conversion.
         """
         names = names_by_id(schema, path)
         has_names = len(names) == len(schema) and {*names.items()} <= {*self.columns}
@@ -144,7 +142,7 @@ def _values(
 def names_by_id(schema: pa.Schema, path: Place) -> dict[int, str]:
     """Returns the name of each column of a Parquet file by its field id.
 
-    Raises UnreadableHistory if two columns have one name, or if a field id is no number.
+    Raises UnreadableHistory for a repeated name, or a field id that is no number.
     """
     names: dict[int, str] = {}
     for column in schema:

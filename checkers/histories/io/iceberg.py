@@ -5,12 +5,10 @@
     metadata/snap-….avro                  the manifest list of a snapshot
     metadata/….avro                       a manifest: data files or delete files
 
-Only the catalog knows which version is the current one. This reader has no access to the catalog,
-so it reads the version with the highest number, and refuses two files with the highest number. A
-path to a file `*.metadata.json` selects the version in this file.
-
-Paths are absolute. Those below the location of the table are looked up below the folder that was
-passed, so a copy of a table can be read.
+Only the catalog knows which version is the current one. Without it, this reader reads the version
+with the highest number, and refuses two files with this number. A path to a file `*.metadata.json`
+selects the version in this file. Absolute paths below the table's location are looked up below the
+folder that was passed, so a copy of a table can be read.
 
 Source: the Iceberg table spec, iceberg.apache.org/spec, versions 1 and 2.
 Simplified: no encryption; data files are Parquet.
@@ -63,8 +61,8 @@ def is_table(place: Place) -> bool:
 def files_of(table: Place, snapshot: int | None = None) -> FileSet:
     """Returns the data files of a snapshot; if `snapshot` is None, of the current snapshot.
 
-    Raises UnreadableHistory if the metadata is damaged, lacks the snapshot, or needs a feature that
-    Urteil does not support.
+    Raises UnreadableHistory if the metadata is damaged, lacks the snapshot, or needs an unsupported
+    feature.
     """
     from checkers.histories.io import iceberg_manifests  # late: it imports fastavro
     from checkers.histories.io.iceberg_deletes import deleted_rows
@@ -197,9 +195,7 @@ def _every_field(metadata: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
 
 
 def _objects(found: object, number: str) -> list[Mapping[str, Any]]:
-    """Returns those JSON objects in a list that have an integer in the field `number`; empty for
-    no list.
-    """
+    """Returns those JSON objects in a list that have an integer in the field `number`."""
     return [it for it in _items(found) if isinstance(it, dict) and isinstance(it.get(number), int)]
 
 

@@ -1,9 +1,8 @@
 """The rows that the position delete files of an Iceberg snapshot delete.
 
-Each row of such a Parquet file is a position delete: the path of a data file, and the position of a
-row in it, from 0. A position delete counts only if the data file and the delete file are in the
-same partition, and the sequence number of the data file is not the larger one. The data file may no
-longer belong to the table.
+A position delete is the path of a data file, and the position of a row in it, from 0. It counts
+only if both files are in the same partition, and the sequence number of the data file is not the
+larger one. The data file may no longer belong to the table.
 
 Source: the Iceberg table spec, "Position Delete Files" and "Scan Planning".
 Simplified: delete files are read completely, and their positions are held in memory.
@@ -30,8 +29,8 @@ _COLUMNS: Final = pa.schema([("file_path", pa.string()), ("pos", pa.int64())])
 def deleted_rows(files: Sequence[TableFile], place: Callable[[str], Place]) -> dict[Place, Ints]:
     """Returns the positions of the deleted rows in each data file that has some, ascending.
 
-    `place` maps a file's path in the table's metadata to the location from which the file is read.
-    Raises UnreadableHistory if a delete file is damaged.
+    `place` maps a path in the table's metadata to the location that is read. Raises
+    UnreadableHistory if a delete file is damaged.
     """
     rows = {file.path: file for file in files if file.content is Content.ROWS}
     found: dict[str, list[Ints]] = {}

@@ -1,10 +1,9 @@
 """The rows that the equality delete files of an Iceberg snapshot delete.
 
-The equality ids of such a Parquet file name the columns that are compared. Each row of the delete
-file deletes all rows of older data files that have the same values in these columns. A data file is
-older if its sequence number is lower. A delete file applies only to its partition, or to all
-partitions if its partition spec has no fields. A column that was dropped from the table is still
-compared.
+Each row of such a file deletes all rows of older data files (with lower sequence numbers) that have
+the same values in the columns of its equality ids. A delete file applies only to its partition, or
+to all partitions if its partition spec has no fields. A column that was dropped from the table is
+still compared.
 
 Source: the Iceberg table spec, "Equality Delete Files" and "Scan Planning".
 Simplified: delete files are read completely, and their distinct values are held in memory. Nested
@@ -39,10 +38,9 @@ def deleted_values(
     """Returns, for each data file, the deleted values that apply to its partition, and the file's
     sequence number.
 
-    `fields` has every field that a schema of the table has or had, by its id. `place` maps a file's
-    path in the table's metadata to the location from which the file is read. Raises
-    UnreadableHistory if a delete file is damaged, or if the table has no such column or partition
-    spec.
+    `fields` has every field that a schema of the table has or had, by id. `place` maps a path in
+    the table's metadata to the location that is read. Raises UnreadableHistory if a delete file is
+    damaged, or if the table lacks a column or partition spec.
     """
     alike: dict[tuple[Partition | None, tuple[int, ...]], list[TableFile]] = {}
     for file in files:

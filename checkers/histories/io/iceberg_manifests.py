@@ -1,9 +1,7 @@
 """The files of an Iceberg snapshot: its manifest list names manifests, and these name files.
 
-Both are Avro container files. A manifest's entry has the status 2 if the snapshot deleted its file.
-The sequence number of a file is that of the commit that added the file. If the file's entry has no
-sequence number, the manifest's entry in the manifest list has the number. All files of a manifest
-have the partition spec that the manifest's entry names.
+An entry of a manifest has the status 2 if the snapshot deleted its file. If the entry has no
+sequence number, the manifest's entry in the manifest list has the number.
 
 Source: the Iceberg table spec, "Manifests", "Manifest Lists" and "Sequence Numbers".
 """
@@ -39,7 +37,7 @@ class Content(IntEnum):
 class Partition:
     """The partition of a file: the id of its partition spec, and a value for each field of it.
 
-    Floats are stored as hexadecimal texts. So NaN equals NaN, and 0.0 differs from -0.0.
+    Floats are hexadecimal texts. So NaN equals NaN, and 0.0 differs from -0.0.
     """
 
     spec_id: int
@@ -60,9 +58,8 @@ class TableFile:
 def files(manifest_list: Place, place: Callable[[str], Place]) -> Iterator[TableFile]:
     """Yields each Parquet file of a snapshot.
 
-    `place` maps the path of a manifest to the location from which the manifest is read. Raises
-    UnreadableHistory if a file is damaged, or if the Parquet files alone do not have the rows of
-    the snapshot.
+    `place` maps the path of a manifest to the location that is read. Raises UnreadableHistory if a
+    file is damaged, or if the Parquet files alone do not have the rows of the snapshot.
     """
     for entry in _records(manifest_list):
         match entry:

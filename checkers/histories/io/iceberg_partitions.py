@@ -1,9 +1,8 @@
 """The values that the partition of a data file gives to columns that the file lacks.
 
-A partition spec has fields, each with a source column and a transform. All rows of a file have the
-same value of each field. If the transform is `identity`, this is the value of the column, so the
-file may lack the column, for example in a table that was migrated from Hive. From other transforms,
-such as `bucket[16]`, the column's values do not follow:
+If the transform of a partition field is `identity`, its value is that of the column in all rows, so
+the file may lack the column, for example in a table that was migrated from Hive. From other
+transforms, such as `bucket[16]`, the column's values do not follow:
 
     fields of the spec   identity(key)   bucket[16](value)
     partition of a file  "a"             7
@@ -93,9 +92,9 @@ def values_of_partitions(
     """Returns, for each data file with a partition, the values of the columns by which it is
     partitioned.
 
-    `fields` has every field that a schema of the table has or had, by its id. `place` maps a path
-    of the table to the location that is read. Raises UnreadableHistory if the table lacks a
-    partition spec.
+    `fields` has every field that a schema of the table has or had, by id. `place` maps a path of
+    the table to the location that is read. Raises UnreadableHistory if the table lacks a partition
+    spec.
     """
     by_partition: dict[Partition, Values] = {}
     found: dict[Place, Values] = {}

@@ -1,9 +1,9 @@
 """Jepsen's histories: events in EDN, paired by process into operations.
 
 A file holds one event map per line, or one vector of all events. An operation is an `:invoke` and
-the next `:ok`, `:fail` or `:info` of the same process. If a completion has no `:value`, the value
-of the invocation is used. Events of named processes (`:nemesis`) are not operations of clients.
-`:index` is not read. If no event has a `:time`, the position in the file is the time.
+the next `:ok`, `:fail` or `:info` of the same process. A completion without `:value` has that of
+the invocation. Events of named processes (`:nemesis`) are not operations. If no event has a
+`:time`, the position in the file is the time.
 
 A send that completes exactly as it was invoked has no offset:
 
@@ -55,7 +55,7 @@ NEXT_STEP: Final = "fix that line, or delete it"
 
 
 class _InvalidEvent(ValueError):
-    """An event that breaks the format of Jepsen's histories; the message describes the fault."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,7 @@ class _Pairing:
     unmapped: Counter[str] | None = None  # how often each unknown field occurs
 
     def add(self, event: Form) -> Operation | None:
-        """Returns the operation that the event completes.
-
-        Returns None for an invocation, and for an event of a named process, such as `:nemesis`.
-        """
+        """Returns the operation that the event completes, if any."""
         if isinstance(event, Tagged):
             event = event.form
         if not isinstance(event, dict):
@@ -140,8 +137,8 @@ class _Pairing:
 def operations(path: Place, unmapped: Counter[str] | None = None) -> Iterator[Operation]:
     """Yields the operations in completion order, then the operations that never completed.
 
-    `unmapped` counts the events and fields that are not read, by name. Raises UnreadableHistory
-    with the line number.
+    `unmapped` counts the events and fields that are not read. Raises UnreadableHistory with the
+    line number.
     """
     pairing = _Pairing(unmapped=unmapped)
     line = 0

@@ -20,10 +20,11 @@ LONGEST_LINE: Final = 16 << 20  # bytes; also the size of the blocks that Arrow 
 
 
 def first_fault(path: Place, otherwise: str) -> str:
-    """Returns an error text: the first wrong line of the file, its fault and how to fix it.
+    """Returns the first wrong line of the file, its fault and how to fix it, or Arrow's error
+    `otherwise`.
 
-    If no line is wrong, the text contains `otherwise`, the error text of Arrow. Reading is limited
-    to the longest allowed line, because a file without newlines may be larger than the memory.
+    Reading is limited to the longest allowed line, because a file without newlines may be larger
+    than the memory.
     """
     with path.open("rb") as lines:
         for number, line in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):

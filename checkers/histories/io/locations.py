@@ -120,7 +120,7 @@ class Remote:
         return False
 
     def glob(self, pattern: str) -> Iterator[Remote]:
-        """Yields the entries of this folder whose names match; none if there is no such folder."""
+        """Yields the entries of this folder whose names match; none without such a folder."""
         for entry, _ in self.entries():
             if fnmatchcase(entry.name, pattern):
                 yield entry
@@ -295,7 +295,7 @@ def _below(folder: Remote, segments: list[str]) -> Iterator[Remote]:
 
 
 def file_in_history(history: Location, name: str) -> Place | None:
-    """Returns the path of a file in the history's folder; None if there is no such file."""
+    """Returns the path of a file in the history's folder; None if it does not exist."""
     if isinstance(history, FileSet) or not history.is_dir():
         return None
     place = history / name

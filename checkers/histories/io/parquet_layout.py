@@ -1,8 +1,8 @@
 """The Parquet layout of a history's rows, with encodings that are cheap to read.
 
 Integers are delta-encoded, because a history is ordered by time. A row group is short and holds
-whole operations, so a reader of some operations decodes few other rows. Histories are compressed
-only with LZ4: it is fast, and they are usually read completely.
+whole operations. Histories are compressed only with LZ4: it is fast, and they are usually read
+completely.
 
 Source: the Parquet format's encodings; `benchmarks.analyze`.
 """

@@ -1,9 +1,8 @@
 """A history in partitions: each has all rows of the operations in a range of operation numbers.
 
 A history is stored as row ranges: row groups of Parquet files, or tables. A partition reads every
-row range that may have rows of its operations, and sorts the rows. Most histories are stored in
-order, so a partition reads few row ranges. If all row ranges of a history overlap, the history is
-first rewritten (`sorted_by_operation`).
+row range that may have rows of its operations. If all row ranges of a history overlap, the history
+is first rewritten (`sorted_by_operation`).
 """
 
 from __future__ import annotations
@@ -80,8 +79,6 @@ class TableRows:
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """A row group of a Parquet file, as a range of stored rows."""
-
     path: str  # or the address of an object
     number: int
     rows: int
@@ -90,7 +87,7 @@ class RowGroup:
     version: Version | None = None  # of the file; None: changes are not noticed
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns the requested columns of the rows in this row group.
+        """Returns the requested columns of the rows.
 
         Raises UnreadableLocation if the file has changed, UnreadableHistory if it is damaged.
         """
@@ -183,14 +180,13 @@ def _among(ops: Ints, first: int, last: int) -> bool:
 
 
 def partition_size(rows: int) -> int:
-    """Returns how many rows each partition should have, if the whole history has `rows` rows."""
     return min(ROWS_PER_PARTITION, max(_FEWEST_ROWS, rows // _FEWEST_PARTITIONS))
 
 
 def partitions_of(
     row_ranges: Sequence[RowRange], rows_per_partition: int = ROWS_PER_PARTITION
 ) -> tuple[HistoryPartition, ...]:
-    """Returns the partitions of a history, with about `rows_per_partition` rows each."""
+    """Returns partitions with about `rows_per_partition` rows each."""
     ordered = sorted((s for s in row_ranges if s.rows), key=lambda s: (s.first_op, s.last_op))
     partitions: list[HistoryPartition] = []
     first, reached, rows = (ordered[0].first_op if ordered else 0), -(2**63), 0
@@ -222,7 +218,7 @@ def _overlapping(ordered: Sequence[RowRange], first: int, last: int) -> Iterator
 def reads_per_row(partitions: Sequence[HistoryPartition], row_ranges: Sequence[RowRange]) -> float:
     """Returns how many partitions read a stored row, on average; 1 for an empty history.
 
-    Two partitions may need the same row group, and a row group is read as a whole.
+    A row group is read as a whole.
     """
     rows = sum(row_range.rows for row_range in row_ranges)
     return (
@@ -236,7 +232,6 @@ def reads_per_row(partitions: Sequence[HistoryPartition], row_ranges: Sequence[R
 
 
 def row_groups_of(files: Sequence[Place]) -> list[RowGroup]:
-    """Returns the row groups of all files, in the order of the files."""
     if not any(isinstance(file, Remote) for file in files):
         return [group for file in files for group in row_groups(file)]
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
@@ -246,9 +241,8 @@ def row_groups_of(files: Sequence[Place]) -> list[RowGroup]:
 
 
 def row_groups(path: Place) -> Iterator[RowGroup]:
-    """Yields the row groups of a Parquet file; the file must have the columns of a history.
-
-    Raises UnreadableHistory if the file is missing or cannot be read.
+    """Yields the row groups of a Parquet file with the columns of a history; raises
+    UnreadableHistory.
     """
     changed = version(path)
     with reading_parquet(path), opened(path) as file:

@@ -64,8 +64,8 @@ def whole(path: Location) -> pa.Table:
 def parquet_parts(history: Location, folder: Path) -> list[Place]:
     """Returns Parquet files that hold the history; if necessary, writes them to `folder` first.
 
-    A history of many small Parquet files is also written again, because each pass over the history
-    would open every file. Raises UnreadableHistory or UnreadableLocation.
+    Many small files are also rewritten, because each pass would open every file. Raises
+    UnreadableHistory or UnreadableLocation.
     """
     found = sources(history)
     read, first = found[0]
@@ -84,9 +84,9 @@ def parquet_parts(history: Location, folder: Path) -> list[Place]:
 
 
 def gathered(some: Iterable[tuple[Place, pa.Table]]) -> Iterator[pa.Table]:
-    """Yields checked tables of at least `ROWS_AT_ONCE` rows, joined from the tables of small files.
+    """Yields checked tables of at least `ROWS_AT_ONCE` rows, except the last one.
 
-    Only the last table may be shorter. Raises UnreadableHistory, whose message names the file.
+    Raises UnreadableHistory, whose message names the file.
     """
     held: list[tuple[Place, pa.Table]] = []
     rows = 0

@@ -1,7 +1,6 @@
 """Reads the files of a history in order; several threads read small files in advance.
 
-Opening a small file takes longer than decoding it, and in an object store waits for the network. A
-large file is read only when the caller reaches it, because its tables may not fit into memory.
+A large file is read only when the caller reaches it, because its tables may not fit into memory.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ class _Opened:
 def read_in_order(
     found: Sequence[tuple[Reader, Place]],
 ) -> Iterator[tuple[Place, Iterator[pa.Table]]]:
-    """Yields each file of a history with its tables.
+    """Yields each file of a history with its tables, which the caller must read before the next
+    file.
 
-    The caller must read all tables of a file before the next file. Raises UnreadableHistory or
-    UnreadableLocation. If a file has changed while it was read, the error comes after its last
-    table.
+    Raises UnreadableHistory or UnreadableLocation. If a file has changed while it was read, the
+    error comes after its last table.
     """
     if len(found) == 1:
         ((read, place),) = found

@@ -98,7 +98,7 @@ def shown(found: object) -> str:
 def reading_parquet(path: Place | str) -> Generator[None]:
     """Raises UnreadableHistory for an error of the Parquet reader in the `with` block.
 
-    In a damaged file, names and texts may not even be UTF-8. So a decoding error counts too.
+    A decoding error counts too: in a damaged file, names may not be UTF-8.
     """
     try:
         yield
@@ -188,10 +188,8 @@ def _numbers(folder: Place) -> list[int]:
 
 
 def parts(folder: Place) -> list[Place]:
-    """Returns the paths of the recording's Parquet files; empty if they do not hold the whole
-    recording.
-
-    After a kill of the recorder, a file in NDJSON has the last operations. Then use `tables`.
+    """Returns the recording's Parquet files; empty after a kill of the recorder, then use
+    `tables`.
     """
     metadata(folder)
     _numbers(folder)
@@ -286,7 +284,6 @@ def with_new_columns(table: pa.Table) -> pa.Table:
 
 
 def invocation_line(number: int, operation: Operation) -> bytes:
-    """Returns the NDJSON line that the recorder writes before the operation begins."""
     return _line(
         {
             "invoked": number,
@@ -300,7 +297,6 @@ def invocation_line(number: int, operation: Operation) -> bytes:
 
 
 def completion_line(number: int, operation: Operation) -> bytes:
-    """Returns the NDJSON line that the recorder writes when the operation has ended."""
     return _line(
         {
             "completed": number,
@@ -323,10 +319,10 @@ def _line(event: dict[str, Any]) -> bytes:
 
 
 def _tail(path: Place, *, last: bool) -> list[Operation]:
-    """Returns the operations of a tail, which is an NDJSON file that a killed recorder left.
+    """Returns the operations of a tail (an NDJSON file that a killed recorder left).
 
-    In the `last` tail, the last line may be incomplete. For this tail, the result also has the
-    operations that had not completed at the kill.
+    In the `last` tail, the last line may be incomplete. Its result also has the operations that had
+    not completed at the kill.
     """
     # Completed operations come first. A later tail repeats the open ones.
     opened: dict[int, Operation] = {}

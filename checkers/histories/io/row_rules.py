@@ -1,7 +1,7 @@
 """The rules that the columns and rows of a history must obey.
 
-A column that is not in `COLUMNS` is refused, because its name may be misspelt. A column of a
-different type is cast, if this changes no value.
+An unknown column is refused, because its name may be misspelt. A column of a different type is
+cast, if this changes no value.
 """
 
 from __future__ import annotations
@@ -80,10 +80,7 @@ def refuse(odd: pa.Table, path: Place | str) -> None:
 
 
 def odd_rows(batch: Batch) -> pa.Table:
-    """Returns the broken rules of `COLUMNS`, each with the first operation that breaks it.
-
-    Rules of columns that the batch (a table of rows) lacks are not checked.
-    """
+    """Returns the broken rules of `COLUMNS`, each with the first operation that breaks it."""
     found: list[dict[str, Any]] = []
     for odd, what in broken_rules(batch):
         ops = batch.table["op"].filter(pa.array(odd)).fill_null(-1)
@@ -92,9 +89,8 @@ def odd_rows(batch: Batch) -> pa.Table:
 
 
 def broken_rules(batch: Batch) -> Iterator[tuple[Mask, str]]:
-    """Yields each broken rule of `COLUMNS`: a mask of the rows that break it, and its text.
-
-    Rules of columns that the batch lacks are not checked.
+    """Yields each broken rule of the batch's columns: a mask of the rows that break it, and its
+    text.
     """
     return ((odd, what) for odd, what in _rules(batch) if odd.any())
 

@@ -1,8 +1,7 @@
 """Small files are read completely, and decoded from memory.
 
-A Parquet reader reads the footer of a file, and then each column by itself. In a store, each of
-these is a request. For a small file, one request for everything costs less, and so does one system
-call on a local disk.
+A Parquet reader reads the footer of a file, and then each column by itself: each is a request to a
+store, or a system call on a local disk. For a small file, one request for everything costs less.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ SMALL_FILE_BYTES: Final = 1 << 20
 def content_or_file(place: Place) -> Any:
     """Returns a file in a form that pyarrow opens: a small file as its content, else as the file.
 
-    Raises OSError if a local file cannot be opened, UnreadableLocation for a file of a store.
+    Raises OSError for a local file, UnreadableLocation for a file of a store.
     """
     if isinstance(place, Remote):
         file = place.native()

@@ -47,9 +47,10 @@ OPERATIONS_AT_ONCE: Final = 5_000  # more would reach the garbage collector's ol
 
 
 def sources(history: Location) -> list[tuple[Reader, Place]]:
-    """Returns the files of a history, each with the function that reads it.
+    """Returns the files of a history, each with the function that reads it; a recording is one
+    file.
 
-    The folder of a recording counts as one file. Raises UnreadableHistory.
+    Raises UnreadableHistory.
     """
     if isinstance(history, FileSet) and history.reader is not None:
         return [(history.reader, place) for place in history.files]
@@ -203,7 +204,6 @@ def _json_lines(path: Place) -> Iterator[pa.Table]:
 
 
 def json_lines(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
-    """Yields the tables of an NDJSON file; with `known_only`, an unknown field is an error."""
     lenient = pa.schema([field.with_nullable(nullable=True) for field in SCHEMA])
     unexpected = "error" if known_only else "infer"
     parse = paj.ParseOptions(explicit_schema=lenient, unexpected_field_behavior=unexpected)
@@ -224,7 +224,6 @@ def _avro(path: Place) -> Iterator[pa.Table]:
 
 
 def avro(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
-    """Yields the tables of an Avro file; with `known_only`, an unknown field is an error."""
     from checkers.histories.io.avro import rows  # late: other formats start faster
 
     yield from rows.tables(path, known_only=known_only)

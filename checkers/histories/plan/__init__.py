@@ -1,7 +1,7 @@
 """Query plans over a history: the stages that decide an anomaly, and their execution.
 
-A checker is a query plan. A plan is a generator. It collects the answer of a stage, and may use
-this answer to make the next stage. At the end it returns its findings:
+A plan is a generator. It collects the answer of a stage, and may use this answer to make the next
+stage. At the end it returns its findings:
 
     def offsets_above(limit: int) -> Plan[tuple[int, int]]:
         highest = yield from collect(Stage(Source.OPERATIONS, highest_offset_kernel, highest_of))
@@ -13,19 +13,7 @@ this answer to make the next stage. At the end it returns its findings:
     scheduler   executes plans: stages that are ready on one source become one pass over the source
     dataset     a source in partitions, in this process or on Spark
 
-Plans run in this process, or in Spark's driver. `collect` sends one table for each partition to the
-driver. `shuffle` sends rows to partitions by a hash of a key, so that all rows with the same key
-are in one batch. The history is shuffled once, into two sources. In `RECORD_LOCATIONS`, the shuffle
-key is the key of a record and a block of offsets. In `SENDS`, it is the value of a record.
-
-    stage.py         Plan, Stage, Source, collect, in_parallel, resolve_fingerprints
-    scheduler.py     run: executes a plan against its sources
-    kernel.py        Kernel, and run_kernels: several kernels on one partition
-    dataset.py       the interface of a dataset: collect, shuffle, cached
-    in_process.py    a dataset that this process reads
-    shuffle.py       splits rows by the shuffle key, and merges the parts of a partition
-    batch.py         rows in memory, the input of a kernel
-    partition.py     stored rows that can be read, column by column
-    column_cache.py  keeps the columns that were read, for later passes
-    spill.py         tables in files, for data that does not fit into memory
+Plans run in this process, or in Spark's driver. The history is shuffled once, into two sources. In
+`RECORD_LOCATIONS`, the shuffle key is the key of a record and a block of offsets. In `SENDS`, it is
+the value of a record.
 """

@@ -1,8 +1,7 @@
 """A batch: rows in memory, the input of a kernel (a function from a batch to a table).
 
 A batch is an Arrow table whose columns are also NumPy arrays of integers. A text becomes a
-dictionary code or a fingerprint (a 64-bit hash). Each array is computed once for a batch and shared
-by all kernels.
+dictionary code or a fingerprint (a 64-bit hash).
 """
 
 from __future__ import annotations
@@ -26,16 +25,13 @@ UNKNOWN_OFFSET: Final = -(2**63)  # of a record whose offset the history does no
 class DerivedColumns(Protocol):
     """A cache of integer columns, computed from the rows of one partition of the history."""
 
-    def cached_ints(self, name: str, compute: Callable[[], Ints]) -> Ints:
-        """Returns the cached column called `name`; the first call computes it."""
-        ...
+    def cached_ints(self, name: str, compute: Callable[[], Ints]) -> Ints: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The rows of one partition of a dataset; `number` is the number of this partition.
-
-    A partition of a dataset is not a topic partition.
+    """The rows of one partition of a dataset (not of a topic); `number` is the partition's
+    number.
     """
 
     table: pa.Table

@@ -1,9 +1,9 @@
 """A cache of columns, so that later passes need not read or compute a column again.
 
-An analysis of all anomalies makes about twenty passes over a history. The cache keeps each column
-that was read or computed: in memory while there is room, then in a memory-mapped file. All columns
-together take 73 bytes a row, of which 14 are the texts of values, or 24 bytes with compression. A
-file gets its name only when it is complete, so several processes may share a folder.
+An analysis of all anomalies makes about twenty passes over a history. Columns are kept in memory
+while there is room, then in a memory-mapped file: 73 bytes a row, of which 14 are the texts of
+values, or 24 bytes with compression. A file gets its name only when it is complete, so several
+processes may share a folder.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ _FEW: Final = 2  # a part is read only if it has at most 1 / _FEW of the rows
 
 @dataclass(slots=True)
 class ColumnCache:
-    """A cache of columns by name, in memory or in files of a folder."""
-
     folder: Path | None
     room: int  # bytes left in memory; further columns go to the folder, if there is one
     codec: Codec = None  # of the files
@@ -38,9 +36,8 @@ class ColumnCache:
         return only_table_in(path)[0]
 
     def keep(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Stores the column in memory, or in a file if it does not fit there; returns the column.
-
-        If the column does not fit and the cache has no folder, the column is not stored.
+        """Stores the column in memory, or else in a file of the folder, if there is one; returns
+        the column.
         """
         fits = column.nbytes <= self.room
         if not fits and not self.folder:

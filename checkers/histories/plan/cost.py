@@ -1,8 +1,8 @@
 """The cost of a pass over a source: rows, bytes and seconds, by task and by stage.
 
-A *stage* is a step of a query plan: it computes a table from the rows of a source. A *task*
-processes some partitions of the source: a Spark task, or one partition in this process. The time to
-derive a column, such as hashes of texts, is added to the first stage that needs the column.
+A *stage* is a step of a query plan. A *task* processes some partitions of the source: a Spark task,
+or one partition in this process. The time to derive a column, such as hashes of texts, is added to
+the first stage that needs the column.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ READING: Final = "reading columns"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageCost:
-    """The cost of a query-plan stage: its seconds in all tasks, and the size of its results."""
-
     seconds: float = 0.0
     rows: int = 0
     bytes: int = 0
@@ -37,8 +35,6 @@ class StageCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskCost:
-    """The cost of one task: rows, bytes, seconds, and the cost of each stage of the query plan."""
-
     rows: int
     bytes: int
     seconds: float
@@ -47,10 +43,7 @@ class TaskCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassCost:
-    """The cost of a pass; `seconds` is wall time, from its start to the result of its last task.
-
-    `into` names the shuffled datasets that the pass wrote.
-    """
+    """The cost of a pass; `seconds` is wall time, from its start to the result of its last task."""
 
     source: str
     into: tuple[str, ...] = ()
@@ -139,10 +132,10 @@ class Meter:
 def measured_pass(
     measured: Measured, source: str, into: tuple[str, ...] = ()
 ) -> Generator[list[TaskCost]]:
-    """Measures one pass over the history: the time of the `with` block and the cost of its tasks.
+    """Measures the `with` block as one pass over the history.
 
-    Yields an empty list, to which the block adds the cost of each task. At the end, `measured` is
-    called with the cost of the pass.
+    The block adds the cost of each task to the yielded list. At the end, `measured` is called with
+    the cost of the pass.
     """
     tasks: list[TaskCost] = []
     began = perf_counter()

@@ -30,16 +30,13 @@ from checkers.histories.plan.stage import Source
 
 class Dataset(Protocol):
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Runs the functions `kernels` on each partition; returns one table for each function.
-
-        A table joins the results for all partitions, in the order of the partitions.
+        """Returns one table for each function in `kernels`: its results for all partitions, in
+        order.
         """
         ...
 
 
 class HistoryDataset(Dataset, Protocol):
-    """A history in partitions, which the analysis can shuffle by a key and cache."""
-
     @property
     def rows(self) -> int: ...
 
@@ -54,8 +51,7 @@ class HistoryDataset(Dataset, Protocol):
     def cached(self, *, on_disk: bool) -> AbstractContextManager[Self]:
         """Yields the same dataset with a cache of its columns, until the `with` block ends.
 
-        With `on_disk`, columns that do not fit into memory are cached on disk. Otherwise they are
-        not cached.
+        With `on_disk`, columns that do not fit into memory are cached on disk.
         """
         ...
 
@@ -64,7 +60,6 @@ class HistoryDataset(Dataset, Protocol):
     ) -> AbstractContextManager[Mapping[Source, Dataset]]:
         """Yields, for each function in `kernels`, a dataset of the rows that the function returned.
 
-        A row goes to the partition with the number `shuffle key modulo partitions`. The datasets
-        exist only inside the `with` block.
+        A row goes to the partition with the number `shuffle key modulo partitions`.
         """
         ...

@@ -18,9 +18,8 @@ from checkers.histories.plan.partition import Partition
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A function from a batch of rows to a table, with its title and the columns that it needs.
-
-    It is pickled with its parameters and sent to the workers.
+    """A function from a batch of rows to a table, pickled with its parameters and sent to the
+    workers.
     """
 
     title: str  # what the kernel does; progress shows it
@@ -53,8 +52,7 @@ def run_kernels(
 ) -> Iterator[pa.Table]:
     """Yields the result of each function in `kernels` on the rows of one partition.
 
-    A guard is a kernel that returns the invalid rows. If a guard returns a row, the tables of all
-    later kernels are empty.
+    If a guard (a kernel that returns invalid rows) returns a row, the later tables are empty.
     """
     meter.begin(kernel.title for kernel in kernels)
     active = [kernel for kernel in kernels if kernel.needs(number, partition)]

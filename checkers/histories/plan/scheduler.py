@@ -2,10 +2,8 @@
 
 One pass over a source serves the waiting stages of all plans. So the number of passes is the length
 of the longest chain of stages, not the number of plans. If stages of several sources wait, the next
-pass serves the source that comes first in the enum `Source`.
-
-Plans also request the texts of fingerprints, which are hashes of texts. These requests are served
-when no other request waits, mostly in one pass for all plans.
+pass serves the source that comes first in the enum `Source`. Texts of fingerprints (hashes) are
+looked up when no stage waits.
 """
 
 from __future__ import annotations
@@ -41,9 +39,8 @@ RESOLVED_AT_ONCE: Final = ("key", "group", "transactional_id")  # columns with f
 
 @dataclass(frozen=True, slots=True)
 class HashCollision:
-    """The result of a plan when two texts of a column have the same hash.
-
-    The plan must then run again with another hash seed.
+    """The result of a plan when two texts have the same hash; run the plan with another hash
+    seed.
     """
 
     column: str
@@ -73,8 +70,7 @@ def run(
 ) -> ResultT | HashCollision:
     """Returns the plan's result, or a HashCollision if two texts have the same hash.
 
-    A function in `sources` is called when the plan first needs its source. `observe` is called with
-    each pass over the rows.
+    A function in `sources` is called when the plan first needs its source.
     """
     results: list[ResultT] = []
     requests = _Requests()

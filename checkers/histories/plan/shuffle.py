@@ -17,9 +17,8 @@ SHUFFLE_KEY: Final = "shuffle_key"  # a column of int64; hashes are valid keys
 
 
 def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Table]]:
-    """Yields, for each partition that gets rows of the table, its number and its rows, in order.
-
-    The column with the shuffle key is removed.
+    """Yields the number of each partition that gets rows, and its rows without the shuffle key,
+    in order.
     """
     keys = as_ints(table[SHUFFLE_KEY]).view(np.uint64)
     of_row = (keys % np.uint64(partitions)).view(np.int64)

@@ -75,9 +75,8 @@ def _table(data: pa.Buffer) -> pa.Table:
 
 
 def codec_for(rows: int, folder: Path) -> Codec:
-    """Returns the compression for the temporary files of a history with so many rows.
-
-    It is LZ4 if the files might not fit uncompressed on the disk of the folder.
+    """Returns the compression for the temporary files of a history with so many rows: LZ4 if the
+    files might not fit uncompressed.
     """
     return "lz4" if rows * BYTES_OF_ROW > shutil.disk_usage(folder).free else None
 
@@ -93,10 +92,7 @@ def spill(table: pa.Table, path: Path, codec: Codec = None) -> OnDisk:
 
 
 def spill_whole(table: pa.Table, path: Path, codec: Codec = None) -> OnDisk:
-    """Writes a file that has only this table; its name exists only when it is complete.
-
-    So a task that runs again after the end of its process can use the files of the first run.
-    """
+    """Writes a file that has only this table; its name exists only when it is complete."""
     incomplete = path.with_name(f"{path.name} of {os.getpid()}")
     incomplete.unlink(missing_ok=True)  # remains of an interrupted attempt
     spilled = spill(table, incomplete, codec)
@@ -138,10 +134,9 @@ def shrunk(table: pa.Table) -> pa.Table:
 
 
 def shrunk_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Returns the column in one chunk, with integers in the narrowest type that fits.
+    """Returns the column in one chunk, with integers or indices in the narrowest type that fits.
 
-    In a dictionary-encoded column, the indices become narrower. A column of integers with nulls
-    keeps its type.
+    A column of integers with nulls keeps its type.
     """
     if pa.types.is_dictionary(column.type):
         whole = column.unify_dictionaries().combine_chunks()

@@ -3,8 +3,7 @@
 A source is a dataset of the analysis (`Source`). A stage of a plan is not a stage of Spark.
 
 The stage runs a kernel: a function from a batch of rows to a table. In its input, texts are
-replaced by fingerprints, which are 64-bit hashes. Texts are looked up only for rows that are
-reported.
+replaced by fingerprints, which are 64-bit hashes.
 
 Inside a plan, `yield from` with one of these functions returns a typed answer:
 
@@ -47,11 +46,7 @@ SixthT = TypeVar("SixthT")
 
 
 class Source(Enum):
-    """The datasets of the analysis; each stage of a query plan reads exactly one of them.
-
-    If stages of several datasets wait, the scheduler first runs those of the dataset that comes
-    first in this list.
-    """
+    """The datasets of the analysis, in the order in which the scheduler serves waiting stages."""
 
     OPERATIONS = "operations"
     """The history: whole operations in completion order, with the columns `COLUMNS`."""
@@ -114,8 +109,7 @@ class Resolve:
 class Branch(Generic[ResultT]):
     """A plan that runs in parallel with others; the scheduler stores its result in `result`.
 
-    `used_by` names the anomalies that the plan decides. If `used_by` is empty, the plan decides the
-    anomalies of its parent plan.
+    If `used_by` is empty, the plan decides the anomalies of its parent plan.
     """
 
     plan: Plan[ResultT]
@@ -125,8 +119,6 @@ class Branch(Generic[ResultT]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parallel:
-    """A plan's request to execute several other plans in parallel."""
-
     branches: tuple[Branch[Any], ...]
 
 
@@ -174,10 +166,7 @@ def in_parallel(
 @overload
 def in_parallel(*plans: Plan[ResultT]) -> Plan[tuple[ResultT, ...]]: ...
 def in_parallel(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
-    """Executes query plans together, and returns their results in order.
-
-    The plans must not wait for each other.
-    """
+    """Executes plans that do not wait for each other, and returns their results in order."""
     branches = tuple(Branch(plan) for plan in plans)
     yield Parallel(branches)
     return tuple(branch.result for branch in branches)
@@ -199,8 +188,6 @@ TEXTS: Final = pa.schema([("fingerprint", pa.int64()), ("text", pa.string())])
 
 
 class Texts:
-    """A dictionary from fingerprints (64-bit hashes) to texts."""
-
     def __init__(self, table: pa.Table) -> None:
         self._table = table
 

@@ -3,8 +3,7 @@
     kafka://HOST:PORT/TOPIC
     kafka://HOST:PORT,HOST:PORT/TOPIC
 
-An address is printed and kept in run folders, so it must not contain credentials. The client
-configuration file contains the credentials.
+An address is printed and kept in run folders, so credentials are in the client configuration file.
 """
 
 from __future__ import annotations
@@ -23,8 +22,6 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic of a Kafka cluster; `bootstrap_servers` has the addresses of some of its brokers."""
-
     bootstrap_servers: str
     name: str
 

@@ -46,7 +46,7 @@ _FIXED: Final[Mapping[str, Any]] = {
 
 @dataclass(slots=True)
 class TopicReader:
-    """A consumer that reads all partitions of one topic; `id` is the topic's id, as text."""
+    """A consumer of all partitions of one topic; `id` is the topic's id, as text."""
 
     topic: Topic
     id: str
@@ -68,10 +68,11 @@ class TopicReader:
     def records(
         self, positions: Mapping[int, int], ends: Mapping[int, int]
     ) -> Iterator[tuple[list[Any], dict[int, int]]]:
-        """Yields batches of records, each with the next offset to read in every partition.
+        """Yields batches of records up to `ends`, each with the next offset to read in every
+        partition.
 
-        Reads each partition from its position up to its end offset, or to its last stable offset if
-        that is lower. Raises InputFault if no broker answers.
+        A partition ends at its last stable offset, if that is lower. Raises InputFault if no broker
+        answers.
         """
         now = dict(positions)
         open_ones = {number for number in now if now[number] < ends[number]}
@@ -123,7 +124,7 @@ class TopicReader:
 def reading(topic: Topic, config: ClientConfig, group: str) -> Generator[TopicReader]:
     """Yields a reader of the topic; a group.id of the client configuration replaces `group`.
 
-    Raises InputFault if there is no such topic or if no broker answers, and BadClientConfig if the
+    Raises InputFault if the topic is missing or no broker answers, and BadClientConfig if the
     client library rejects the configuration.
     """
     last = ["no broker answers"]

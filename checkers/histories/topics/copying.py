@@ -5,11 +5,9 @@
 
 The last part's metadata has the next offset to read of each partition. Rows and offsets appear
 together, by a rename. So after a kill at any moment, no record is missing and none is read twice.
-The positions are also committed for a consumer group, so that the cluster's tools show how far the
-copy is. A copy never reads the committed offsets.
+The positions are also committed for a consumer group, but only to show how far the copy is.
 
-The last part is rewritten with new rows until it is full. The topic's id is in the folder's name: a
-topic that is deleted and created again is another history.
+A topic that is deleted and created again has another id, and is another history.
 """
 
 from __future__ import annotations
@@ -47,8 +45,6 @@ POSITIONS: Final = "urteil.positions"  # in the footer of a part
 
 @dataclass(slots=True)
 class TopicCopy:
-    """The copy of a topic in a folder, and the reader that adds new records to this copy."""
-
     folder: Path
     reader: TopicReader
     rows_per_write: int = ROWS_PER_WRITE
@@ -77,14 +73,13 @@ class TopicCopy:
 
     @property
     def rows(self) -> int:
-        """The number of rows in the folder of the copy."""
         parts = self.folder.glob("part-?????.parquet")
         return sum(pq.read_metadata(part).num_rows for part in parts)
 
     def read_on(self, watch: Watcher = unwatched) -> int:
         """Copies the records up to the current ends of the topic; returns the number of new rows.
 
-        Raises UnreadableHistory for a record that is not an operation. Raises InputFault if records
+        Raises UnreadableHistory for a record that is not an operation, and InputFault if records
         were deleted before they were copied.
         """
         bounds = self.reader.ends()

@@ -2,8 +2,7 @@
 
 The value of a record is NDJSON or Avro. NDJSON is one or more lines, and each line is a row of the
 history format. Avro is one row: a zero byte, the id of its schema in four bytes, and the record.
-The rows of an operation may be in several records and in several partitions, because the analysis
-orders rows by `op` and `position`.
+The rows of an operation may be in several records and in several partitions.
 
 The values of many records are read at once. If this fails, the records are read again one by one,
 so that the error names the first wrong record.
@@ -55,8 +54,7 @@ class Message(Protocol):
 class RowReader:
     """Reads records of a topic as tables with exactly the columns in `COLUMNS`.
 
-    If `unmapped` is None, a field without a column is an error. Otherwise such fields are left out,
-    and `unmapped` counts them. `schemas` has the schemas of records in Avro.
+    If `unmapped` is None, a field without a column is an error; otherwise `unmapped` counts it.
     """
 
     topic: Topic
@@ -134,7 +132,7 @@ def _is_avro(value: bytes) -> bool:
 
 
 def _of_json(values: Sequence[bytes]) -> pa.Table:
-    """Returns the history rows in `values`, one line of JSON each; a missing column is null."""
+    """Returns the rows in `values`, one line of JSON each; a missing column is null."""
     table = paj.read_json(
         io.BytesIO(b"\n".join(values)),
         read_options=paj.ReadOptions(block_size=LONGEST_LINE),

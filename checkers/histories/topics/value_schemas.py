@@ -41,7 +41,7 @@ class ValueSchemas:
     def schema(self, number: int) -> Any:
         """Returns the schema with the id `number`, in the form that fastavro decodes with.
 
-        Raises InputFault if no schema has this id, AvroFault if the schema cannot be used.
+        Raises InputFault without such a schema, AvroFault if the schema cannot be used.
         """
         if number not in self._known:
             self._known[number] = parsed(self._read(self.text, number))
@@ -51,7 +51,7 @@ class ValueSchemas:
 def schemas_at(text: str) -> ValueSchemas:
     """Returns the schemas in a folder, or in a registry if the text is the address of one.
 
-    Raises InputFault for an address with credentials, and if there is no such folder.
+    Raises InputFault for an address with credentials or a missing folder.
     """
     if text.lower().startswith(("http://", "https://")):
         if "@" in urlsplit(text).netloc:

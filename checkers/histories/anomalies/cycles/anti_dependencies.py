@@ -4,12 +4,8 @@
     p2 send k=b -> ok @1      op 1
     c1 poll     -> ok k=a@0   op 2     rw  op 2 -> op 1: op 2 read a but not the next record, b
 
-For each operation and key, the plan finds the last record that the operation polled. The next
-record of the key is in the same block of 65,536 offsets, or else in the next block that has a
-record. The operation has an rw dependency on the operation that sent the next record.
-
-The plan of `cycles` collects only the dependencies inside some ranges of time. This plan collects
-all dependencies, because a lagging reader has dependencies that go far back in time.
+All dependencies are collected, and not only those inside some ranges of time (as in `cycles`),
+because a lagging reader has dependencies that go far back in time.
 
 Source: `properties.anomalies.cycles`.
 Simplified: this check runs only with the option `--rw-deps`, and its data must fit in memory. It
@@ -116,8 +112,8 @@ def _next_in_block(
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
     """Returns, for each offset of a log, the values of the next record in the same log.
 
-    If `in_later_block` is False, only the same block of 65,536 offsets is searched. An offset
-    without a later record in its block then gets one row, whose `sender` is NEXT_BLOCK.
+    If `in_later_block` is False, an offset without a later record in its block of 65,536 offsets
+    gets one row, whose `sender` is NEXT_BLOCK.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
@@ -254,10 +250,7 @@ def _row(
 
 
 def anti_dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns one finding for each form of cycle with anti-dependencies (a reader missed a record).
-
-    The findings are empty if the user did not request these forms.
-    """
+    """Returns one finding for each form of cycle with anti-dependencies, empty if not requested."""
     if not context.declared.rw_deps:
         none = schema_of(Cycle).empty_table()
         return tuple(Finding(id=form, rows=none, observations=0) for form in (G_SINGLE, G2))

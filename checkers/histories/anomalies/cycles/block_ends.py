@@ -1,7 +1,5 @@
 """The ww dependencies from the last record of a block to the first record of the next block.
 
-A block is a range of 65,536 offsets of a key. All other ww dependencies are inside one block.
-
     block 0   k: .. a at 65535       last record of its block, sent by op 0
     block 1   k: b at 65536 ..       first record of its block, sent by op 1
 
@@ -45,10 +43,6 @@ def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 
 
 def ww_between_blocks(ends: Batch) -> pa.Table:
-    """Returns the ww dependencies from the last record of a block to the first of the next block.
-
-    Blocks without a record are skipped.
-    """
     log = log_records_of_ends(ends)
     starts, sizes = log.groups()
     if not len(starts):
@@ -63,7 +57,6 @@ def ww_between_blocks(ends: Batch) -> pa.Table:
 
 
 def log_records_of_ends(ends: Batch) -> LogRecords:
-    """Returns the first and last records of blocks, sorted by log, offset and value."""
     order, _ = runs(ends.ints("key"), ends.ints("offset"), ends.ints("value"))
     key, offset, value, sender, last = (
         ends.ints(name)[order] for name in ("key", "offset", "value", "sender", "last")

@@ -1,12 +1,9 @@
 """Finds cycles of operations: strongly connected components, and a shortest cycle in each.
 
-Operations depend on each other in three ways: through records, by the order within a process, and
-by real time. Within a process, an operation has an incoming edge only from the previous operation
-that ended ok.
-
-An edge for every pair of operations in real-time order would be too many. Instead, each operation
-that ended ok has an edge to an additional node: its completion. Each completion has an edge to the
-next completion in time. Each operation has an incoming edge from the latest completion before its
+Operations depend on each other through records, by the order within a process, and by real time. An
+edge for every pair of operations in real-time order would be too many. Instead, each operation that
+ended ok has an edge to an additional node: its completion. Each completion has an edge to the next
+completion in time. Each operation has an incoming edge from the latest completion before its
 invocation. So every operation is reachable from all operations that ended ok before its invocation.
 
 In a component of at most 256 operations, the search finds a shortest cycle. In a larger component,
@@ -55,8 +52,6 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A strongly connected component: its operations, and the dependencies between them."""
-
     members: Ints  # ascending
     records: Ints
 
@@ -73,10 +68,8 @@ class Graph:
     kind: Ints
 
     def components(self, form: str) -> list[Component]:
-        """Returns the strongly connected components of the dependencies that a form, such as `G1c`,
-        may have.
-
-        They are ordered by their lowest operation numbers.
+        """Returns the strongly connected components of the dependencies that a form, such as
+        `G1c`, may have.
         """
         kinds = FORMS[form]  # `G1c` allows `ww` and `wr`
         wanted = [number for number, kind in KIND_OF.items() if kind in kinds]
@@ -102,10 +95,7 @@ class Graph:
         return sorted((Component(*part) for part in parts), key=lambda one: int(one.members[0]))
 
     def cycle(self, form: str, component: Component) -> Ints:
-        """Returns the operations of a cycle in the component, starting with the lowest number.
-
-        In a component of at most 256 operations, the cycle is a shortest one.
-        """
+        """Returns the operations of a cycle in the component, starting with the lowest number."""
         members, records = component.members, component.records
         if len(members) == 2:
             return members
@@ -235,8 +225,7 @@ def _first_predecessors(
 ) -> Ints:
     """Returns, for each operation in `rest`, the lowest position in `frontier` of a predecessor.
 
-    Edges of the kinds `realtime` and `process` are computed here. Without a predecessor, the
-    position is the length of `frontier`.
+    Without a predecessor, the position is the length of `frontier`.
     """
     # `frontier` has the operations that the breadth-first search reached last.
     none = len(frontier)
@@ -274,11 +263,10 @@ class Shown:
 
 
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
-    """Returns the cycles to report, by form of cycle, such as `G1c`.
+    """Returns the cycles to report, by form of cycle: `G0` allows ww dependencies, `G1c` ww and wr.
 
-    A form allows some kinds of dependencies: `G0` allows ww, `G1c` allows ww and wr. One cycle is
-    reported for each strongly connected component of the allowed dependencies. Every `G0` cycle is
-    also a `G1c` cycle, so a component with a `G0` cycle has no reported `G1c` cycle.
+    One cycle is reported for each strongly connected component of the allowed dependencies. A
+    component with a `G0` cycle has no reported `G1c` cycle.
     """
     everything = graph.components(EVERYTHING)
     if not everything:

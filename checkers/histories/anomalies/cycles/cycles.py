@@ -94,8 +94,7 @@ def find_info_senders(
     """Returns the operations that did not end ok but sent a polled value, with their logical times.
 
     The end of such an operation is unknown. Its logical time is directly after the last operation
-    that had ended ok before it began. Only unconfirmed values are considered: they were polled at
-    an offset where no send of them was acknowledged.
+    that had ended ok before it began. Only senders of unconfirmed values are considered.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
@@ -121,8 +120,7 @@ def find_info_senders(
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
     """Returns for each time in `invoked_ns` the operation that was the last to end ok by this time.
 
-    Times outside the batch are left out. An additional row, with the index WHOLE, has the last
-    operation of the batch that ended ok.
+    An additional row, with the index WHOLE, has the last operation of the batch that ended ok.
     """
     # All later times share one row, with the index WHOLE: the last operation of the batch.
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
@@ -175,9 +173,8 @@ Step = tuple[str, str, str, str]  # kind, key, value, next value
 
 
 def labelled_dependencies(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
-    """Maps each pair of operations to the dependencies of the second operation on the first.
-
-    The strongest kind of dependency comes first: `ww`, then `wr`, then `rw`.
+    """Maps each pair of operations to their dependencies, the strongest first: `ww`, then `wr`,
+    then `rw`.
     """
     key_of = yield from resolve_fingerprints(labels.ints("key"), column="key")
     value_of = yield from resolve_fingerprints(labels.ints("value"), labels.ints("next_value"))
@@ -212,9 +209,8 @@ def _row(
 
 
 def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycle:
-    """Returns the cycle of the operations `ops`, with a dependency from each to the next one.
-
-    `component` is the size of the cycle's strongly connected component.
+    """Returns the cycle of the operations `ops`; `component` is the size of its connected
+    component.
     """
     kinds, keys, values, following = zip(*observed, strict=True)
     return Cycle(
@@ -297,8 +293,8 @@ def _cycles_among(
 
 
 def neighbours(cycles: Sequence[Ints]) -> Pairs:
-    """Returns all pairs of consecutive operations in the cycles, with the last and the first
-    one.
+    """Returns all pairs of consecutive operations in the cycles; the first operation follows the
+    last.
     """
     after = (np.roll(cycle, -1) for cycle in cycles)
     return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))

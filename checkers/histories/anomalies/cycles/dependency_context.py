@@ -26,10 +26,9 @@ UNKNOWN_SENDER: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedSenders:
-    """The sender and the highest offset of each unconfirmed value.
+    """The sender and the highest offset of each value polled where no send of it was acknowledged.
 
-    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. Of
-    several senders, the one with the highest number counts, failed senders only if all failed.
+    Of several senders, the one with the highest number counts, failed senders only if all failed.
     """
 
     pairs: Ints  # key and value in one number, ascending
@@ -53,8 +52,6 @@ class UnconfirmedSenders:
 
 @dataclass(frozen=True, slots=True)
 class DependencyContext:
-    """Facts about the whole history, for a search for dependencies in one part of it."""
-
     # The name of the query plan that needs the dependencies. Each batch caches them under this
     # name.
     of: str
@@ -65,8 +62,8 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a query-plan stage that calls `run` on each batch of the sent and polled records.
+    """Returns a query-plan stage that calls `run` on batches of sent and polled records.
 
-    All records of a block of 65,536 offsets are in one batch.
+    A batch has all records of its blocks of 65,536 offsets.
     """
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))

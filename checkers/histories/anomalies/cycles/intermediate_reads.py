@@ -5,9 +5,6 @@
     c1 poll        -> ok k=a@0     op 2
     c1 poll        -> ok k=c@2     op 3     c1 went from a to c and never polled b, the last of op 0
 
-A step is two records that a process polled one directly after the other. Only the few steps that
-skip a record are candidates.
-
 Source: `properties.anomalies.cycles.intermediate_read`.
 """
 
@@ -44,9 +41,9 @@ def intermediate_reads(context: Context, steps: Batch, observations: int) -> Pla
     """Returns the processes that polled a part of a transaction but never the transaction's last
     record.
 
-    `steps` has pairs of records that a process polled one directly after the other, and between
-    which it skipped records. `observations` counts all steps that begin at a record of a
-    transaction, but not at its last record.
+    `steps` has the pairs of successively polled records between which the process skipped records.
+    `observations` counts all steps that begin at a record of a transaction, but not at its last
+    one.
     """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)

@@ -52,9 +52,8 @@ class LogRecords:
     last: Mask  # True at the last location of the value
 
     def groups(self) -> tuple[Ints, Ints]:
-        """Returns two arrays: for each offset the index of its first row, and how many rows it has.
-
-        The offsets are ordered by log and offset. A row is one value observed at the offset.
+        """Returns two arrays: for each offset the index of its first row, and how many rows it
+        has.
         """
         starts = run_starts(self.key, self.offset)
         return starts, run_lengths(starts, len(self.key))
@@ -95,9 +94,8 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 
 
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
-    """Returns the pairs of adjacent records in a log that have different senders, as row numbers.
-
-    A record with an unknown sender is left out.
+    """Returns the pairs of adjacent records in a log that have different known senders, as row
+    numbers.
     """
     at, sizes = log.groups()
     key, of_block = log.key[at], block(log.offset[at])
@@ -108,14 +106,12 @@ def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
 def ww_pairs(
     log: LogRecords, first: Ints, second: Ints, starts: Ints, sizes: Ints
 ) -> tuple[Ints, Ints]:
-    """Returns the ww dependencies between values at adjacent offsets of a log.
+    """Returns the ww dependencies between values at adjacent offsets of a log, as two arrays of
+    rows.
 
-    All values at one offset are a group. `starts` has the first row of each group, and `sizes` its
-    number of rows. `first` and `second` have the indexes of adjacent groups.
-
-    The result is two arrays of row numbers: the earlier and the later value. Two values have no
-    dependency if they have the same sender, or if a sender is unknown, or if the later value occurs
-    again at a higher offset.
+    `first` and `second` have the indexes of adjacent offsets. `starts` has an offset's first row,
+    and `sizes` its number of rows. Two values have no dependency if they have the same sender, or
+    if a sender is unknown, or if the later value occurs again at a higher offset.
     """
     many = sizes[first] * sizes[second]
     before, after = starts[first], starts[second]

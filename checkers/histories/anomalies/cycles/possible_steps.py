@@ -42,10 +42,10 @@ class PossibleSteps:
     """The operations through which a cycle can pass: it enters by a poll, and leaves by a send.
 
     - `both` has the operations that poll and send.
-    - `before_send` has the operations at which a cycle can enter a process: each polls, and the
-      same operation or a later one of the process sends.
-    - `after_poll` has the operations at which a cycle can leave a process: each sends, and the same
-      operation or an earlier one of the process polls.
+    - `before_send` has the operations that poll, if the same or a later operation of the process
+      sends.
+    - `after_poll` has the operations that send, if the same or an earlier operation of the process
+      polls.
     """
 
     both: Bitset

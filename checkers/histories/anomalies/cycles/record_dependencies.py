@@ -8,13 +8,8 @@
     ww  op 0 -> op 1    b follows a in the log
 
 All sends and polls in a block of 65,536 offsets are in one batch, so most dependencies are visible
-there. Two kinds of dependencies are found elsewhere:
-
-- the dependency between the last record of a block and the first record of the next block: see
-  `block_ends`;
-- the dependencies through unconfirmed values, which the driver finds.
-
-An operation that did not end ok counts only if one of its sent values was polled.
+there. Those between two blocks are in `block_ends`. The driver finds those through unconfirmed
+values. An operation that did not end ok counts only if one of its sent values was polled.
 
 Source: `properties.anomalies.cycles.dependencies`.
 """
@@ -79,9 +74,10 @@ class Dependents:
         return table_from(EDGES, first[once], second[once], kind[once])
 
     def labels(self, batch: Batch, some: Ints) -> pa.Table:
-        """Returns one row for each chosen dependency, with its operations, kind, log and values.
+        """Returns one row for each chosen dependency, with its operations, kind, log and records'
+        values.
 
-        `some` has ascending indexes. The values are those of the records that cause the dependency.
+        `some` has ascending indexes.
         """
         polled = some[some < len(self.polls)]
         row, followed = self.polls[polled], some[len(polled) :] - len(self.polls)
@@ -132,10 +128,8 @@ def _find_dependents(dependencies: DependencyContext, batch: Batch) -> Dependent
 def count_dependencies(
     dependencies: DependencyContext, possible: PossibleSteps, batch: Batch
 ) -> pa.Table:
-    """Returns one row: the numbers of ww and wr dependencies in this batch of the history.
-
-    Two more numbers count the wr dependencies that can be in a G1c cycle, and those that can be in
-    a G1c-process cycle.
+    """Returns one row: the numbers of ww and wr dependencies in this batch, and of the wr
+    dependencies that can be in a G1c or a G1c-process cycle.
     """
     made = dependents_of(dependencies, batch)
     wr = len(made.polls)
@@ -146,9 +140,8 @@ def count_dependencies(
 def dependencies_back_in_time(dependencies: DependencyContext, batch: Batch) -> pa.Table:
     """Returns the dependencies whose second operation ends no later than the first.
 
-    For example, a poll that ended at 3 returned a record whose send ended at 8. If an operation did
-    not end ok, its begin counts as its end. The result has one row for each pair of operations and
-    kind.
+    If an operation did not end ok, its begin counts as its end. The result has one row for each
+    pair of operations and kind.
     """
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
@@ -159,10 +152,7 @@ def dependencies_back_in_time(dependencies: DependencyContext, batch: Batch) -> 
 def inside_time_ranges(
     dependencies: DependencyContext, time_ranges: TimeRanges, batch: Batch
 ) -> pa.Table:
-    """Returns the dependencies whose two operations are both inside one of the time ranges.
-
-    The result has one row for each pair of operations and kind of dependency (wr or ww).
-    """
+    """Returns the dependencies whose two operations are both inside one of the time ranges."""
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
     first, second = (info_senders.time(ops.take(some)) for ops in (made.first, made.second))
@@ -192,8 +182,7 @@ def unconfirmed_wr(
 ) -> tuple[pa.Table, Mask]:
     """Returns the wr dependencies through unconfirmed values, and a mask of those that count.
 
-    An unconfirmed value was polled at an offset where no send of it was acknowledged. The
-    dependency counts if the reader ended ok, or if some operation polled a value that the reader
+    A dependency counts if the reader ended ok, or if some operation polled a value that the reader
     sent.
     """
     senders, polls = (

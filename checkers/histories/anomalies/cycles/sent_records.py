@@ -28,8 +28,8 @@ _SENT: Final = pa.schema([*int64_schema("op", "key", "value", "offset"), ("text"
 def records_sent_by(committed: Ints, ops: Ints) -> Plan[Batch]:
     """Returns the sends of the transactions in `ops`, except failed transactions.
 
-    `committed` has the operations that ended `info` but certainly took effect. If an operation
-    neither ended `ok` nor is in `committed`, the offsets of its sends are UNKNOWN_OFFSET.
+    Only the offsets of `ok` operations and of those in `committed` (which took effect) count; the
+    others become UNKNOWN_OFFSET.
     """
     if not len(ops):
         return Batch(_SENT.empty_table())

@@ -1,7 +1,8 @@
 """Logical times of operations, and the ranges of logical time that can contain a cycle.
 
 The logical time of an operation that ended ok is twice its number. An operation that took effect
-but did not end ok has an odd time: one more than the last operation that ended ok before it began.
+but did not end ok has an odd time: one more than that of the last operation that ended ok before it
+began.
 
     p1 txn k=a ...
     p2 txn j=b ...
@@ -34,11 +35,7 @@ from checkers.histories.plan.batch import Batch
 
 @dataclass(frozen=True, slots=True)
 class InfoSenders:
-    """The operations that did not end ok, although a poll returned a value that they sent.
-
-    `times` has the logical time of each operation in `ops`: one more than that of the last
-    operation that ended ok before it began.
-    """
+    """The operations that did not end ok, although a poll returned a value that they sent."""
 
     ops: NumberSet
     times: Ints  # odd, because the time of an operation that ended ok is even
@@ -66,7 +63,6 @@ class TimeRanges:
     def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
         """Returns the ranges of logical time that the dependencies in `back` cover.
 
-        A range is from the end of the second operation to the end of the first, which is later.
         Overlapping ranges are joined: 0..4 and 2..6 become 0..6.
         """
         begin, end = info_senders.time(back.ints("second")), info_senders.time(back.ints("first"))
@@ -80,9 +76,8 @@ class TimeRanges:
         return cls(begin, end, Bitset.of(covered))
 
     def contain(self, first: Ints, second: Ints) -> Ints:
-        """Returns the indexes of the dependencies that lie completely in one of the time ranges.
-
-        `first` and `second` have the logical times of the two operations of each dependency.
+        """Returns the indexes of the dependencies whose logical times lie completely in one of
+        the ranges.
         """
         some = np.flatnonzero(self.covered.has(first >> 1))
         first, second = first.take(some), second.take(some)

@@ -6,9 +6,6 @@ A *part* is a record of a transaction, except the transaction's last record of t
     c1 poll            -> ok k=a@0
     c1 poll            -> ok k=d@2        c1 continues after the part a, and has skipped b
 
-The parts of most transactions are found in one batch of operations. If a transaction has an
-unconfirmed value (polled where no send of it was acknowledged), the driver finds its parts.
-
 Source: `properties.anomalies.cycles.intermediate_read`.
 """
 
@@ -101,7 +98,6 @@ def _ascending(group: Ints, offset: Ints) -> bool:
 def _words(key: Ints, offset: Ints, last: Ints, log_starts: LogStarts) -> pa.Table:
     """Returns the offsets as one bitset per key, without each transaction's last offset in a key.
 
-    `last[i]` is the last offset in `key[i]` of the transaction that sent the record at `offset[i]`.
     A transaction is left out if retention may have deleted its last record.
     """
     some = np.flatnonzero((offset < last) & (last >= log_starts.of(key)))

@@ -25,10 +25,7 @@ DeliveredAt = tuple[int, int, int]  # operation, position, offset (may be UNKNOW
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A record that an application received twice, at its second delivery.
-
-    `first` is the first delivery, or None as long as the search has not found it.
-    """
+    """A record that an application received twice, at its second delivery."""
 
     second: DeliveredAt
     first: DeliveredAt | None
@@ -48,8 +45,6 @@ class Skipped:
 
 @dataclass(slots=True)
 class Application:
-    """The counts of an application's delivered, repeated and skipped records, with examples."""
-
     group: int
     process: int
     records: int = 0
@@ -64,11 +59,11 @@ class Application:
 
 
 def applications_of(reach: Batch, polls: Batch) -> dict[int, Application]:
-    """Returns an `Application` for each owner (a group, or a process without one) that received a
-    record.
+    """Returns an `Application`, with counts of 0, for each owner (a group, or a process without
+    one).
 
     `reach` has the highest delivered offset of each owner in each log. `polls` has the polls of
-    unconfirmed records, and of records that share an offset. The counts are still 0.
+    unconfirmed records, and of records that share an offset.
     """
     applications: dict[int, Application] = {}
     for of, ended_ok in (

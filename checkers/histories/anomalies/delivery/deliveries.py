@@ -12,9 +12,6 @@ A delivered offset is kept as one bit, and so is an acknowledged offset. The off
 values (polled where no send of them was acknowledged), and the offsets with several values, have no
 bit. All polls of these values are collected instead.
 
-The report shows the first repetition of each application, and the lowest skipped offset of each of
-its keys.
-
 Source: `properties.delivery`.
 """
 
@@ -68,7 +65,6 @@ from properties.delivery import DeliveredAt, Delivery, Repetition, Skip
 
 
 def deliveries(context: Context) -> Plan[tuple[Delivery, ...]]:
-    """Returns the delivery statistics of each application that received records."""
     ok, info, sent, reached, shared = yield from in_parallel(
         _operations("deliveries", OWNER_WORDS, partial(delivery_kernels.delivered_offsets, "ok")),
         _operations("deliveries", OWNER_WORDS, partial(delivery_kernels.delivered_offsets, "info")),

@@ -192,8 +192,7 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
     """Returns those polls in this batch whose record the same application received twice.
 
-    A row of `again` is for one application and 64 offsets of a log. It gives polls only in the
-    batch `repeated_in`, the first one that repeats one of these offsets.
+    For a row of `again`, only the batch `repeated_in` returns polls.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):
@@ -205,10 +204,10 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the deliveries of wanted records in this batch: the application `owner[i]` polled the
-    offset `offset[i]` of `key[i]`.
+    """Returns the polls in this batch by the application `owner[i]` at `offset[i]` of the log
+    `key[i]`.
 
-    The column `query` has the index i. The caller keeps the first delivery of each record.
+    The column `query` has the index i.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(

@@ -46,8 +46,7 @@ def find_repetitions(
 ) -> Plan[None]:
     """Stores in `applications` the first record that each application received twice.
 
-    `delivered` has the offsets that each application received in the whole history, and `ok` has
-    them separately for each batch of the history.
+    `delivered` has the offsets of the whole history, and `ok` those of each batch.
     """
     again = delivered.where(delivered.repeated != 0)
     where = {

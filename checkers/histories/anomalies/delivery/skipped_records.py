@@ -44,12 +44,11 @@ def count_skipped(
     delivered: OwnerOffsets,
     unknown: OwnerOffsets,
 ) -> None:
-    """Adds to `applications` the number of acknowledged records that each one skipped, and an
-    example per log.
+    """Adds to `applications` how many acknowledged records each one skipped, and an example per
+    log.
 
-    `log` has the acknowledged offsets, and `delivered` the offsets that each application received.
-    An offset in `unknown` does not count, because a poll with the outcome `info` may have delivered
-    it.
+    `log` has the acknowledged offsets. An offset in `unknown` does not count, because a poll with
+    the outcome `info` may have delivered it.
     """
     low, high, key = expected_from(context, reach), reach.ints("high"), reach.ints("key")
     for owner, rows in rows_by_owner(reach.ints("owner")):

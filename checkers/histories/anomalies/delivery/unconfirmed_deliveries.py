@@ -59,9 +59,8 @@ def count_unconfirmed(
     """Adds to `applications` how many special records each one received, received twice, or
     skipped.
 
-    A record is special if it was polled at an offset where no send of it was acknowledged, or if it
-    shares its offset with another value. `several` has the acknowledged sends at offsets with
-    several values. `polls` has the polls of special records.
+    `several` has the acknowledged sends at offsets with several values. `polls` has the polls of
+    special records: unconfirmed ones, and those that share an offset.
     """
     given: defaultdict[int, set[Record]] = defaultdict(set)
     times: defaultdict[tuple[int, Record], list[DeliveredAt]] = defaultdict(list)

@@ -58,7 +58,7 @@ COUNT: Final = int64_schema("count")
 def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
     """Returns one row for each successful fetch of a group's committed offset.
 
-    If the isolation level of a fetch is not recorded, the level `isolation` is assumed.
+    Without a recorded isolation level, the level `isolation` is assumed.
     """
     observed = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     few = batch.where(observed & batch.is_valid("group"), FETCH_COLUMNS)
@@ -80,7 +80,7 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
 def count_aborted(fetches: Batch, batch: Batch) -> pa.Table:
     """Returns one row: how many offsets the failed transactions in this batch tried to commit.
 
-    An offset counts only if a fetch of the same register completed after the transaction began.
+    An offset counts only if a fetch of its group and key completed after the transaction began.
     """
     of = commits(batch)
     aborted = of.where((of.ints("staged") == 1) & (of.ints("outcome") == FAIL))
@@ -143,9 +143,8 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns the commits after which some fetch of the same register returned a lower offset.
-
-        For commit i, a fetch counts if it began after `since_ns[i]`.
+        """Returns each commit i after which a fetch that began after `since_ns[i]` returned a
+        lower offset.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])
@@ -162,8 +161,8 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
     """Returns, for each group and log, the first commit, and the first commit of another offset.
 
-    Example: for commits of the offsets 3, 3, 7 and 9, these are the first 3 and the 7. Only commits
-    that ended ok count. Commits inside and outside transactions are treated separately.
+    Only commits that ended ok count. Commits inside and outside transactions are treated
+    separately.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
@@ -208,8 +207,8 @@ class KnownOffsets:
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
         """Returns, for each fetch, the row of the highest offset committed before the fetch began.
 
-        The row is -1 if this offset is not above the fetched one. Only commits that began after
-        `since_ns` count.
+        The row is -1 if this offset is not above the fetched one. With `since_ns`, only later
+        commits count.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -245,11 +244,10 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns each fetch of an offset below an earlier commit in the batch, with the highest such
+    """Returns each fetch below a commit that ended ok before the fetch began, with the highest such
     commit.
 
-    A commit is earlier if it ended ok before the fetch began. Only commits that began after
-    `since_ns` count.
+    Only commits in the batch count, and with `since_ns` only those that began later.
     """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))
@@ -271,7 +269,7 @@ def _commits_with_output(batch: Batch) -> Batch:
 
 
 def first_output(batch: Batch) -> pa.Table:
-    """Returns, for each group and log, the start time of the group's first transaction with output.
+    """Returns, for each group and log, when the group's first transaction with output began.
 
     Such a transaction sends records, commits an offset of the group for the log, and does not fail.
     """
@@ -285,8 +283,7 @@ def first_output(batch: Batch) -> pa.Table:
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
     """Returns each commit of a transaction with output, if a later fetch returned a lower offset.
 
-    A transaction with output sends records and does not fail. A later fetch began after the
-    transaction.
+    Such a transaction sends records and does not fail.
     """
     # A transaction has output if it sends records and does not fail.
     of = _commits_with_output(batch)

@@ -1,7 +1,7 @@
 """The query plan that finds the anomalies of fetched group offsets.
 
-A register is the committed offset of one group and topic partition. Fetches are few, and commits
-are many. So the first stage collects all fetches, and the second stage only these commits:
+A register is the committed offset of one group and topic partition. Of the many commits, only these
+are collected:
 
 - commits of an offset that a fetch returned;
 - for each register, the commit that ended first, and the first commit of a different offset;
@@ -96,9 +96,9 @@ class FetchedOffsets:
 
 
 def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Finding, ...]]]:
-    """Returns all fetches of group offsets, and the findings of three anomalies about them.
+    """Returns all fetches of group offsets, and three findings.
 
-    The fetched offset went backwards, changed without a commit, or was committed only by failed
+    A fetched offset went backwards, changed without a commit, or was committed only by failed
     transactions.
     """
     isolation = context.declared.isolation
@@ -152,7 +152,7 @@ def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int)
     """Returns, for each fetch, the maximum of `numbers` over the commits that explain the fetch.
 
     A commit explains a fetch if it set the fetched offset and did not begin after the fetch
-    completed. If there is none, the result is `otherwise`.
+    completed.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))
@@ -177,9 +177,7 @@ def _with_fetches(firsts: Batch, fetches: Batch) -> Batch:
 
 
 def _after_an_offset(fetches: Batch, firsts: Batch) -> int:
-    """Returns the number of fetches that began when their group surely had a committed offset:
-    after a commit ended, or after a fetch returned an offset.
-    """
+    """Returns the number of fetches that began when their group surely had a committed offset."""
     everything = _with_fetches(firsts, fetches)
     known = everything.where(everything.ints("offset") != NONE)
     count = 0

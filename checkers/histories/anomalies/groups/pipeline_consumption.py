@@ -37,9 +37,8 @@ PROGRESS: Final = int64_schema("group", "key", "committed", "good")
 
 
 def polled_rows(batch: Batch, rows: Mask) -> Ints:
-    """Returns the numbers of those rows in the mask `rows` that are polls of group members.
-
-    A poll without a recorded offset is left out.
+    """Returns the rows in the mask `rows` that are polls of group members with a recorded
+    offset.
     """
     polled = batch.is_in("kind", "poll") & batch.is_valid("offset") & batch.is_valid("group")
     return np.flatnonzero(polled & rows)
@@ -103,10 +102,7 @@ def _made_inputs(batch: Batch) -> Ints:
 
 
 def consumed_words(batch: Batch) -> pa.Table:
-    """Returns the offsets that each group consumed from each log, as a table of bitsets.
-
-    A row is one 64-bit word of a bitset: bit i of word n stands for the offset 64n + i.
-    """
+    """Returns the offsets that each group consumed from each log, as a table of bitsets."""
     rows = input_rows(batch)
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
@@ -145,10 +141,8 @@ def per_register(observed: pa.Table) -> pa.Table:
 
 
 def unreported_steps(batch: Batch) -> pa.Table:
-    """Returns, for each group, the start time of its first transaction whose polls are unknown.
-
-    The polls of a transaction are unknown if it ended `info` and the history has no poll of it. A
-    group without such a transaction has no row.
+    """Returns, for each group, when its first transaction that ended `info` without a recorded
+    poll began.
     """
     op = batch.ints("op")
     starts = run_starts(op)
@@ -168,12 +162,9 @@ def unreported_steps(batch: Batch) -> pa.Table:
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
     """Returns the transactional commits that raise a group's committed offset of a topic partition.
 
-    A commit proves that the group skipped inputs only if it ended before the group's first
-    unreported transaction, which may have consumed any input, began at `unreported_ns[i]`. Then the
-    column `good` is 1, otherwise 0.
-
-    Of consecutive commits with the same `good`, only the highest is returned. For example, the
-    commits of 3, 5 and 9 have `good` 1, and the commit of 12 has `good` 0: the result has 9 and 12.
+    A commit proves skipped inputs if it ended before the group's first transaction with unknown
+    polls began (`unreported_ns[i]`). Then the column `good` is 1, otherwise 0. Of consecutive
+    commits with the same `good`, only the highest is returned.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

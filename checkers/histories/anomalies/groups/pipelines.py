@@ -73,7 +73,6 @@ _SHOWN: Final = int64_schema("key", "offset", "value", "op")
 
 
 def pipelines(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns two findings: inputs that a group consumed twice, and inputs that a group skipped."""
     title = "consumed offsets"
     at, consumed, unreported = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, AT, group_positions))),
@@ -179,7 +178,7 @@ def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Ta
 
     The two transactions of a group consumed the same input. The other operation commits an offset
     of the same register, and overlaps the time from the begin of the first transaction to the end
-    of the second. A pair without such an operation has no row.
+    of the second.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

@@ -4,8 +4,7 @@
     c1 poll       -> ok k-0=a@0
     c1 poll       -> ok k-1=a@0      a is in partitions 0 and 1, and was sent to partition 0 only
 
-In partition 1, `a` looks like a value that nobody sent. For these few values, the plan looks up the
-keys to which they were sent.
+In partition 1, `a` looks like a value that nobody sent.
 
 Source: `properties.anomalies.log.duplicate_across_keys`.
 """
@@ -41,9 +40,8 @@ _SCHEMA: Final = schema_of(DuplicateAcrossKeys)
 
 
 def duplicates_across_keys(unconfirmed: UnconfirmedValues, never_sent: Batch) -> Plan[pa.Table]:
-    """Returns the values that were polled from one topic partition, but sent only to others.
-
-    `never_sent` has the candidates: values that were never sent to the partition.
+    """Returns those values in `never_sent` that were sent to another topic partition of the
+    topic.
     """
     placed = unconfirmed.locations()
     nobody_sent = pairs_in(

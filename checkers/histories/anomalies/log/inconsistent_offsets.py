@@ -51,7 +51,6 @@ from properties.anomalies.log import inconsistent_offsets
 
 
 def offsets_with_two_values(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the finding of `inconsistent-offsets`: offsets at which two values were observed."""
     committed = context.unconfirmed.committed
     shared, seen = yield from in_parallel(
         collect(locations_with_several_values(committed)),
@@ -85,10 +84,9 @@ def offsets_with_two_values(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def locations_with_several_values(committed: Ints) -> Stage[pa.Table]:
-    """Returns a query-plan stage that collects the offsets at which several values were observed.
+    """Returns a query-plan stage that collects the values at offsets with several observed values.
 
-    The result has one row for each offset and value. `committed` has the operations that ended
-    `info` but took effect.
+    `committed` has the operations that ended `info` but took effect.
     """
     return Stage(
         Source.RECORD_LOCATIONS,
@@ -112,7 +110,7 @@ def _several_values(committed: Ints, batch: Batch) -> pa.Table:
 def _offsets(committed: Ints, batch: Batch) -> pa.Table:
     """Returns one row: how many offsets in this batch were observed at least twice.
 
-    A poll observes an offset, and so does a send that took effect.
+    Polls and sends that took effect observe an offset.
     """
     proofs = proves_location(batch, committed) & (batch.ints("offset") != UNKNOWN_OFFSET)
     starts = run_starts(*map(batch.ints, ("key", "offset")))

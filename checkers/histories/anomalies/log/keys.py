@@ -56,9 +56,8 @@ class RecordKeys:
         return cls(np.unique(keys[committed]), np.array(sorted(several), dtype=np.int64))
 
     def values_of_committed(self, failed: pa.Table) -> int:
-        """Returns the sum of the counts in `failed` for logs that a client read at read_committed.
-
-        `failed` has, for each log, the number of values whose sends all failed.
+        """Returns the sum of the counts in `failed` for logs that a client read at
+        read_committed.
         """
         of = Batch(failed)
         return int(of.ints("values")[member(of.ints("key"), self.committed)].sum())
@@ -84,10 +83,7 @@ def _keys(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def failed_values(failed: Callable[[Batch], Mask]) -> Stage[pa.Table]:
-    """Returns a query-plan stage that counts values whose sends all failed, by topic partition.
-
-    `failed` returns a mask of the sends that count as failed.
-    """
+    """Returns a query-plan stage that counts values whose sends all failed, by topic partition."""
     kernel = Kernel("values of failed sends", RECORD_COLUMNS, _FAILED, partial(_failed, failed))
     return Stage(Source.SENDS, kernel)
 

@@ -65,9 +65,6 @@ _READ: Final = pa.schema(
 
 
 def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the finding of `lost-write`: values that no poll returned, although a higher
-    offset was polled.
-    """
     unconfirmed = context.unconfirmed
     some = yield from collect(
         Stage(
@@ -176,9 +173,9 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 
 
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
-    """Returns the values in this part of the history that no poll returned, although one should.
+    """Returns the values in this batch that no poll returned, although one should.
 
-    The last row is a total: its column `owed` has the number of all values that a poll should have
+    The last row is a total: its column `owed` has the number of values that polls should have
     returned.
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)

@@ -29,7 +29,6 @@ _OWN: Final = pa.schema([(name, pa.int64()) for name in ("op", "key", "value", "
 
 
 def precommitted_reads(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the records that one operation at read_committed both sent and polled."""
     run = partial(_sent_and_polled, context.declared.isolation)
     observed = yield from collect(
         Stage(Source.OPERATIONS, Kernel("precommitted reads", _READS, _OWN, run))

@@ -39,9 +39,8 @@ LOCATION_AND_OP: Final = pa.schema(
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
     """Returns the indexes of the locations whose value the history proves to be in the log.
 
-    A location is a group of adjacent rows with the same key, offset and value. The locations of a
-    batch are numbered from 0. Locations without an offset are left out. `committed` has the
-    operations that took effect although they ended `info`.
+    A location is a group of adjacent rows with the same key, offset and value, numbered from 0.
+    `committed` has the operations that took effect although they ended `info`.
     """
 
     def made(batch: Batch) -> Ints:
@@ -61,8 +60,7 @@ def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
 def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
     """Returns a row for each offset at which an unconfirmed value is certainly in the log.
 
-    A row has the key, offset and value, and an operation that proves them. The rows are ordered by
-    key, offset and value.
+    The rows are ordered by key, offset and value.
     """
 
     def made(_: Batch) -> Batch:
@@ -86,9 +84,8 @@ def total(counts: pa.Table) -> int:
 
 
 def grouped_in_lists(table: pa.Table, by: tuple[str, ...], lists: tuple[str, ...]) -> pa.Table:
-    """Returns one row for each combination of values in the columns `by`.
-
-    Each column in `lists` becomes a list of its values in the rows of this combination.
+    """Returns one row for each combination of values in `by`, with lists of the values in
+    `lists`.
     """
     made = table.group_by(list(by), use_threads=False).aggregate([(name, "list") for name in lists])
     return made.rename_columns([*by, *lists])

@@ -5,13 +5,9 @@
     c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
 
 If no poll returned a value at another offset than the acknowledged one, the value is confirmed,
-such as a. The Spark task that has the records near this offset decides it.
-
-The other polled values are unconfirmed, such as b and c. They are few, so the Spark driver collects
-their rows and decides them. If a value was sent ok without an offset, and never polled, it is
-unseen.
-
-The plan also finds duplicates across keys: see `duplicates_across_keys`.
+such as a. The Spark task that has the records near this offset decides it. The other polled values
+are unconfirmed, such as b and c. They are few, and the Spark driver decides them. The plan also
+finds duplicates across keys.
 
 Source: `properties.anomalies.log`: unseen, aborted_read, value_nobody_sent.
 """

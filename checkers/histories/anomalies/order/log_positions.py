@@ -6,9 +6,8 @@
     c1 poll     -> ok k=a@0
     c1 poll     -> ok k=c@2       a step from offset 0 to offset 2: it skips one record, b
 
-A step is two records of a key that a process polled (or sent) one directly after the other. Records
-without an offset get one from the module `value_offsets`. With the option `--jepsen`,
-`value_offsets` decides the offsets of all records.
+The module `value_offsets` has the offsets of records without an offset, and with the option
+`--jepsen` those of all records.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -52,8 +51,7 @@ class LogPositions:
     def offsets_of(self, batch: Batch, rows: Ints, role: Ints, offset: Ints) -> Ints:
         """Returns the offset of each poll and send in `rows`; UNKNOWN_OFFSET if none is known.
 
-        `role` has the kind and outcome of each poll and send, `offset` its recorded offset. The
-        recorded offset of a send counts only if the send took effect. `self.values` fills in
+        A recorded `offset` of a send counts only if the send took effect. `self.values` fills in
         missing offsets, and with the option `--jepsen` replaces recorded ones.
         """
         took = np.flatnonzero(role == SEND_INFO)
@@ -74,8 +72,7 @@ class LogPositions:
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
         """Returns, for each step, the number of records between its offsets `first` and `second`.
 
-        For a poll at read_committed, only records that were surely not aborted count. `dirty` is
-        True for polls at read_uncommitted, for which all records count.
+        For a poll at read_committed (not `dirty`), only records that were surely not aborted count.
         """
         low, everything = self.first_skippable(kind, key, first), self.log.everything
         all_of_them = everything.between(key, low, second)

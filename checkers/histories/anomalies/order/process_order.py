@@ -84,10 +84,7 @@ _ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 
 
 def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the findings about steps that skip records or go back, and about the anomaly G1b.
-
-    A step is two records of one log that a process polled (or sent) one directly after the other.
-    """
+    """Returns the findings about steps that skip records or go back, and about the anomaly G1b."""
     words, outranked, parts, assigned, worked = yield from in_parallel(
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed, context.aborted)),
         _outranked(context),
@@ -146,10 +143,10 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _outranked(context: Context) -> Plan[Batch | None]:
-    """Returns the values that Jepsen's rules ignore at offsets with several observed values.
+    """Returns the values that Jepsen's rules ignore, because another one at the offset is the
+    record.
 
-    Jepsen chooses one value of an offset as the record. Returns None if Jepsen's rules do not
-    apply.
+    Returns None if Jepsen's rules do not apply.
     """
     if not context.declared.jepsen:
         return None

@@ -9,8 +9,7 @@ has one of these types:
 - `COUNTED` + `BETWEEN`: the number of all steps from one operation to the next;
 - `PARTS`: the number of all steps of polls after whose first record the same transaction sent
   another record to the key, for `G1b`;
-- `HEAD` and `TAIL`: the batch's first and last record of a process and key. They serve to find the
-  steps from one batch to another.
+- `HEAD` and `TAIL`: the batch's first and last record of a process and key.
 """
 
 from __future__ import annotations
@@ -54,8 +53,8 @@ STEPS: Final = pa.schema(
 class Records:
     """The records that one batch of the history polled, or those that it sent.
 
-    `row`, `offset` and `role` have one entry for each record. The other arrays have one entry for
-    each row of the batch. So the key of record i is `key[row[i]]`.
+    `row`, `offset` and `role` have one entry for each record, the other arrays one for each row of
+    the batch.
     """
 
     row: Ints  # in the batch

@@ -13,9 +13,6 @@ A step is two records of one key that a process polled (or sent) one directly af
 Between two operations, the first one is a poll that ended ok, or a send that did not fail. There is
 no step if, between the two operations, the process was assigned keys without this key.
 
-A process may occur in several batches. So the result also has its first and last record of each key
-in this batch, as `HEAD` and `TAIL`. The module `steps_across_batches` connects them.
-
 Source: `properties.anomalies.order.steps`.
 """
 
@@ -72,8 +69,8 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
     """Returns the steps in this batch that skip records or go back, and the number of all steps.
 
-    If a process occurs in other batches too, the table also has the process's first and last record
-    of each log in this batch (`HEAD`, `TAIL`).
+    If a process occurs in other batches too, its first and last record of each log are added
+    (`HEAD`, `TAIL`).
     """
     assigned = Batch(assignments(batch))
     tables_of_kinds = [_steps_of_kind(kind, positions, assigned, batch) for kind in (POLLS, SENDS)]
@@ -165,8 +162,7 @@ def wrong_steps(
     """Returns a table of the wrong steps, and tables that count all steps.
 
     A step is wrong if the offset does not grow, or if it skips records, unless it consists of sends
-    of two operations. Steps with an unknown offset are left out. `first` and `second` have the
-    indexes in `records` of the two records of each step.
+    of two operations. Steps with an unknown offset are left out.
     """
     begin, end = records.offset.take(first), records.offset.take(second)
     known = (begin != UNKNOWN_OFFSET) & (end != UNKNOWN_OFFSET)

@@ -6,8 +6,6 @@
 
     BETWEEN   the step from this TAIL to this HEAD, offset 0 to offset 2
 
-A step is two records of one log that a process polled (or sent) one directly after the other.
-
 Source: `properties.anomalies.order.steps`.
 """
 
@@ -39,8 +37,7 @@ def steps_across_batches(
 ) -> pa.Table:
     """Returns the steps between batches that skip records or go back, and the number of all steps.
 
-    `observed` has the first and the last record of each process and log in each batch (`HEAD` and
-    `TAIL`).
+    `observed` has the rows `HEAD` and `TAIL` of each batch.
     """
     made = [STEPS.empty_table()]
     step_rows = Batch(observed)

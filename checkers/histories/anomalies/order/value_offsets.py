@@ -42,10 +42,7 @@ class ValueOffsets:
 
     @classmethod
     def only(cls, unconfirmed: UnconfirmedValues) -> Self:
-        """Returns the offset of each unconfirmed value that was observed at exactly one offset.
-
-        The offset of any other unconfirmed value is unknown.
-        """
+        """Returns the offset of each unconfirmed value that was observed at exactly one offset."""
         pairs = NumberSet.of(hash_of_pair(unconfirmed.keys, unconfirmed.values))
         pair, offset = _pairs_and_offsets(unconfirmed.locations())
         pair, offset = pair[offset != UNKNOWN_OFFSET], offset[offset != UNKNOWN_OFFSET]
@@ -61,8 +58,7 @@ class ValueOffsets:
         """Returns the highest offset of each value, under Jepsen's rule of one value per offset.
 
         `outranked` has the values that the rule did not choose. Example: a was observed at 3 and 7,
-        and b at 7. If the rule chooses b at 7, a gets 3. A value that is not chosen at any offset
-        gets UNKNOWN_OFFSET.
+        and b at 7. If the rule chooses b at 7, a gets 3.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         # Outranked values, and values sent again after a failed send, are treated like unconfirmed
@@ -83,8 +79,7 @@ class ValueOffsets:
     def applied(self, batch: Batch, rows: Ints, role: Ints, located: Ints) -> Ints:
         """Returns `located`, changed in place: missing offsets become the offsets of the values.
 
-        `located[i]` is the offset of the poll or send in row `rows[i]` of the batch. If
-        `self.of_all` is true, recorded offsets are replaced too.
+        If `self.of_all` is true, recorded offsets are replaced too.
         """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")
         among = batch.derived(("unconfirmed values",), lambda _: self.values.has(value)).take(rows)

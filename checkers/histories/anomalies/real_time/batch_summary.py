@@ -93,8 +93,7 @@ class _Summary:
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
     """Returns the query-plan stages that collect the summaries of all batches, one stage per table.
 
-    The last stage collects the topic partitions to which transactions send. Rows without an
-    isolation level count as rows at the level `isolation`.
+    The last stage collects the topic partitions to which transactions send.
     """
     parts = (
         ("spans", _SPANS),
@@ -119,10 +118,9 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
 def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """Returns a query-plan stage that calls `run` with the observed offsets of each batch of the
-    history.
+    """Returns a query-plan stage that calls `run` with the observed offsets of each batch.
 
-    `partitions` has the numbers of the history's partitions to read; None reads all of them.
+    With `partitions`, only the history's partitions with these numbers are read.
     """
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
 
@@ -251,10 +249,7 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns two arrays: the kind and the operation number of each chosen observation.
-
-    `fact` has the indices of the chosen observations in `of`.
-    """
+    """Returns the kinds and the operation numbers of the observations with the indices `fact`."""
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 
 

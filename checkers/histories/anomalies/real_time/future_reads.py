@@ -3,9 +3,8 @@
     c1 poll     -> ok k=a@0       op 0     the log of k ends at 1 or higher
     p1 send k=a -> ok @0          op 1     invoked after op 0 completed; 0 is below this end
 
-The plan `linearizable_offsets` finds sends that got an offset below a log end observed before. This
-plan examines the polls of the records of these sends, and all polls of unconfirmed values (polled
-at an offset where no send of them was acknowledged).
+The plan examines the sends that got an offset below a log end observed before, and all polls of
+unconfirmed values (polled at an offset where no send of them was acknowledged).
 
 Source: `properties.anomalies.real_time.future_read`.
 """
@@ -57,9 +56,8 @@ def _times(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def polls_at(keys: Ints, offsets: Ints) -> Stage[pa.Table]:
-    """Returns a query-plan stage that collects the successful polls at these offsets.
-
-    Example: `keys` [k, j] and `offsets` [3, 5] select offset 3 of k, and offset 5 of j.
+    """Returns a query-plan stage that collects the successful polls at `offsets[i]` of
+    `keys[i]`.
     """
     columns = ("op", "outcome", "completed_ns", "kind", "key", "offset", "value")
     run = partial(_polls_at, Pairs.of(keys, offsets))
@@ -86,8 +84,7 @@ def future_reads(
 ) -> Plan[pa.Table]:
     """Returns the polls that returned a record before the send of the record was invoked.
 
-    The plan examines all polls of unconfirmed values, and those in `polls`. `unconfirmed_times` has
-    the times of the operations that sent or polled unconfirmed values.
+    The plan examines the polls of unconfirmed values, and those in `polls`.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")

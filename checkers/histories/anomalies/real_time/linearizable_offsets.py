@@ -10,8 +10,7 @@ Then only observations at `read_committed` can contradict the check of this end 
    (`batch_summary`).
 2. The driver compares the lowest offset of each key with the log ends of earlier batches
    (`log_ends`). A batch with an offset below an earlier log end is read again.
-3. A send without an acknowledged offset gets the lowest offset at which its record was polled. This
-   poll may be in another batch than the send.
+3. A send without an acknowledged offset gets the lowest offset at which its record was polled.
 4. For each contradicted check, the plan finds the highest observation that contradicts it.
 
 Source: Herlihy and Wing, `properties.anomalies.real_time`.
@@ -95,8 +94,7 @@ _SENDS: Final = pa.schema(
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
     """Returns the checks in this batch whose offset is lower than a log end in an earlier batch.
 
-    `carried_limits` has the highest log end of each key in earlier batches. The checks in `early`
-    (see `batch_summary`) are left out: the plan compares them one by one.
+    The checks in `early` (see `batch_summary`) are left out.
     """
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
@@ -113,10 +111,7 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns a check for each send without an acknowledged offset whose record was polled.
-
-    The check has the lowest offset at which the record was polled.
-    """
+    """Returns a check for each send without an acknowledged offset, at its lowest polled offset."""
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
     unacknowledged = sends.where(
@@ -190,9 +185,8 @@ def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the findings of offset order inversions and stale end offsets, without a shuffle.
-
-    Instead of the shuffle, the plan reads the history a second time.
+    """Returns the findings of offset order inversions and stale end offsets; reads the history
+    twice.
     """
     isolation = context.declared.isolation
     first, sends = yield from in_parallel(

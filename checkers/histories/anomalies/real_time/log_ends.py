@@ -1,15 +1,12 @@
 """The log ends that clients observed in all batches, built from the summaries of the batches.
 
-A batch is a part of the history's rows, in the order of completion.
-
     batch 0   c1 end_offset k -> ok @5      the log of k ends at 5 or higher
     batch 1   p1 send k=a     -> ok @3      below 5: contradicted by an earlier batch
 
-An operation that began after batch 0 ended is compared with the highest log end of batch 0, which
-is in the summary. But an operation of batch 1 may also begin before batch 0 ends. Then a log end
-counts only if it was observed before this operation began. The summary has the exact times of only
-the newest observations of a batch. If these do not decide the check, a second pass over the history
-reads all rows of batch 0.
+An operation of batch 1 may begin before batch 0 ends. Then a log end of batch 0 counts only if it
+was observed before this operation began. The summary has the exact times of only the newest
+observations of a batch. If these do not decide the check, a second pass over the history reads all
+rows of batch 0.
 """
 
 from __future__ import annotations
@@ -70,9 +67,8 @@ class LogEnds:
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
         """Returns the log ends in the summaries of all batches: their tables `spans` and `steps`.
 
-        `held_back` has the keys (topic partitions) to which transactions send. An open transaction
-        holds back the last stable offset of such a key. So an end offset at `read_committed` is
-        compared only with observations at `read_committed`.
+        `held_back` has the keys to which transactions send: there, an end offset at
+        `read_committed` is compared only with observations at `read_committed`.
         """
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
         order = np.lexsort([ended_ns, began_ns])
@@ -101,9 +97,8 @@ class LogEnds:
     def applicable(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check that counts.
 
-        An end offset read at `read_committed` has two checks, of which one counts. If transactions
-        send to the key, `STABLE_END` counts, which uses only observations at `read_committed`. If
-        not, `COMMITTED_END` counts, which uses all observations.
+        Of an end offset read at `read_committed`, `STABLE_END` counts if transactions send to the
+        key, and `COMMITTED_END` if not.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         applies: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
@@ -122,9 +117,8 @@ class LogEnds:
     def contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: False for each check that no log end contradicts.
 
-        True means that a log end may contradict the check. It is certain if batches do not overlap
-        in time, and the operation was invoked between the first and the last observation of its
-        batch.
+        True is certain if batches do not overlap in time, and the operation was invoked between the
+        first and the last observation of its batch.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -141,11 +135,10 @@ class LogEnds:
         return decided
 
     def carried_limits(self, limits: Batch) -> pa.Table:
-        """Returns the rows of `limits` whose offset is below a log end of the same key in an
+        """Returns the rows of `limits` (lowest offsets of keys in batches) below a log end of an
         earlier batch.
 
-        A row of `limits` has the lowest offset of a key to check in a batch. The new column `reach`
-        has the highest log end of the key in earlier batches.
+        The new column `reach` has the highest log end of the key in earlier batches.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
@@ -174,8 +167,7 @@ class LogEnds:
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
         """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-        In `contradicted`, each check has the highest log end of its own batch. A log end of earlier
-        batches replaces it if it is at least as high. Batches must not overlap in time.
+        Batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
@@ -238,7 +230,7 @@ def find_contradictions(
 ) -> Plan[pa.Table]:
     """Returns the checks that some log end contradicts, each with the highest such log end.
 
-    Only the history's partitions with a number in `contradicting_partitions` are searched.
+    Only the partitions `contradicting_partitions` of the history are searched.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()

@@ -5,8 +5,7 @@
     c2 fetch_offset{group=g} k     -> ok @1   op 2     stale: a fetch here must return 5
 
 A register is the committed offset of one group and key. Commit B hides commit A from a fetch if B
-began after A ended, and B ended before the fetch began. A fetch cannot return the offset of a
-hidden commit.
+began after A ended, and B ended before the fetch began.
 
 1. The first stage collects the fetches, which are few.
 2. The second stage collects the commits that are visible to at least one fetch.
@@ -223,9 +222,8 @@ def _count_before(
 
 
 def _later_fetches(commits: Batch, fetches: Batch) -> int:
-    """Returns the number of fetches that are not the first completed operation on their register.
-
-    A register is the committed offset of one group and topic partition.
+    """Returns the number of fetches that are not the first operation to complete on their
+    register.
     """
     calls = Batch(pa.concat_tables([commits.table, fetches.table]))
     ended = calls.where(calls.ints("completed_ns") != NEVER_NS)
@@ -259,9 +257,6 @@ def _call(row: dict[str, Any]) -> Call[RegisterAction]:
 
 
 def stale_group_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the fetches that fit into no linearization of the commits and fetches of their
-    group and topic partition.
-    """
     fetch = partial(_fetches, context.declared.isolation)
     title, names = "fetched offsets", ("f", "kind", "key", "group")
     fetched, staged = yield from in_parallel(

@@ -43,7 +43,8 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Returns the offset fetches that miss the commit of a transaction whose output had been read.
+    """Returns the fetches that miss a transaction's committed offset, although its output had been
+    read.
 
     Example: a transaction sends a record and commits offset 5. A reader receives the record. Then a
     fetch returns offset 3.

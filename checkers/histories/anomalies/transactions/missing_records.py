@@ -102,7 +102,7 @@ def missing(
 ) -> Plan[list[MissingRecord]]:
     """Returns the candidates in `some` that no reader received, although readers read past them.
 
-    Records that retention may have deleted are left out. `in_log_ns` maps each transaction to a
+    Records that retention may have deleted are left out. `in_log_ns` has, for each transaction, a
     time at which its records were in the log.
     """
     if not some:

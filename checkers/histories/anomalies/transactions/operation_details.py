@@ -59,9 +59,8 @@ def _details(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def end_requested_ns(of: Batch) -> Ints:
-    """Returns, for each operation, the time at which its client requested a commit or an abort.
-
-    If this time is not recorded, the result is the time at which the operation was invoked.
+    """Returns, for each operation, when its client requested a commit or an abort, or else
+    invoked it.
     """
     ends = (of.ints(name, null=NEVER_NS) for name in ("completed_ns", "end_asked_ns"))
     return np.where(of.is_valid("end_asked_ns"), np.minimum(*ends), of.ints("invoked_ns"))

@@ -8,14 +8,7 @@
     read       op 0 has a record that was read, a; no other record of op 0 was read
     unread     b is at offset 0 of j, below the progress, and no poll has it: torn-transaction
 
-The first stages read the history, and collect three things:
-
-- the transactions that ended ok and sent records;
-- the progress of readers in each log;
-- the records that transactions sent without an acknowledged offset.
-
-The next stages find the records of these transactions that are below the progress, and that no
-reader polled. A correct history has no such record.
+A correct history has no such record.
 
 Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.
 """
@@ -210,10 +203,8 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
 
 @dataclass(frozen=True, slots=True)
 class TransactionReads:
-    """The records of transactions that readers at read_committed polled or skipped.
-
-    A record is skipped if no reader polled it, although a reader polled a later record of the same
-    log.
+    """The records of transactions that readers at read_committed polled, or skipped: a reader
+    polled a later record of the log.
     """
 
     records: dict[Record, UnconfirmedRecord]
@@ -229,7 +220,6 @@ class TransactionReads:
 
 
 def transaction_reads(context: Context) -> Plan[TransactionReads]:
-    """Returns the records of transactions that readers at read_committed polled or skipped."""
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)
     )

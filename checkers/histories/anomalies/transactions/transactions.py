@@ -70,8 +70,7 @@ _OPS: Final = int64_schema("op")
 def transactions(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns the findings of open reads, torn transactions, and anomalies of group offsets.
 
-    An open read polls a record before the record's transaction ended. A torn transaction is one
-    that a reader polled only in part.
+    An open read polls a record before its transaction ended. A torn transaction was polled in part.
     """
     of, (observed, found) = yield from in_parallel(
         transaction_reads(context), fetched_offsets(context)
@@ -104,10 +103,8 @@ def _torn_transactions(of: TransactionReads, context: Context) -> Plan[Finding]:
 
 
 def _unconfirmed_reads(of: TransactionReads) -> Counter[int]:
-    """Counts, for each transaction, the unconfirmed values that the transaction sent and readers
-    polled.
-
-    Only transactions that have several sends and did not fail are counted.
+    """Counts the polled unconfirmed values of each transaction with several sends that did not
+    fail.
     """
     return Counter(
         entry.writer

@@ -26,22 +26,20 @@ Record = tuple[int, int]  # key, value
 
 @dataclass(slots=True)
 class UnconfirmedRecord:
-    """The operations that sent or polled an unconfirmed value, and the offsets of the value."""
-
     sent_by: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # op, role
     readers: list[int] = field(default_factory=list[int])  # at read_committed, ended ok
     located_at: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # offset, op
 
     @property
     def writer(self) -> int:
-        """Returns the first operation that sent the value and did not fail, or the first that
-        failed.
+        """Returns the first operation that sent the value and did not fail; if all failed, the
+        first of them.
         """
         return min(self.sent_by, key=lambda it: (it[1] == SEND_FAIL, it[0]))[0]
 
     def place(self) -> tuple[int, int] | None:
-        """Returns the highest offset at which the value was observed, and the lowest operation
-        that observed it there; None without an offset.
+        """Returns the highest offset at which the value was observed, and the first operation
+        that observed it there.
         """
         if not self.located_at:
             return None

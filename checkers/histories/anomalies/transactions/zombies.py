@@ -4,13 +4,9 @@
     p2 init_producer{id=x} -> ok          replaces the producer of p1
     p1 txn{id=x} k=a       -> ok @0       a zombie write
 
-Two kinds of write are zombie writes of the old producer:
-
-- a send outside a transaction, if the send is invoked after the replacement;
-- a transaction, if its commit or abort is requested after the replacement. The transaction itself
-  may have begun earlier.
-
-Such a write counts only if its operation ended ok, or if one of its records was read.
+A zombie write is a send outside a transaction that is invoked after the replacement, or a
+transaction whose commit or abort is requested after the replacement. It counts only if its
+operation ended ok, or if one of its records was read.
 
 Source: `properties.anomalies.transactions.zombie_write`.
 """
@@ -68,7 +64,6 @@ _WROTE: Final = (*_WORKING, "kind")
 
 
 def zombies(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the finding of `zombie-write`: writes of producers that had been replaced before."""
     observed, worked = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, Kernel("initialised producers", _MAKING, _MADE, _made))),
         collect(

@@ -32,14 +32,14 @@ NO_RECORD: Final = (EOFError, ValueError, IndexError, TypeError, OverflowError, 
 
 
 class Container:
-    """The content of a container file: the writer's schema and the records.
+    """The writer's schema and the records of a container file.
 
     `bytes_read` counts the bytes of the blocks so far, after decompression.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
-        """Reads the header; raises AvroFault if it, the schema or the codec is malformed or not
-        supported.
+        """Reads the header; raises AvroFault for a malformed header, or an unsupported schema or
+        codec.
         """
         if file.read(len(MAGIC)) != MAGIC:
             raise AvroFault("this is no Avro container file: it does not begin with Obj")

@@ -29,8 +29,7 @@ _ALLOWED: Final = {"int64": _NUMBER, "int32": _NUMBER, "string": _TEXT}
 def tables(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
     """Yields the tables of a container file; with `known_only`, an unknown field is an error.
 
-    Otherwise, an unknown field becomes a column that is True in each row with a value of this
-    field.
+    Otherwise, an unknown field becomes a column that is True in each row with a value.
     """
     try:
         with path.open("rb") as file:
@@ -60,7 +59,7 @@ def _batches(container: Container) -> Iterator[list[Any]]:
 def fields(schema: Any) -> list[str]:
     """Returns the names of the fields of a record schema.
 
-    Raises AvroFault if the schema is no record, or a column of the history has a wrong type.
+    Raises AvroFault if the schema is no record, or a column has a wrong type.
     """
     if not (isinstance(schema, dict) and schema.get("type") == "record"):
         raise AvroFault("its Avro schema is no record", "write a record whose fields are columns")

@@ -7,8 +7,6 @@ is nested too deep for the decoder. So some schemas are refused:
 - an array whose items are encoded in 0 bytes, such as an array of nulls;
 - types that are nested more than MAX_DEPTH deep.
 
-Logical types, defaults, aliases and names of types do not change the encoding, and are left out.
-
 Source: the Apache Avro specification, "Schema Declaration" and "Binary Encoding".
 """
 
@@ -34,8 +32,7 @@ class AvroFault(ValueError):
     """Avro data that cannot be read; the message has the fault, the fix and, if known, the row
     number.
 
-    The caller puts the name of the file before the message, so the message begins with `, row 3:`
-    or with a colon.
+    The caller puts the name of the file before the message.
     """
 
     def __init__(self, what: str, move: str = COPY, row: int | None = None) -> None:
