@@ -82,7 +82,7 @@ def ours(
     engine: str = "compiled",
     fingerprints: bool = False,
     threads: int = 1,
-    states: int | None = None,
+    states: int = 1_000_000_000,
     memory: int | None = None,
 ) -> Contender:
     """The command that explores KIP-320 with an engine of this project."""

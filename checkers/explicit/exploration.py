@@ -54,11 +54,14 @@ def until_stopped(search: Callable[[], None]) -> WhyStopped:
     return "exhausted"
 
 
+MANY = 10_000_000  # states
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """The limits of an exploration; None means no limit."""
 
-    states: int | None = 10_000_000
+    states: int | None = MANY
     seconds: float | None = None
 
 

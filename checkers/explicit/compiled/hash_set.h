@@ -32,7 +32,7 @@ enum {
   SLOTS = 10,  /* per bucket */
   TAG = 16,    /* bits of the prefix that a slot stores */
   REACH = 128, /* a state at this distance from its home bucket is far */
-  AHEAD = 20,  /* letters whose buckets are prefetched */
+  AHEAD = 20,  /* states whose slots are prefetched */
 };
 
 #define NOWHERE UINT32_MAX /* the number of a state that is not in the set */
@@ -207,12 +207,11 @@ INLINE uint32_t number_of(const Store *s, const Set *set, const Letter *letter) 
   }
 }
 
-/* Prefetches what the next letters will read: a bucket, and later the key of a candidate. */
-INLINE void look_beyond(const Store *s, const Set *set, const Letter *letters, uint64_t k, uint64_t n) {
-  if (k + AHEAD < n) look_ahead(set, letters[k + AHEAD].hash);
-  if (k + AHEAD / 2 >= n) return;
-  uint64_t prefix = prefix_of(set, letters[k + AHEAD / 2].hash);
-  const Bucket *b = set->buckets + home_of(set, prefix); /* cached by now */
+/* Prefetches the key of a candidate in a bucket that is cached, or a key that is always cached: a branch
+   would often be mispredicted. */
+INLINE void look_at_candidate(const Store *s, const Set *set, uint64_t h) {
+  uint64_t prefix = prefix_of(set, h);
+  const Bucket *b = set->buckets + home_of(set, prefix);
   uint32_t may = slots_of(b, tag_of(prefix));
-  if (may) look_at_key(s, b->number[__builtin_ctz(may)]);
+  look_at_key(s, b->number[__builtin_ctz(may | 1 << (SLOTS - 1))] & -(uint32_t)(may != 0));
 }

@@ -47,6 +47,7 @@ WHOLE = ctypes.c_uint64
 NO_MEMORY, TOO_MANY, REFUSED = 1, 2, 1 << 16  # why a search failed, as in `search.h`
 SLOT_BYTES, SLOTS_A_STATE = 6.4, 2  # of the hash set, at most, as in `hash_set.h`
 PREFIX_BITS = 22  # bits of a hash that order the buckets at first, as in `hash_set.h`
+OPTIMIZED = "-O3"  # a search of many states takes less time, and its code twice the time to compile
 OUT_OF_MEMORY = "the search is out of memory: set --memory, or use --fingerprints"
 
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -95,6 +96,7 @@ class Library:
         *,
         fingerprints: bool = False,
         coverage: bool = False,
+        optimized: bool = False,
         hash_bits: int = 64,
         prefix_bits: int = PREFIX_BITS,
     ) -> None:
@@ -108,6 +110,7 @@ class Library:
         }
         self.fingerprints = fingerprints
         flags = ["-DFINGERPRINTS"] * fingerprints + ["-DCOVERAGE"] * coverage
+        flags += [OPTIMIZED] * optimized
         flags += [f"-DHASH_BITS={hash_bits}"] * (hash_bits < 64)
         flags += [f"-DPREFIX={prefix_bits}"] * (prefix_bits < PREFIX_BITS)
         try:

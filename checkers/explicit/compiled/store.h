@@ -60,16 +60,22 @@ static int has_fresh(Set *set, uint64_t letters) {
 /* Puts the new ones among the states of `n` letters into the hash set; `fresh` counts them. */
 static void put_in_new(Search *all, Set *set, Letter *l, uint64_t n, uint64_t *fresh) {
   const Store *s = &all->store;
-  for (uint64_t k = 0; k < n && k < AHEAD; k++) look_ahead(set, l[k].hash);
-  for (uint64_t k = 0; k < n; k++) {
-    look_beyond(s, set, l, k, n);
-    uint32_t number = number_of(s, set, l + k);
-    if (number == NOWHERE) {
-      number = s->count + *fresh;
-      uint32_t *slot = put_in(set, prefix_of(set, l[k].hash), number);
-      set->fresh[(*fresh)++] = (Fresh){l + k, slot};
+  for (uint64_t k = 0; k < n && k < BATCH; k++) look_ahead(set, l[k].hash);
+  for (uint64_t start = 0; start < n; start += BATCH) {
+    uint64_t end = n - start < BATCH ? n : start + BATCH;
+    for (uint64_t k = start; k < end; k++) {
+      look_at_candidate(s, set, l[k].hash);
+      if (k + BATCH < n) look_ahead(set, l[k + BATCH].hash);
     }
-    if (all->edges.kept) keep_target(&all->edges, number);
+    for (uint64_t k = start; k < end; k++) {
+      uint32_t number = number_of(s, set, l + k);
+      if (number == NOWHERE) {
+        number = s->count + *fresh;
+        uint32_t *slot = put_in(set, prefix_of(set, l[k].hash), number);
+        set->fresh[(*fresh)++] = (Fresh){l + k, slot};
+      }
+      if (all->edges.kept) keep_target(&all->edges, number);
+    }
   }
 }
 

@@ -11,7 +11,7 @@ import pytest
 from checkers.compiler import library_file
 from checkers.explicit.compiled import library as bindings
 from checkers.explicit.compiled.library import PREFIX_BITS, Library
-from checkers.explicit.exploration import Budget
+from checkers.explicit.exploration import MANY, Budget
 from checkers.explicit.instance import Instance
 from checkers.explicit.search import explore
 from model.faults import InputFault
@@ -81,6 +81,10 @@ def test_every_counterexample_is_the_same_with_any_number_of_threads() -> None:
         explore(spec, engine="compiled", budget=Budget(states=None), threads=threads)
         for threads in (1, 2, 16)
     )
+    others += [
+        explore(spec, engine="compiled", budget=Budget(states=MANY + 1), threads=threads)
+        for threads in (1, 2)
+    ]
     assert alone.discoveries["strong_isr"].steps
     for found in others:
         assert found.discoveries == alone.discoveries
