@@ -68,10 +68,10 @@ fuzz-histories: $(READY)
 	$(BIN)/python -m pip install --quiet atheris==3.0.0
 	$(BIN)/python -m tools.fuzz histories --seconds 3600
 
-# The readers of Avro, of Delta logs and of Iceberg tables on the bytes of a fuzzer: 20 minutes each.
+# The readers of Avro, of Delta logs and of Iceberg tables on the bytes of a fuzzer: an hour each.
 fuzz-tables: $(READY)
 	$(BIN)/python -m pip install --quiet atheris==3.0.0
-	for target in avro delta iceberg; do $(BIN)/python -m tools.fuzz $$target --seconds 1200 || exit 1; done
+	for target in avro delta iceberg; do $(BIN)/python -m tools.fuzz $$target --seconds 3600 || exit 1; done
 
 # Real systems on trial: every reproduction, suite and 10,000 pairs of answers. Needs Maven, a network once, and hours.
 # A reproduction exits with 1 where it shows its defect; a suite with 1 where a claim is broken that has a finding, else
