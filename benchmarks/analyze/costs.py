@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -52,6 +52,26 @@ def cpu(root: int) -> Cpu:
             ticks = [sum(two) for two in zip(ticks, map(int, fields[11:15]), strict=True)]
     user, system, user_of_ended, system_of_ended = (it / _TICKS_PER_S for it in ticks)
     return Cpu(user + user_of_ended, system + system_of_ended)
+
+
+@contextmanager
+def cpu_counted(root: int) -> Iterator[Callable[[], Cpu]]:
+    """Yields a function that returns the CPU time of the process tree so far.
+
+    A process that has ended counts with its last sample. Spark's daemon ignores the signal of ended
+    workers, so the kernel adds the time of idle workers that Spark ends to no other process.
+    """
+    seen: dict[tuple[int, str], tuple[int, int]] = {}  # ticks, by process id and start
+
+    def sample() -> Cpu:
+        for pid in tree(root):
+            if fields := _stat(pid):
+                seen[pid, fields[19]] = int(fields[11]), int(fields[12])
+        user, system = (sum(ticks) / _TICKS_PER_S for ticks in zip(*seen.values(), strict=True))
+        return Cpu(user, system)
+
+    with _repeated(sample):
+        yield sample
 
 
 class Spent(NamedTuple):
@@ -98,22 +118,21 @@ def _proportional(pid: int) -> int:
 
 
 @contextmanager
-def _watched(root: int) -> Iterator[list[int]]:
-    samples: list[int] = []
+def _repeated(sample: Callable[[], object]) -> Iterator[None]:
     over = threading.Event()
 
-    def sample() -> None:
+    def repeat() -> None:
         pause_s = _SAMPLE_S
         while not over.wait(pause_s):
             began = time.perf_counter()
-            samples.append(memory(root))
-            # The kernel walks all pages of mapped files: seconds for a large history.
+            sample()
+            # For memory, the kernel walks all pages of mapped files: seconds for a large history.
             pause_s = max(_SAMPLE_S, _LEAST_PAUSE * (time.perf_counter() - began))
 
-    thread = threading.Thread(target=sample, daemon=True)
+    thread = threading.Thread(target=repeat, daemon=True)
     thread.start()
     try:
-        yield samples
+        yield
     finally:
         over.set()
         thread.join()
@@ -122,7 +141,8 @@ def _watched(root: int) -> Iterator[list[int]]:
 def run(module: str, *words: str) -> tuple[str, int]:
     command: Sequence[str] = (sys.executable, "-m", module, *words)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    with process, _watched(process.pid) as samples:
+    samples: list[int] = []
+    with process, _repeated(lambda: samples.append(memory(process.pid))):
         output, _ = process.communicate()
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}")

@@ -18,7 +18,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.analyze.costs import cpu
+from benchmarks.analyze.costs import cpu_counted
 from benchmarks.analyze.peers import CHECKED, THREADS
 
 Check = Callable[[Path], dict[str, list[list[str]]]]
@@ -84,10 +84,10 @@ WAYS: Final[dict[str, Callable[[str], Any]]] = {
 
 def main(way: str, check: str, folder: str) -> None:
     started = time.perf_counter()
-    with WAYS[way](check) as run:
-        ready, ready_cpu = time.perf_counter(), cpu(os.getpid())
+    with cpu_counted(os.getpid()) as cpu, WAYS[way](check) as run:
+        ready, ready_cpu = time.perf_counter(), cpu()
         found = run(Path(folder))
-        done, done_cpu = time.perf_counter(), cpu(os.getpid())
+        done, done_cpu = time.perf_counter(), cpu()
         result = {
             "ready_s": ready - started,
             "ready_cpu_s": sum(ready_cpu),

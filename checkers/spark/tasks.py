@@ -25,7 +25,7 @@ from checkers.histories.plan.combining import combined_tables, combiners
 from checkers.histories.plan.cost import Meter
 from checkers.histories.plan.kernel import Kernel, run_kernels
 from checkers.histories.plan.partition import Partition
-from checkers.histories.plan.shuffle import merged, shuffled_schema, split_by_key
+from checkers.histories.plan.shuffle import Outgoing, merged, shuffled_schema, split_by_key
 from checkers.histories.plan.spill import (
     Codec,
     OnDisk,
@@ -158,15 +158,23 @@ def write_parts(
     prepare_worker(len(sys.modules))
     pid = os.getpid()  # no other process writes to these files
     meter = Meter()
+    outgoing = [Outgoing(targets) for _ in kernels]
+    number = 0
+
+    def written(kernel: int, parts: Iterator[tuple[int, pa.Table]]) -> Iterator[pa.RecordBatch]:
+        files = {
+            target: spill(part, folder / f"{kernel}-{target}-of-{pid}.arrow", codec)
+            for target, part in parts
+        }
+        if files:
+            yield cell_row(kernel, 0, number, pickle.dumps(files))
+
     for number, partition in map(partitions.__getitem__, _numbers(batches)):
         results = run_kernels(kernels, partition, number, hash_seed, meter)
         for kernel, result in enumerate(results):
-            written = {
-                target: spill(part, folder / f"{kernel}-{target}-of-{pid}.arrow", codec)
-                for target, part in split_by_key(result, targets)
-            }
-            if written:
-                yield cell_row(kernel, 0, number, pickle.dumps(written))
+            yield from written(kernel, outgoing[kernel].add(result))
+    for kernel, last in enumerate(outgoing):
+        yield from written(kernel, last.rest())
     yield cost_cell(meter)
 
 

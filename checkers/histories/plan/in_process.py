@@ -16,7 +16,7 @@ from checkers.histories.plan.cost import Measured, Meter, TaskCost, measured_pas
 from checkers.histories.plan.dataset import Dataset
 from checkers.histories.plan.kernel import Kernel, run_kernels, titles
 from checkers.histories.plan.partition import Partition
-from checkers.histories.plan.shuffle import merged, shuffled_schema, split_by_key
+from checkers.histories.plan.shuffle import Outgoing, merged, shuffled_schema
 from checkers.histories.plan.spill import SpillStore, codec_for, read_in_turn
 from checkers.histories.plan.stage import Source
 from checkers.progress import Progress, Watcher, unwatched
@@ -97,10 +97,17 @@ class LocalDataset:
         parts: dict[Source, list[list[Partition]]] = {
             name: [[] for _ in range(count)] for name in kernels
         }
+        outgoing = {name: Outgoing(count) for name in kernels}
+
+        def keep(name: Source, some: Iterator[tuple[int, pa.Table]]) -> None:
+            for number, part in some:
+                parts[name][number].append(in_transit[name].keep(number, part))
+
         for of_partition in self._pass(list(kernels.values()), tasks):
             for name, table in zip(kernels, of_partition, strict=True):
-                for number, part in split_by_key(table, count):
-                    parts[name][number].append(in_transit[name].keep(number, part))
+                keep(name, outgoing[name].add(table))
+        for name, last in outgoing.items():
+            keep(name, last.rest())
         shuffled: dict[Source, LocalDataset] = {}
         for name, kernel in kernels.items():
             columns = shuffled_schema(kernel).names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -14,6 +15,8 @@ from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.spill import shrunk
 
 SHUFFLE_KEY: Final = "shuffle_key"  # a column of int64; hashes are valid keys
+ROWS_OF_PART: Final = 4_000  # on average; a part in a file costs 0.1 ms, as much as so many rows
+MOST_WAITING_ROWS: Final = 4_000_000
 
 
 def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Table]]:
@@ -29,6 +32,29 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
     for partition in np.flatnonzero(np.diff(bounds)).tolist():
         first, end = int(bounds[partition]), int(bounds[partition + 1])
         yield partition, ordered.slice(first, end - first)
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """Rows of a kernel that wait until a split by the shuffle key gives parts worth writing."""
+
+    partitions: int
+    tables: list[pa.Table] = field(default_factory=list[pa.Table])
+    rows: int = 0
+
+    def add(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        """Yields the parts of all waiting rows if they are enough, as `split_by_key` does."""
+        self.tables.append(table)
+        self.rows += table.num_rows
+        if self.rows >= min(ROWS_OF_PART * self.partitions, MOST_WAITING_ROWS):
+            yield from self.rest()
+
+    def rest(self) -> Iterator[tuple[int, pa.Table]]:
+        """Yields the parts of the waiting rows."""
+        if self.rows:
+            table = pa.concat_tables(self.tables)
+            self.tables, self.rows = [], 0
+            yield from split_by_key(table, self.partitions)
 
 
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:

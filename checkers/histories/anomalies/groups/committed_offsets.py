@@ -77,19 +77,25 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
     )
 
 
-def count_aborted(fetches: Batch, batch: Batch) -> pa.Table:
+def last_fetches(fetches: Batch) -> Batch:
+    """Returns the last completed fetch of each group and key; registers ascend."""
+    register = fetches.ints("register")
+    order = np.lexsort([-fetches.ints("completed_ns"), register])
+    return fetches.where(order[run_starts(register[order])])
+
+
+def count_aborted(last: Batch, batch: Batch) -> pa.Table:
     """Returns one row: how many offsets the failed transactions in this batch tried to commit.
 
     An offset counts only if a fetch of its group and key completed after the transaction began.
+    `last` is the result of `last_fetches`.
     """
     of = commits(batch)
     aborted = of.where((of.ints("staged") == 1) & (of.ints("outcome") == FAIL))
-    register, completed_ns = fetches.ints("register"), fetches.ints("completed_ns")
-    order = np.lexsort([-completed_ns, register])
-    last = order[run_starts(register[order])]
-    some = np.flatnonzero(member(aborted.ints("register"), register[last]))
-    at = np.searchsorted(register[last], aborted.ints("register")[some])
-    later = completed_ns[last[at]] >= aborted.ints("invoked_ns")[some]
+    register = last.ints("register")
+    some = np.flatnonzero(member(aborted.ints("register"), register))
+    at = np.searchsorted(register, aborted.ints("register")[some])
+    later = last.ints("completed_ns")[at] >= aborted.ints("invoked_ns")[some]
     return table_from(COUNT, np.array([np.count_nonzero(later)]))
 
 

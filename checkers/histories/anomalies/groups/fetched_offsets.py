@@ -49,6 +49,7 @@ from checkers.histories.anomalies.groups.committed_offsets import (
     first_output,
     first_two,
     higher_commits,
+    last_fetches,
     output_ahead,
 )
 from checkers.histories.columnar.arrow import table_from
@@ -113,7 +114,7 @@ def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Findin
         collect(_stage(title, FIRST, partial(first_commits, registers))),
         collect(_stage(title, PRODUCED, first_output)),
         collect(_stage(title, COMMITS, partial(output_ahead, of_kind[1]))),
-        collect(_stage(title, COUNT, partial(count_aborted, fetches))),
+        collect(_stage(title, COUNT, partial(count_aborted, last_fetches(fetches)))),
         collect_all(
             _stage(title, HIGHER, partial(higher_commits, observed, None)) for observed in of_kind
         ),

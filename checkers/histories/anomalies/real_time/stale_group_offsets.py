@@ -112,7 +112,8 @@ def _staged(batch: Batch) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _Fetches:
-    all: Batch
+    all: Batch  # ordered by their begin
+    longest_ns: int
     latest: Batch  # the last fetch of each register to begin; registers ascend
     fetched: Pairs  # registers and offsets
 
@@ -123,11 +124,16 @@ class _Fetches:
         starts = run_starts(register[order])
         last = order[starts + run_lengths(starts, len(order)) - 1]
         fetched = Pairs.of(register, fetches.ints("offset"))
-        return cls(fetches, fetches.where(last), fetched)
+        ordered = fetches.where(np.argsort(fetches.ints("invoked_ns"), kind="stable"))
+        took = ordered.ints("completed_ns") - ordered.ints("invoked_ns")
+        return cls(ordered, int(took.max()), fetches.where(last), fetched)
 
     def near(self, began_ns: int, ended_ns: int) -> Batch:
-        invoked, completed = self.all.ints("invoked_ns"), self.all.ints("completed_ns")
-        within = self.all.where((completed >= began_ns) & (invoked <= ended_ns))
+        invoked = self.all.ints("invoked_ns")
+        first = int(np.searchsorted(invoked, began_ns - self.longest_ns))
+        end = int(np.searchsorted(invoked, ended_ns, "right"))
+        some = Batch(self.all.table.slice(first, end - first))
+        within = some.where(some.ints("completed_ns") >= began_ns)
         later = self.latest.where(self.latest.ints("invoked_ns") > ended_ns)
         return Batch(pa.concat_tables([within.table, later.table]))
 
