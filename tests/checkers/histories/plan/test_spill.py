@@ -11,10 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from checkers.histories.columnar.arrow import as_ints
+from checkers.histories.plan import shuffle
 from checkers.histories.plan.batch import UNKNOWN_OFFSET
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.partition import InMemory, Partition
-from checkers.histories.plan.shuffle import SHUFFLE_KEY, merged, split_by_key
+from checkers.histories.plan.shuffle import SHUFFLE_KEY, Outgoing, merged, split_by_key
 from checkers.histories.plan.spill import (
     OnDisk,
     SpillStore,
@@ -122,3 +123,30 @@ def test_split_rows_of_any_width_are_merged_in_order(
         ]  # rows of a key are consecutive
         assert all(some == sorted(some) for some in of_key)
         assert np.all([it.dtype == np.int64 for it in map(as_ints, table.columns)])
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 300)), max_size=9), max_size=6),
+    st.integers(1, 4),
+    st.integers(1, 6),
+)
+def test_rows_wait_until_they_give_parts_worth_writing(
+    batches: list[list[tuple[int, int]]], count: int, of_part: int
+) -> None:
+    schema = pa.schema([(SHUFFLE_KEY, pa.int64()), ("n", pa.int64())])
+    tables = [
+        pa.table([[row[n] for row in batch] for n in range(2)], schema=schema) for batch in batches
+    ]
+    arrived: dict[int, list[int]] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shuffle, "ROWS_OF_PART", of_part)
+        outgoing = Outgoing(count)
+        for table in tables:
+            before = outgoing.rows
+            some = [*outgoing.add(table)]
+            assert bool(some) == (before + table.num_rows >= of_part * count)
+            for number, part in [*some, *(outgoing.rest() if table is tables[-1] else [])]:
+                arrived.setdefault(number, []).extend(as_ints(part["n"]).tolist())
+    every = pa.concat_tables([schema.empty_table(), *tables])
+    expected = {number: as_ints(part["n"]).tolist() for number, part in split_by_key(every, count)}
+    assert arrived == expected

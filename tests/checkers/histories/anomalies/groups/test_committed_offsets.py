@@ -14,6 +14,7 @@ from checkers.histories.anomalies.groups.committed_offsets import (
     KnownOffsets,
     fetched,
     higher_commits,
+    last_fetches,
 )
 from checkers.histories.columnar.fingerprints import fingerprints
 from checkers.histories.columnar.pairs import hash_of_pair
@@ -122,3 +123,16 @@ def test_a_fetch_has_the_row_minus_one_if_no_commit_began_late_enough() -> None:
     for since_ns, found in ((2, 0), (3, -1)):
         assert facts.highest(fetch, np.array([since_ns])).tolist() == [found]
     assert facts.highest(fetch).tolist() == [0]
+
+
+@given(st.lists(st.tuples(REGISTER, TIME_NS)))
+def test_the_last_fetch_of_a_register_completed_after_the_others(
+    fetches: list[tuple[int, int]],
+) -> None:
+    registers, completed = ([row[n] for row in fetches] for n in range(2))
+    last = last_fetches(table(FETCHES, register=registers, completed_ns=completed))
+    found = [*zip(last.ints("register").tolist(), last.ints("completed_ns").tolist(), strict=True)]
+    assert found == sorted(
+        (register, max(ns for other, ns in fetches if other == register))
+        for register in {*registers}
+    )

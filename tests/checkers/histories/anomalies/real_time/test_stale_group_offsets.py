@@ -6,13 +6,19 @@ The result does not depend on how the history is partitioned.
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.anomalies.findings import Context
-from checkers.histories.anomalies.real_time.stale_group_offsets import stale_group_offsets
+from checkers.histories.anomalies.real_time.stale_group_offsets import (
+    _CALLS,
+    _Fetches,
+    stale_group_offsets,
+)
 from checkers.histories.columnar.rows import as_rows
 from checkers.histories.facts.record_locations import RECORD
 from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
@@ -125,3 +131,26 @@ def _operation(process: int, f: str, did: MicroOperation, at: tuple[int, int]) -
         did=(did,),
         group="g",
     )
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 9)), min_size=1),
+    st.integers(0, 25),
+    st.integers(0, 9),
+)
+def test_fetches_near_a_batch_overlap_it_or_are_the_last_of_their_register(
+    fetches: list[tuple[int, int, int]], began: int, length: int
+) -> None:
+    rows = [(register, at, at + took) for register, at, took in fetches]
+    columns = dict(
+        zip(("register", "invoked_ns", "completed_ns"), zip(*rows, strict=True), strict=True)
+    )
+    zeros = [0] * len(rows)
+    table = pa.table({n: columns.get(n, zeros) for n in _CALLS.names}, schema=_CALLS)
+    near = _Fetches.of(Batch(table)).near(began, began + length)
+    found = Counter(zip(*(near.ints(name).tolist() for name in columns), strict=True))
+    overlap = [row for row in rows if row[2] >= began and row[1] <= began + length]
+    assert {row: n for row, n in found.items() if row in overlap} == Counter(overlap)
+    last = {register: max(at for r, at, _ in rows if r == register) for register, _, _ in rows}
+    later = {(r, at) for r, at in last.items() if at > began + length}
+    assert {row[:2] for row in found if row not in overlap} == later
