@@ -107,9 +107,7 @@ def serving(kind: type[Server]) -> Iterator[str]:
 
 
 def measure() -> dict[str, Any]:
-    """Frame rates and CPU times of the present page, with and without messages, and of the page of
-    `OLD`.
-    """
+    """Frame rates and CPU times of the present page, and of the page of `OLD`."""
     runs: dict[str, list[dict[str, Any]]] = {"new": [], "old": [], "no messages": []}
     browser = started()
     browser.set_script_timeout(SECONDS + 60)

@@ -37,9 +37,7 @@ class Cluster:
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
     def request(self) -> float:
-        """Sends `REQUESTS` requests; returns the mean duration in seconds, and stores the mean CPU
-        time in `_cpu_ms`.
-        """
+        """The mean duration of `REQUESTS` requests in s; their mean CPU time is in `_cpu_ms`."""
         before, started = self.cpu_s(), time.perf_counter()
         for _ in range(REQUESTS):
             self.client.exchange(self.frame)

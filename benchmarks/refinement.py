@@ -39,9 +39,7 @@ def run() -> list[Pairing]:
 
 
 def events_of(*, validated: bool) -> int:
-    """The number of events in simulated runs; with `validated`, asserts that the specs allow all of
-    them.
-    """
+    """The number of events in simulated runs, which the specs must allow if `validated`."""
     events = 0
     for scenario in TIMED:
         found = SCENARIOS[scenario].make(0)
@@ -63,9 +61,7 @@ def facts() -> Mapping[str, object]:
 
 
 def specs() -> Mapping[str, object]:
-    """For each spec, the numbers of runs and events, the rejected runs, the speed, and how often
-    each action was taken.
-    """
+    """For each spec: runs, events, rejected runs, speed, and how often each action was taken."""
     found: dict[str, OfSpec] = {}
     for name, runs in SCENARIOS.items():
         for seed in SEEDS[name]:
@@ -120,9 +116,7 @@ def detected(row: Detection) -> str:
 
 
 def of_mutants(scenario: str) -> Mapping[str, object]:
-    """The numbers of the scenario's mutated runs: made, rejected, and left out as equivalent to a
-    valid run.
-    """
+    """The numbers of mutated runs: made, rejected, and left out as equivalent to a valid run."""
     made: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
     equivalent: Counter[str] = Counter()

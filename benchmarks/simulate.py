@@ -37,9 +37,7 @@ def steps(name: str) -> Pairing:
 
 
 def cores() -> Pairing:
-    """The time of two processes compared with that of one, for the same seeds and with the
-    analysis.
-    """
+    """The time of two processes compared with that of one, for the same seeds."""
 
     def sweep(processes: int) -> int:
         return len([*judged_in_processes(Swept(sweep="publish"), SWEPT, processes=processes)])

@@ -97,9 +97,7 @@ def of_length(records: int) -> Mapping[str, object]:
 
 
 def interpreter_ms(events: Sequence[Event]) -> float:
-    """The average CPU time of one action in ms: an append of a record, its fetch, or an advance of
-    the high watermark.
-    """
+    """The average CPU time of an action in ms: append, fetch or high watermark."""
     begun = PartitionReplication.of(events)
     assert not isinstance(begun, Refused)
     stepper = begun.behaviour.stepper

@@ -89,9 +89,7 @@ def runs(days: float) -> tuple[Run, ...]:
 
 
 def measured(run: Run) -> dict[str, Any]:
-    """The measurements during the run (`notes`), the growth of memory per simulated day, and the
-    cost of a restart.
-    """
+    """The measurements (`notes`), the growth of memory per day, and the cost of a restart."""
     with tempfile.TemporaryDirectory() as folder:
         with broker(Path(folder)) as system:
             notes = [*_append(run, system, Path(folder))]

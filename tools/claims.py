@@ -115,9 +115,7 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Two verdicts of the track record for each bug that violates the claim: on the spec without
-    it, and with it.
-    """
+    """Two verdicts for each bug that violates the claim: on the spec without it, and with it."""
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:
             yield Decided(
@@ -178,9 +176,7 @@ def _proof(spec: str) -> Proof:
 
 
 def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """One verdict for each sweep of a correct broker, and one for each seeded bug that breaks the
-    claim.
-    """
+    """A verdict for each sweep of a correct broker, and for each bug that breaks the claim."""
     sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
     for sweep in sweeps:
         shown = any(decider.name in _judged(sweep, seed).occurs for seed in range(SEEDS))

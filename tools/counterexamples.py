@@ -61,7 +61,7 @@ def ends_in_a_violation(found: Counterexample) -> bool:
 
 
 def write(specs: Sequence[str]) -> None:
-    """Only variants of the named specs are explored again; without names, all are."""
+    """Explores the variants of the named specs again, by default all; writes the record."""
     known = kept()
     record: list[Counterexample] = []
     for variant in all_variants():

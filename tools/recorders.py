@@ -38,9 +38,7 @@ SUBSCRIBED: Final = Declarations(sub_via=frozenset({"subscribe"}))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """`bug` is the seeded bug of the broker; if `aborts` is true, the service sends in a
-    transaction and aborts it.
-    """
+    """`bug` is the broker's seeded bug; with `aborts`, the service aborts a transaction."""
 
     bug: str | None
     aborts: bool = False
@@ -77,9 +75,7 @@ RECORDERS: Final[dict[str, Callable[[], Command]]] = {"java": java, "go": go}
 
 
 def record(service: Command, case: Case, folder: Path) -> None:
-    """A service on a broker with the case's bug writes its history to `folder`; raises InputFault
-    if it fails.
-    """
+    """The service writes its history to `folder`; raises InputFault if it fails."""
     options = ("--bug", case.bug) if case.bug else ()
     with Broker(brokers=1, topics={"orders": PARTITIONS}, options=options) as broker:
         words = (broker.bootstrap_servers, "orders", str(PARTITIONS), str(RECORDS), str(folder))

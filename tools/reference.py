@@ -180,9 +180,7 @@ def escaped(text: str) -> str:
 
 
 def plain(value: object) -> str:
-    """Markdown: a text of several lines is unchanged, items of lists and mappings are joined by
-    semicolons.
-    """
+    """Markdown: long texts are unchanged, items of lists and mappings joined by semicolons."""
     if isinstance(value, Mapping):
         return "; ".join(f"{escaped(str(k))} = {escaped(str(v))}" for k, v in value.items())
     if isinstance(value, list | tuple):

@@ -59,9 +59,7 @@ class Package:
 
 
 def shipped(extras: Iterable[str] = ()) -> tuple[Package, ...]:
-    """Urteil and all packages that it needs, sorted by name; raises PackageNotFoundError if one is
-    not installed.
-    """
+    """Urteil and all packages that it needs, by name; raises PackageNotFoundError."""
     found: dict[str, Package] = {}
     waiting = [(OURS, frozenset(extras))]
     seen: set[tuple[str, frozenset[str]]] = set()

@@ -94,17 +94,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Histories, and the anomalies to compare; `made` maps the number (seed) of each history to the
-    history.
-    """
+    """Histories, and the anomalies to compare; `made` has the histories by their number."""
 
     made: Mapping[int, History]
     anomalies: Catalogue
 
     def differences(self) -> tuple[Counter[str], list[Difference]]:
-        """The number of violations that the analysis found of each anomaly, and the results that
-        differ.
-        """
+        """The number of violations of each anomaly, and the results that differ."""
         found, differing = Counter[str](), list[Difference]()
         for numbers in self._together():
             try:
@@ -221,9 +217,7 @@ def _same_broken(broken: Sequence[BrokenAssumption], rows_of: Mapping[str, list[
 
 @dataclass(slots=True)
 class _Literal:
-    """Results of the literal definitions: `rows` has the violations, `observed` the numbers of
-    observations.
-    """
+    """`rows` has the violations of the literal definitions, `observed` the observations."""
 
     rows: defaultdict[str, list[Any]] = field(default_factory=partial(defaultdict, list))
     observed: Counter[str] = field(default_factory=Counter[str])
@@ -254,9 +248,7 @@ class _Literal:
 def campaign(
     histories: int, seed: int, processes: int, anomalies: Catalogue = catalogue
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
-    """For each group of histories: the number of histories and the violations so far, and the
-    differences in this group.
-    """
+    """For each group: histories and violations so far, and the differences in this group."""
     end = seed + histories
     blocks = [
         range(max(seed, first), min(end, first + BLOCK))

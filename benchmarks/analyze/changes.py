@@ -51,8 +51,7 @@ class Changes:
     def make(
         self, count: int, keys: Sequence[str], rng: np.random.Generator
     ) -> Iterator[OffsetOrderInversion | StaleEndOffset]:
-        """The violation of each change: `count` starts of sends are moved, and `count` end offsets
-        lowered.
+        """Moves `count` starts of sends, lowers `count` end offsets, and yields the violations.
 
         Raises RuntimeError if there are too few operations.
         """

@@ -88,9 +88,7 @@ def main() -> None:
 
 
 def sampled(history: Path, folder: Path) -> str:
-    """py-spy's output for all runs: the frames of a stack in each line, and its number of
-    samples.
-    """
+    """py-spy's output: in each line the frames of a stack, and its number of samples."""
     scripts, output = Path(sys.executable).parent, folder / "stacks"
     command = [
         scripts / "urteil",

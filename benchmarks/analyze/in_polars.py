@@ -30,9 +30,7 @@ VALUE = ("key", "value")
 
 
 def linearizable(history: Path) -> Locations:
-    """The violations of each anomaly, as tuples of the fields that locate them, such as key and
-    offset.
-    """
+    """The violations of each anomaly, as tuples of fields such as key and offset."""
     return as_locations(_collected(_real_time(_rows(history))), LINEARIZABLE)
 
 

@@ -135,9 +135,7 @@ def shown(found: Analysis) -> Shown:
 
 
 def own_cells(row: Any) -> tuple[Any, ...]:
-    """The fields of a violation, without `later` and `component`, which also count other
-    operations.
-    """
+    """The fields of a violation that count only its own operations."""
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 
 

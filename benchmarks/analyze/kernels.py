@@ -123,9 +123,7 @@ def kept(name: str) -> dict[str, Any]:
 
 
 def page(kept: dict[str, Any], sampled: dict[str, Any]) -> str:
-    """The CPU time of each kernel, the largest first; `sampled` has the samples of the flame
-    graph.
-    """
+    """The CPU time of each kernel, the largest first; `sampled` is for the flame graph."""
     kernels = [KernelCost(**one) for one in kept["kernels"]]
     return "\n".join((*_top(kept), *_table(kernels, kept["cpu_s"]), *_flame_graph(sampled))) + "\n"
 

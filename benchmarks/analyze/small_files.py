@@ -68,9 +68,7 @@ def main() -> None:
 
 
 def keep(facts: dict[str, Any]) -> Path:
-    """Adds the measurement to the result file, in place of an earlier one with the same number of
-    files.
-    """
+    """Adds the measurement, in place of an earlier one with the same number of files."""
     file = RESULTS / f"{RESULT}.json"
     sizes = json.loads(file.read_text())["sizes"] if file.exists() else []
     others = [one for one in sizes if one["files"] != facts["files"]]

@@ -46,9 +46,7 @@ def compared(spec: Spec) -> str:
 
 
 def least_memory(spec: Spec) -> int:
-    """The smallest memory limit in bytes with which the graph can be built, with transitions in
-    files.
-    """
+    """The smallest memory limit in bytes that suffices with transitions in files."""
     task = Task(spec=spec, claims=(), lively=spec.liveness_properties)
     search = Search(task, graph_memory=ENOUGH)
     with search.searched():

@@ -61,9 +61,7 @@ class PromelaCompiler(Compiler):
         ]
 
     def options(self, action: Action) -> Iterator[str]:
-        """A branch of the `do` loop for each choice of the action's parameters, except if its guard
-        is always false.
-        """
+        """A branch of the `do` loop for each choice of parameters whose guard may be true."""
         for values in product(*(range(self.at.size(p.sort)) for p in action.params)):
             env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
             guard = self.joined((self.code(g.formula, env) for g in action.guards), "and", 0)

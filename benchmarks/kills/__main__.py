@@ -73,9 +73,7 @@ def _log_dirs(data_dir: Path) -> list[str]:
 
 
 def _violated(folder: Path, *words: str) -> list[str]:
-    """The anomalies that `urteil analyze` finds, except those that the history's assumptions
-    permit.
-    """
+    """The anomalies that `urteil analyze` finds, except permitted ones."""
     call = [sys.executable, "-c", _URTEIL, "analyze", *words, "--engine", "local", "--json"]
     ended = subprocess.run(
         [*call, "--out", str(folder / "runs")],

@@ -70,9 +70,7 @@ class ForkedCluster:
 
 @contextmanager
 def forked(data_dir: Path, fault: str = "") -> Generator[ForkedCluster]:
-    """A cluster in a child of the process `benchmarks.kills.forked`, killed at the end of the
-    block.
-    """
+    """A cluster in a child of `benchmarks.kills.forked`, killed at the end of the block."""
     port = consecutive(BROKERS)
     call = [sys.executable, "-m", "benchmarks.kills.forked", str(data_dir), str(port), fault]
     with subprocess.Popen(

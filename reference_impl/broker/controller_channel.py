@@ -80,9 +80,7 @@ class ControllerChannel:
     def on_response(
         self, correlation: int, answer: AdministrationResponse
     ) -> StepResult[ControllerChannel]:
-        """Sends the controller's response to the client, if the correlation id is that of a
-        forwarded request.
-        """
+        """Sends the controller's response to the client whose request has this correlation id."""
         owed = [requester for sent, requester in self.forwarded if sent == correlation]
         rest = tuple(entry for entry in self.forwarded if entry[0] != correlation)
         return replace(self, forwarded=rest), tuple(requester.reply(answer) for requester in owed)

@@ -22,8 +22,7 @@ from reference_impl.protocol.controller import MetadataImage
 
 
 class Remaining(NamedTuple):
-    """`unassigned` has logs that were on disk at the broker's start, and that no image has assigned
-    to the broker.
+    """`unassigned` has logs from the broker's start that no image has assigned to the broker.
 
     `stopped` has error responses and wake-ups for clients that waited at a deleted partition.
     """

@@ -21,9 +21,7 @@ from reference_impl.protocol.controller import MetadataImage
 
 
 class Applied(NamedTuple):
-    """`unassigned` has logs that were on disk at the broker's start, and that no image has assigned
-    to the broker.
-    """
+    """`unassigned` has logs from the broker's start that no image has assigned to the broker."""
 
     replicas: Mapping[TopicPartition, Replica]
     unassigned: Mapping[TopicPartition, PartitionLog]

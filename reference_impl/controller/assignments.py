@@ -69,9 +69,7 @@ def reverted(state: PartitionState) -> tuple[Assignment, bool]:
 
 
 def assigned(state: PartitionState, assignment: Assignment) -> PartitionState:
-    """Returns the registration with the replicas and the ISR of the assignment, the ISR in the
-    order of the replicas.
-    """
+    """The registration with these replicas, and the ISR in their order."""
     isr, replicas, adding, removing = assignment
     in_order = tuple(broker for broker in replicas if broker in isr)
     return replace(state, isr=in_order, replicas=replicas, adding=adding, removing=removing)

@@ -35,7 +35,5 @@ def first_reason(*reasons: Reason) -> tuple[ErrorCode, str] | None:
 
 
 def unknown_topic(topic: str, known: States) -> Reason:
-    """UNKNOWN_TOPIC_OR_PARTITION, if `known`, the registrations of the topic's partitions, is
-    empty.
-    """
+    """UNKNOWN_TOPIC_OR_PARTITION, if the topic has no partition registrations (`known`)."""
     return not known, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} does not exist"

@@ -77,9 +77,7 @@ def _present(states: States, name: str) -> Any:
 def alter_defaults(
     cluster: ClusterState, request: AlterDefaults
 ) -> tuple[Changes, AlteredDefaults]:
-    """Changes the default settings of topics; returns the partition registrations that change, and
-    the response.
-    """
+    """Changes the defaults of topics; returns the changed registrations, and the response."""
     if request.validate_only:
         return {}, AlteredDefaults()
     defaults = request.applied_to(cluster.defaults)

@@ -63,9 +63,7 @@ def write_leader_epochs(file: Path, epochs: Iterable[EpochStart]) -> None:
 
 
 def read_leader_epochs(file: Path) -> tuple[EpochStart, ...]:
-    """The leader epochs in the file with their first offsets; none if there is no file. Raises
-    BadDataDir.
-    """
+    """The leader epochs with their first offsets; none if there is no file. Raises BadDataDir."""
     found: list[EpochStart] = []
     for line in _lines(file):
         try:

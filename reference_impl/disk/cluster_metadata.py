@@ -25,7 +25,7 @@ from reference_impl.protocol.controller import MetadataImage
 
 @dataclass(slots=True)
 class ClusterMetadata:
-    """`starts` counts the starts of brokers."""
+    """`starts` is the number of starts of brokers."""
 
     file: Path
     starts: int = 0

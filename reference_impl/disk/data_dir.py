@@ -129,9 +129,7 @@ class LogDirectory:
         return broker
 
     def keep_logs(self, logs: Disk) -> None:
-        """Writes the logs of a stopped broker; after a power loss, `logs` no longer has the lost
-        records.
-        """
+        """Writes the logs of a stopped broker; after a power loss, these lack the lost records."""
         for place, log in logs.items():
             self._write(place, log)  # the next start deletes the files that the log does not have
         self._checkpoint()
@@ -276,9 +274,7 @@ class DataDir:
         return self._brokers[broker_id].keep(broker, now_ms)
 
     def keep_metadata(self, image: MetadataImage, starts: int) -> None:
-        """Writes the changes of the metadata; raises OSError if the disk fails. `starts` counts the
-        starts of brokers.
-        """
+        """Raises OSError if the disk fails. `starts` counts the starts of brokers."""
         self.metadata.keep(image, starts)
 
     def keep_logs(self, broker_id: BrokerId, logs: Disk) -> None:

@@ -40,9 +40,7 @@ def replace_file(path: Path, data: bytes, *, flushes: bool = True) -> None:
 
 
 def append(path: Path, data: bytes, *, flushes: bool = False) -> None:
-    """Appends by one write(), and creates a missing file; `flushes` waits until the bytes are on
-    the disk.
-    """
+    """Appends by one write(), also to a new file; `flushes` waits for the disk."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         _write(file, data)

@@ -34,9 +34,7 @@ def written(value: Any) -> Any:
 
 
 def read(of: Any, value: Any) -> Any:
-    """A value of the type `of`, the reverse of `written`; raises ValueError, TypeError or KeyError
-    for unsuitable JSON.
-    """
+    """The reverse of `written`; raises ValueError, TypeError or KeyError for unsuitable JSON."""
     while hasattr(of, "__supertype__"):  # a NewType
         of = of.__supertype__
     origin, args = get_origin(of), get_args(of)

@@ -133,9 +133,7 @@ def restore_indexes(folder: Path, log: PartitionLog) -> None:
 
 
 def close(folder: Path, log: PartitionLog) -> list[Path]:
-    """Writes the index files of the active segment at a clean shutdown; returns those of all
-    segments.
-    """
+    """Writes the index files of the active segment; returns those of all segments."""
     last, segment = max(_files(log).items())
     segment_index.write(segment_path(folder, last), segment, _open_before(log, last))
     return [file for suffix in segment_index.SUFFIXES for file in folder.glob(f"*{suffix}")]

@@ -56,9 +56,7 @@ class MetadataChanges:
         return change
 
     def apply(self, change: dict[str, Any]) -> None:
-        """Applies a decoded change; raises ValueError, TypeError or KeyError if it is no change of
-        this image.
-        """
+        """Raises ValueError, TypeError or KeyError if the change does not fit this image."""
         parts = {**change}
         for topic, partition in parts.pop("deleted"):
             del self._known[TopicPartition(topic, partition)]

@@ -51,9 +51,7 @@ NOTHING = Checkpointed()
 
 
 def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
-    """Repairs a log folder, and returns the log; `note` gets a sentence for each truncated or
-    deleted file.
-    """
+    """Repairs a log folder, and returns the log; `note` gets each truncation and deletion."""
     files = sorted(folder.glob("*.log"))
     segments: list[Segment] = []
     replay = _Replay.of(folder, note)
@@ -101,9 +99,7 @@ def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
 
 
 def _readable(file: Path, end: Offset, recovery_point: Offset) -> tuple[list[Batch], str]:
-    """The valid batches at the start of the file, and why the next one is invalid; "" if all are
-    valid.
-    """
+    """The valid batches at the start of the file, and why the next one is invalid, if any."""
     found: list[Batch] = []
     try:
         for data in batches(file.read_bytes()):

@@ -41,9 +41,7 @@ class StoredProducers(Mapping[ProducerId, Producer]):
 
 
 def without_producers(snapshot: Snapshot, folder: Path) -> Snapshot:
-    """Returns a copy of the snapshot without producers in memory; a snapshot with producers must be
-    in its file already.
-    """
+    """The copy has no producers in memory; a snapshot with producers needs its file."""
     known = snapshot.producers.producers
     if isinstance(known, StoredProducers) or not known:
         return snapshot

@@ -125,9 +125,7 @@ def offsets_in(
     log: PartitionLog,
     context: Context,
 ) -> dict[str, tuple[TopicPartition, ...]]:
-    """The topic partitions in which each group has an offset, replicated or not; no entry for other
-    groups.
-    """
+    """The topic partitions in which each group has an offset, replicated or not."""
     whole = log.with_high_watermark(log.end_offset)
     return coordinator.offsets.caught_up(whole, context.bugs).in_partitions(topic_partitions)
 

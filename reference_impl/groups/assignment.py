@@ -76,7 +76,7 @@ def _is_consistent(group: ClassicGroup, request: SyncGroup) -> bool:
 def on_assignment_appended(
     group: ClassicGroup, context: Context, generation: int, error: ErrorCode
 ) -> StepResult[ClassicGroup]:
-    """Each waiting member gets its assignment, or the error of the append."""
+    """Gives each waiting member its assignment, or the error of the append."""
     if group.generation != generation or group.state is not GroupState.COMPLETING:
         return group, ()  # the next rebalance has begun, and the members have its error
     answered = replace(

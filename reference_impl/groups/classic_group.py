@@ -130,9 +130,7 @@ class ClassicGroup:
 
     @property
     def is_waited_for(self) -> bool:
-        """True if there are only static members, and none has rejoined: the coordinator then
-        extends the rebalance.
-        """
+        """True if only static members exist and none has rejoined: the rebalance is extended."""
         members = self.members.values()
         return bool(members) and all(
             m.joining is None and m.instance_id is not None for m in members
@@ -148,9 +146,7 @@ class ClassicGroup:
 
     @property
     def all_joined(self) -> bool:
-        """True if all members have rejoined, and no client that got MEMBER_ID_REQUIRED is
-        missing.
-        """
+        """True if all members have rejoined, and all clients with MEMBER_ID_REQUIRED joined."""
         return not self.pending_members and all(
             m.joining is not None for m in self.members.values()
         )
@@ -242,9 +238,7 @@ class ClassicGroup:
 
     @classmethod
     def of(cls, entry: Entry, now_ms: int) -> ClassicGroup:
-        """The group in a record, with only its chosen protocol; the members' sessions start at
-        `now_ms`.
-        """
+        """The group with only its chosen protocol; the members' sessions start at `now_ms`."""
         key: Any = entry.key
         value: Any = entry.value
         protocol = value["protocol"] or ""

@@ -108,9 +108,7 @@ class ConsumerGroup:
         return None if instance_id is None else next(found, None)
 
     def with_member(self, member: ConsumerMember, *, instead_of: str = "") -> ConsumerGroup:
-        """Adds or changes a member; it gets the target assignment of the member `instead_of`, which
-        it replaces.
-        """
+        """Adds or changes a member, who gets the target assignment of the member `instead_of`."""
         group = self
         if instead_of in self.members and instead_of != member.member_id:
             part = self.target.get(instead_of, frozenset())

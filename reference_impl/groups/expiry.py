@@ -57,9 +57,7 @@ def forgotten_groups(
     classic: Mapping[str, ClassicGroup],
     consumers: Mapping[str, ConsumerGroup],
 ) -> tuple[list[Entry], list[str]]:
-    """Tombstones for each group with neither members nor offsets, and the ids of the deleted
-    classic groups.
-    """
+    """Tombstones for groups without members and offsets, and the ids of deleted classic groups."""
     with_offsets = {place.group for place in offsets.committed}
     with_offsets |= {place.group for places in offsets.pending.values() for place in places}
     old = [

@@ -261,9 +261,7 @@ def heartbeat(
 def member_error(
     group: ClassicGroup, request: SyncGroup | HeartbeatGroup | CommitOffsets
 ) -> ErrorCode:
-    """The error if the sender is no member, or the generation is not the current one; otherwise
-    NONE.
-    """
+    """The error if the sender is no member, or the generation is old; otherwise NONE."""
     error = identity_error(group, request.member_id, request.instance_id)
     if error is ErrorCode.NONE and request.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION

@@ -104,9 +104,7 @@ class GroupOffsets:
     def in_partitions(
         self, topic_partitions: frozenset[TopicPartition]
     ) -> dict[str, tuple[TopicPartition, ...]]:
-        """The topic partitions in which each group has a committed or pending offset; no entry for
-        other groups.
-        """
+        """The topic partitions in which each group has a committed or pending offset."""
         found: dict[str, tuple[TopicPartition, ...]] = {}
         pending = (place for places in self.pending.values() for place in places)
         for group, place in dict.fromkeys((*self.committed, *pending)):

@@ -23,9 +23,7 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """A difference between a member's partitions and its target assignment; the first that applies
-    decides.
-    """
+    """A difference between a member's partitions and its target; the first that applies decides."""
 
     SETTLED = "the member has its target assignment"
     STILL_OWNS = "the member still owns partitions that it must revoke"

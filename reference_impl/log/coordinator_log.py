@@ -46,9 +46,7 @@ def append(
     adds_partition: bool = False,
     knows_abortable: bool = False,
 ) -> Send:
-    """Returns the Produce request by which a coordinator appends entries, to its own broker as
-    leader.
-    """
+    """Returns the coordinator's Produce request, to its own broker as leader."""
     records: list[Record] = []
     for entry in entries:
         key, value = encoded(entry, context.coordinators.topic_id)

@@ -35,7 +35,7 @@ CURRENT: Final = "consumer-group-current-member-assignment"
 
 
 class Entry(NamedTuple):
-    """With the value None, the record is a tombstone."""
+    """A record of an internal topic; with the value None it is a tombstone."""
 
     key: list[Plain]
     value: dict[str, Plain] | None
@@ -194,9 +194,7 @@ def encoded(entry: Entry, topic_id: Callable[[str], UUID]) -> tuple[bytes, bytes
 
 
 def decoded(key: bytes, value: bytes | None) -> Entry | None:
-    """None if the type of the record is not in `SCHEMAS`; raises ValueError for a malformed record
-    or another version.
-    """
+    """None if the type is not in `SCHEMAS`; raises ValueError for a malformed record."""
     try:
         (number,) = _INT16.unpack_from(key)
         kind = _KINDS.get(number)

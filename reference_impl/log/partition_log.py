@@ -216,9 +216,7 @@ class PartitionLog:
         )
 
     def without_segments(self, count: int, producers: ProducerStates) -> PartitionLog:
-        """Returns the log without its `count` oldest segments; without any, it starts at its former
-        end.
-        """
+        """Drops the `count` oldest segments; without any, the log starts at its former end."""
         if not count:
             return self
         log = self.with_snapshot(producers) if count == len(self.segments) else self
@@ -233,9 +231,7 @@ class PartitionLog:
         )
 
     def end_of_epoch(self, leader_epoch: LeaderEpoch) -> EpochEndOffset:
-        """The largest leader epoch up to the requested one, and its end offset; -1 in an empty
-        log.
-        """
+        """The largest leader epoch up to the requested one, and its end offset; -1 without one."""
         if not self.epochs:
             return EpochEndOffset(end_offset=self.end_offset)
         at = bisect_right(self.epochs, leader_epoch, key=lambda entry: entry.leader_epoch)
@@ -314,9 +310,7 @@ class PartitionLog:
         return replace(self, flushed=self.end_offset, timed_flush=timed)
 
     def after_process_crash(self) -> PartitionLog:
-        """All records stay, but the high watermark and the log start return to the newest
-        checkpoint.
-        """
+        """Only the high watermark and the log start change, to the newest checkpoint."""
         # Without a checkpoint the log start falls back to the oldest segment.
         start = min(max(self.start_checkpoint, self.first_offset), self.log_start)
         return replace(self, log_start=start).with_high_watermark(self.checkpoint)

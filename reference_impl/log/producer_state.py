@@ -100,9 +100,7 @@ class ProducerStates:
         return ProducerStates(newest, self.transactions)
 
     def unexpired(self, now_ms: int, expiration_ms: int) -> ProducerStates:
-        """Drops producers without an open transaction that were inactive for more than
-        `expiration_ms`.
-        """
+        """Drops producers without an open transaction, inactive for more than `expiration_ms`."""
         is_open = self.transactions.open
         left = {
             id_: known

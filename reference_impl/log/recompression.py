@@ -32,9 +32,7 @@ def is_rebuilt(head: Header, facts: RecordFacts, config: LogConfig) -> bool:
 
 
 def rebuilt(batch: bytes, head: Header, facts: RecordFacts, config: LogConfig) -> bytes:
-    """Returns a batch with the codec of the topic and the offset deltas 0, 1, 2 and so on; the
-    records must be valid.
-    """
+    """The batch in the topic's codec, with the offset deltas 0, 1, 2 and so on."""
     target = target_compression(head.compression, config)
     level = level_of(target, config)
     if facts.is_in_sequence and head.has_plain_attributes:

@@ -46,9 +46,7 @@ def write_record(
 
 
 def read_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Record, int]:
-    """The offset relative to the batch, the record, and the position after it; raises IndexError
-    for a malformed record.
-    """
+    """The relative offset, the record, and the position after it; raises IndexError."""
     length, at = read_varint(data, at)
     end = at + length
     if end > len(data):

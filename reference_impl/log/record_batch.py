@@ -122,9 +122,7 @@ class Header(NamedTuple):
 
     @property
     def is_log_append_time(self) -> bool:
-        """True if the largest timestamp is the time of the append; only a broker may set this
-        bit.
-        """
+        """True if the largest timestamp is that of the append; only brokers may set this bit."""
         return bool(self.attributes & _LOG_APPEND_TIME)
 
     @property
@@ -192,7 +190,7 @@ def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> 
 def with_timestamp(
     batch: bytes, head: Header, max_timestamp_ms: int, *, log_append_time: bool = False
 ) -> bytes:
-    """The type is LogAppendTime or CreateTime. Kafka: DefaultRecordBatch.setMaxTimestamp."""
+    """The type becomes LogAppendTime or CreateTime. Kafka: DefaultRecordBatch.setMaxTimestamp."""
     is_same_type = head.is_log_append_time == log_append_time
     if is_same_type and head.max_timestamp_ms == max_timestamp_ms:
         return batch
@@ -290,9 +288,7 @@ def filter_records(
 
 
 def with_records(head: Header, packed: bytes, compression: Compression) -> bytes:
-    """Returns a batch with the header's fields and compressed records; size and codec become those
-    of `packed`.
-    """
+    """A batch with this header and these compressed records; its size and codec are adapted."""
     attributes = head.attributes & ~_COMPRESSION_BITS | COMPRESSIONS.index(compression)
     length = _HEADER.size - PREFIX.size + len(packed)
     changed = head._replace(length=length, attributes=attributes)
@@ -307,16 +303,12 @@ def sealed(data: bytes) -> bytes:
 
 
 def decode(batch: bytes) -> tuple[tuple[Offset, Record], ...]:
-    """Returns the records with their offsets; raises CorruptBatch for a wrong checksum or a
-    malformed record.
-    """
+    """The records with their offsets; raises CorruptBatch, also for a wrong checksum."""
     return records_in(batch, verified(batch))
 
 
 def records_in(batch: bytes, head: Header) -> tuple[tuple[Offset, Record], ...]:
-    """As `decode`, without a check of the checksum; with LogAppendTime, each record has the
-    timestamp of the batch.
-    """
+    """As `decode`, without the checksum; with LogAppendTime, all have the batch's timestamp."""
     try:
         body = decompress(head.compression, batch[_HEADER.size :])
     except BadCompression as error:

@@ -62,7 +62,5 @@ class Segment(NamedTuple):
         return Offset(self.last_offset + 1)
 
     def position(self, offset: Offset) -> int:
-        """The index of the first batch that contains or follows the offset; without one, the number
-        of batches.
-        """
+        """The index of the first batch that contains or follows the offset, else their number."""
         return bisect_left(self.batches, offset, key=lambda batch: batch.header.last_offset)

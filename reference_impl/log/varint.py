@@ -75,7 +75,7 @@ def as_int64(number: int) -> int:
 
 
 def write_bytes(out: bytearray, value: bytes | None) -> None:
-    """None is written as the length -1."""
+    """Appends the length and the bytes; None is written as the length -1."""
     if value is None:
         write_varint(out, -1)
         return
@@ -84,9 +84,7 @@ def write_bytes(out: bytearray, value: bytes | None) -> None:
 
 
 def read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
-    """The bytes at position `at`, and the position after them; raises IndexError if the input ends
-    too early.
-    """
+    """The bytes at position `at`, and the position after them; raises IndexError."""
     length, at = read_varint(data, at)
     if length < 0:
         return None, at

@@ -79,9 +79,7 @@ class InSyncReplicas:
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
-        """Members of the ISR count as caught up; the end offset of a follower is unknown until its
-        first fetch.
-        """
+        """Members of the ISR count as caught up; end offsets are unknown until they fetch."""
         return cls(
             state=state,
             ignores_minimum=Bug.MINIMUM_IGNORED in context.bugs,
@@ -96,9 +94,7 @@ class InSyncReplicas:
 
     @property
     def proposed(self) -> tuple[BrokerId, ...]:
-        """The ISR of the pending proposal, which the controller may already have accepted; empty
-        without one.
-        """
+        """The pending proposal, which the controller may already have accepted; or empty."""
         return () if self.proposal is None else tuple(broker for broker, _ in self.proposal.isr)
 
     @property
@@ -141,9 +137,7 @@ class InSyncReplicas:
         return lowest
 
     def low_watermark(self, log_start: Offset, context: Context) -> Offset:
-        """The lowest log start of the leader and the live (registered, not fenced) followers; -1 if
-        one is unknown.
-        """
+        """The lowest log start of leader and registered, unfenced followers; -1 if unknown."""
         followers = self.remotes.items()
         alive = [remote.log_start for broker, remote in followers if context.may_be_in_sync(broker)]
         return min([log_start, *alive])
@@ -206,9 +200,7 @@ class InSyncReplicas:
         return replace(self, proposal=proposal, proposal_correlation=correlation)
 
     def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
-        """A registration with a newer partition epoch ends the pending proposal; any other changes
-        nothing.
-        """
+        """A newer partition epoch ends the pending proposal; any other changes nothing."""
         if state.partition_epoch <= self.state.partition_epoch:
             return self
         remotes = self.remotes

@@ -48,9 +48,7 @@ def on_altered(
 
 
 def on_state(leader: Leader, context: Context, state: PartitionState) -> StepResult[Leader]:
-    """Handles a change of the ISR or the configuration in the same leader epoch; the high watermark
-    may advance.
-    """
+    """Handles new metadata of the same leader epoch; the high watermark may advance."""
     return advance_high_watermark(
         replace(leader, in_sync=leader.in_sync.with_metadata(state)), context
     )

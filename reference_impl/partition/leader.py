@@ -97,9 +97,7 @@ def become_leader(
 
 
 def resign(leader: Leader) -> Effects:
-    """Returns error responses to all waiting requests, and wakes waiting consumers to find the new
-    leader.
-    """
+    """Error responses to all waiting requests, and a wake-up for waiting consumers."""
     error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     topic_partition = leader.topic_partition
     return (
@@ -142,9 +140,7 @@ def _acknowledged_offset(
 
 
 def advance_high_watermark(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Advances the high watermark as far as possible, and sends the responses that waited for
-    it.
-    """
+    """Advances the high watermark as far as possible; sends the responses that waited for it."""
     effects: Effects = ()
     high_watermark = leader.in_sync.replicated_up_to(leader.log.end_offset, context)
     if high_watermark > leader.log.high_watermark:

@@ -150,9 +150,7 @@ def _produce_error(error: ErrorCode, request: Produce) -> ErrorCode:
 def with_unverified(
     leader: Leader, old: PendingVerification | None, new: PendingVerification | None
 ) -> Leader:
-    """Replaces the pending verification `old` by `new`; without `old` adds, without `new`
-    removes.
-    """
+    """Replaces `old` by `new`; without `old` adds, without `new` removes."""
     kept = [new if entry is old else entry for entry in leader.unverified]
     if old is None:
         kept.append(new)

@@ -87,9 +87,7 @@ class BrokerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataImage:
-    """The cluster metadata; a newer image has a larger version. Brokers and topic partitions are
-    sorted.
-    """
+    """A newer image has a larger version; brokers and topic partitions are sorted."""
 
     version: int = 0
     brokers: tuple[BrokerState, ...] = ()

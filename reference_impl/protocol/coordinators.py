@@ -51,9 +51,7 @@ class Coordinators:
         return dict(Counter(topic_partition.topic for topic_partition in self.leaders))
 
     def partition_for(self, topic: str, key: str) -> TopicPartition | None:
-        """The partition of the internal topic for this group or transactional id; None without the
-        topic.
-        """
+        """The internal topic's partition for this group or transactional id; None without topic."""
         count = sum(topic_partition.topic == topic for topic_partition in self.leaders)
         return TopicPartition(topic, java_hash(key) % count) if count else None
 

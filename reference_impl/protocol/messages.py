@@ -225,9 +225,7 @@ class EpochEndOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortedTransaction:
-    """From `first_offset` on, a reader skips the records of this producer id, up to its next abort
-    marker.
-    """
+    """A reader skips this producer's records from `first_offset` to its next abort marker."""
 
     producer_id: ProducerId
     first_offset: Offset
@@ -235,9 +233,7 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """The first batch may begin below the fetch offset; with `cuts_last`, the last one may be cut
-    off at the byte limit.
-    """
+    """The first batch may begin below the fetch offset; `cuts_last` may cut the last one off."""
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE

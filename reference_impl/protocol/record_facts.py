@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 
 class EachRecord(NamedTuple):
-    """The timestamps of the records, and the positions of records without a key, for the errors of
-    Produce.
-    """
+    """Timestamps of the records, and positions of records without a key, for error messages."""
 
     timestamps_ms: tuple[int, ...]  # of at least one record
     keyless: tuple[int, ...]  # positions of the records without a key

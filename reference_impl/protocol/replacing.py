@@ -45,9 +45,7 @@ _copiers: dict[type[Any], Callable[[Any], Any] | None] = {}
 
 
 def _copier(kind: type[Any]) -> Callable[[Any], Any] | None:
-    """A function that copies a value of the class as an object of its twin; None if the class has
-    no twin.
-    """
+    """A function that copies values of the class by its twin; None if there is none."""
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "__post_init__"):
         return None
     fields = dataclasses.fields(kind)

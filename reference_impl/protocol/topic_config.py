@@ -33,9 +33,7 @@ class TimestampType(Enum):
 
 
 class CleanupPolicy(Enum):
-    """`compact,delete` and `delete,compact` mean the same; DescribeConfigs returns the order that
-    was set.
-    """
+    """`compact,delete` equals `delete,compact`; DescribeConfigs returns the order that was set."""
 
     DELETE = "delete"
     COMPACT = "compact"

@@ -98,9 +98,7 @@ def is_of_log(name: str) -> bool:
 
 
 def parted(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of replication (`min_insync_replicas`, `unclean_leader_election`), and those of
-    the log.
-    """
+    """The settings of replication, and those of the log."""
     of_log = {name: value for name, value in values.items() if is_of_log(name)}
     return {name: value for name, value in values.items() if name not in of_log}, of_log
 

@@ -56,7 +56,7 @@ class FoundCoordinator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddPartitionsToTxn:
-    """With `verify_only`, checks instead that the transaction contains these topic partitions."""
+    """With `verify_only`, checks that the transaction contains these topic partitions."""
 
     transactional_id: str
     producer_id: ProducerId
@@ -102,9 +102,7 @@ class EndTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedTxn:
-    """The result is decided; in V2, the response has the producer id and epoch of the next
-    transaction.
-    """
+    """In V2, the response has the producer id and epoch of the next transaction."""
 
     error: ErrorCode = ErrorCode.NONE
     producer_id: ProducerId = NO_PRODUCER_ID

@@ -116,9 +116,7 @@ class BrokerClient:
         yield Pause(BACKOFF_MS)
 
     def find_coordinator(self, key: str, *, is_transactional: bool) -> Steps[None]:
-        """Sends one FindCoordinator request, and caches the result; the first such request creates
-        the internal topic.
-        """
+        """Caches the coordinator; the first FindCoordinator creates the internal topic."""
         request = FindCoordinator(key=key, is_transactional=is_transactional)
         answer = yield Call(self.any_broker(), request)
         if isinstance(answer, FoundCoordinator) and answer.error is ErrorCode.NONE:

@@ -94,9 +94,7 @@ class Member:
         self.app.end("ok", *(Rebalanced(str(place)) for place in touched))
 
     def heartbeat(self) -> Steps[None]:
-        """Sends a heartbeat if one is due; an error takes effect at the next
-        `ensure_membership`.
-        """
+        """Sends a heartbeat if one is due; an error takes effect in `ensure_membership`."""
         if self.generation == NO_GENERATION or self.app.now_ms - self._heard_ms < HEARTBEAT_MS:
             return
         request = HeartbeatGroup(
@@ -123,9 +121,7 @@ class Member:
         self.member_id, self.generation, self.owned = NO_MEMBER, NO_GENERATION, ()
 
     def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
-        """Commits the group's offsets; after False they may be committed by an attempt without a
-        response.
-        """
+        """After False, the offsets may be committed by an attempt without a response."""
         did = (CommitOffset(str(place), offset) for place, offset in positions.items())
         self.app.begin("commit_offset", *did, group=self.group)
         request = CommitOffsets(

@@ -31,9 +31,7 @@ ClientEffects = tuple[Effect | Observed, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leadership:
-    """The leader as the client knows it, and a count of metadata requests, which go to each broker
-    in turn.
-    """
+    """The leader as the client knows it; metadata requests go to each broker in turn."""
 
     topic_partition: TopicPartition
     brokers: tuple[BrokerId, ...]

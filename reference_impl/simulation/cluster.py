@@ -183,9 +183,7 @@ class Cluster(Machines):
         return client
 
     def history(self) -> History:
-        """The completed operations in order of completion, then the unfinished sends and
-        transactions.
-        """
+        """Completed operations in order of completion, then unfinished sends and transactions."""
         unfinished = (operation for c in self._clients.values() for operation in c.unfinished())
         return (*self._observed, *unfinished)
 
@@ -248,9 +246,7 @@ class Cluster(Machines):
         return tuple(place for place in known if topic is None or place.topic == topic)
 
     def is_led(self, *places: TopicPartition) -> bool:
-        """True if the leaders of these topic partitions, by default of all, run and act as
-        leaders.
-        """
+        """True if the leaders of these topic partitions, by default of all, act as leaders."""
         return all(
             isinstance(node := self._nodes.get(NodeId(state.leader)), Broker) and node.leads(place)
             for place, state in self._controller().topic_partitions.items()

@@ -83,9 +83,7 @@ class Member:
                 self.assigned = answer.assignment
 
     def revoke(self) -> Steps[None]:
-        """Gives up the owned partitions that are not assigned any more, and sends a heartbeat at
-        once.
-        """
+        """Gives up partitions that are not assigned any more, and sends a heartbeat at once."""
         if self.to_revoke:
             self.owned = tuple(place for place in self.owned if place in self.assigned)
             self._heard_ms = -HEARTBEAT_MS
@@ -105,7 +103,7 @@ class Member:
         self.epoch, self.owned, self.assigned = JOINS, (), ()
 
     def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
-        """False if the group rejects the offsets."""
+        """Commits the group's offsets; False if the group rejects them."""
         request = CommitOffsets(
             group=self.group,
             generation=self.epoch,

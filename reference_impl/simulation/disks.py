@@ -20,9 +20,7 @@ GARBLED: Final = 8  # corrupted bytes at the end
 
 
 def after_power_loss(log: PartitionLog, *, kept_percent: int, garbled: bool) -> PartitionLog:
-    """`kept_percent` of the unflushed bytes stay; if `garbled`, the last `GARBLED` of them are
-    corrupted.
-    """
+    """`kept_percent` of the unflushed bytes stay, `garbled` with the last `GARBLED` corrupted."""
     tail = b"".join(batch.data for batch in log.batches(log.flushed))
     kept = tail[: len(tail) * kept_percent // 100]
     if garbled:

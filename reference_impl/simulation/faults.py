@@ -31,9 +31,7 @@ class ShutDown:
 
 @dataclass(frozen=True, slots=True)
 class PowerLoss:
-    """Kills a machine; `kept_percent` of the unflushed bytes of each log remain, the last ones
-    corrupted if `garbled`.
-    """
+    """Keeps `kept_percent` of the unflushed bytes of each log, the last corrupted if `garbled`."""
 
     broker: BrokerId
     kept_percent: int = 0
@@ -103,9 +101,7 @@ class Lose:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """An effect of the fault `On`: the request or its response is delayed by `for_ms`, and may be
-    overtaken.
-    """
+    """An effect of the fault `On`: the message is late by `for_ms`, and may be overtaken."""
 
     for_ms: int
 

@@ -122,9 +122,7 @@ class Machines(World):
     def reassign(
         self, topic_partition: TopicPartition, replicas: tuple[BrokerId, ...] | None
     ) -> None:
-        """Requests a reassignment, or a cancellation if `replicas` is None; the controller may
-        reject it.
-        """
+        """Requests a reassignment, None a cancellation; the controller may reject it."""
         request = AlterReassignment(topic_partition=topic_partition, replicas=replicas)
         self._deliver_now(CONTROLLER, RequestReceived(FIRST_CLIENT, 0, request))
 

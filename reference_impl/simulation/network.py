@@ -26,9 +26,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """The delays of messages on all links, and the percentage of messages that are lost, doubled or
-    overtaken.
-    """
+    """The delays of messages, and the percentage of lost, doubled and overtaken ones."""
 
     delay_ms: int = 1
     jitter_ms: int = 0  # a random extra delay of up to this

@@ -85,9 +85,7 @@ class Application:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> None:
-        """Begins an operation of the history; `end` may add to the micro-operations in `did`, or
-        replace them.
-        """
+        """Begins an operation; `end` may add to the micro-operations in `did`, or replace them."""
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1
         # If the application dies during the operation, this is its record: an unknown outcome.
@@ -120,9 +118,7 @@ class Application:
         error: str | None = None,
         instead: bool = False,
     ) -> None:
-        """Ends the open operation; `did` is added to its micro-operations, or with `instead`
-        replaces them.
-        """
+        """Ends the operation; adds `did` to its micro-operations, or replaces them (`instead`)."""
         assert self.open is not None
         self.now_ns += 1
         self.observed.append(

@@ -203,9 +203,7 @@ def draw_faults(
 
 
 def draw_core(seed: int, cluster: Cluster) -> tuple[BrokerId, ...]:
-    """One of the smallest sets of brokers that can serve all partitions; the seed decides which
-    one.
-    """
+    """A smallest set of brokers that can serve all partitions; the seed decides which."""
     coins = Random(f"core {seed}")
     for size in range(1, len(cluster.broker_ids)):
         enough = [*filter(cluster.may_do_alone, combinations(cluster.broker_ids, size))]

@@ -44,9 +44,7 @@ class Scheduler(Generic[Event]):
         return due
 
     def next_before(self, end_ms: int) -> Event | None:
-        """The next event that is due by `end_ms`, or None; advances the clock to it, or to
-        `end_ms`.
-        """
+        """The next event by `end_ms`, or None; advances the clock to it, or to `end_ms`."""
         if not self._heap or self._heap[0][0].at_ms > end_ms:
             self.now_ms = max(self.now_ms, end_ms)
             return None

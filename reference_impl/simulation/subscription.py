@@ -48,9 +48,7 @@ class Subscription:
         return {place: reader.position for place, reader in self.readers.items()}
 
     def poll(self) -> Steps[tuple[Poll, ...]]:
-        """Some records of the owned partitions in log order, after a heartbeat or a new join if
-        needed.
-        """
+        """Some records in log order, after a heartbeat or a new join if needed."""
         yield from self.ensure_membership()
         return (yield from self.read())
 
@@ -63,9 +61,7 @@ class Subscription:
         return (yield from self._read(Reader.poll_in_transaction))
 
     def ensure_membership(self) -> Steps[None]:
-        """Sends a heartbeat if one is due; a member that joins again continues at the committed
-        offsets.
-        """
+        """Sends a heartbeat if due; a member that rejoins continues at the committed offsets."""
         if not (yield from self.member.ensure_membership()):
             yield from self.resume()
 

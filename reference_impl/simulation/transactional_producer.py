@@ -87,9 +87,7 @@ class TransactionalProducer:
     _acknowledged: dict[Sent, Sent] = field(default_factory=dict[Sent, Sent])
 
     def init_transactions(self) -> Steps[bool]:
-        """Makes this producer the newest instance, which aborts an older one's transaction; False
-        on error.
-        """
+        """The coordinator aborts an older instance's transaction; False on error."""
         self.app.become_new_process()
         self._process = self.app.process
         self.app.begin("init_producer", transactional_id=self.transactional_id)
@@ -144,7 +142,7 @@ class TransactionalProducer:
         generation: int = NO_GENERATION,
         member_id: str = NO_MEMBER,
     ) -> Steps[bool]:
-        """False after an error, which forces an abort."""
+        """Adds the group's offsets to the transaction; after False it must be aborted."""
         # Without a member id, as before KIP-447, the group does not check its generation.
         if self._is_stopped():
             return False

@@ -45,9 +45,7 @@ ABORT: Final = TxnResult.ABORT
 
 
 class Change(NamedTuple):
-    """A new state of a transactional id whose append is in progress; the request that caused it
-    waits.
-    """
+    """A state of a transactional id whose append is in progress; a request may wait for it."""
 
     after: TransactionMetadata
     response: CoordinatorResponse | None = None
@@ -55,9 +53,7 @@ class Change(NamedTuple):
     request: CoordinatorRequest | None = None
 
     def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """The response to the request that caused the change, perhaps with an error; () if no
-        request waits.
-        """
+        """The response to the request that caused the change; () if no request waits."""
         if self.requester is None or self.request is None or self.response is None:
             return ()
         return (self.requester.reply(refusal(self.request, error) if error else self.response),)
@@ -182,9 +178,7 @@ def _end_txn(
 
 
 def change_by_time(transaction: TransactionMetadata, context: Context) -> Change | None:
-    """The abort of an overdue transaction or the expiry of an inactive transactional id, or
-    None.
-    """
+    """The abort of an overdue transaction or the expiry of an inactive id, or None."""
     if transaction.state is TxnState.ONGOING:
         if context.now_ms - transaction.started_ms <= transaction.timeout_ms:
             return None

@@ -1,3 +1,1 @@
-"""Counts how often explored specs, simulated brokers and real ones take each action of the proved
-specs.
-"""
+"""Counts how often specs, simulated brokers and real ones take each action of proved specs."""

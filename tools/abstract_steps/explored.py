@@ -78,9 +78,7 @@ def _explained(mapping: object, found: StateWalk | Walk) -> Mapping[str, int]:
 
 
 def edges(spec: Transactions) -> Exploration:
-    """Counts, for each abstract action, the edges of the detailed spec's state graph that it
-    explains.
-    """
+    """Counts the edges of the detailed spec's state graph for each abstract action."""
 
     def explored() -> Mapping[str, int]:
         found, refinement = compiled_graph(spec), detailed_transactions.Refinement(spec)

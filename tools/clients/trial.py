@@ -22,9 +22,7 @@ ACTS_WITHIN_S: Final = 1.0  # the program has ended, so its last request has arr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """`note` explains the outcome, for example why the scenario failed, or which codecs were
-    used.
-    """
+    """`note` explains the outcome, such as a failure, or the codecs that were used."""
 
     outcome: Outcome
     note: str = ""

@@ -25,9 +25,7 @@ BATCH: Final = 64  # histories that are started at once
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
-    """An anomaly that is neither an effect of the planted fault nor a consequence of such an
-    effect.
-    """
+    """An anomaly that is neither an effect of the planted fault nor its consequence."""
 
     case: Case
     anomaly: str

@@ -40,9 +40,7 @@ def run(target: str, folder: Path, call: list[str]) -> int:
 
 
 def result(log: str, exit_code: int, failures: list[str]) -> dict[str, Any]:
-    """The totals at the end of libFuzzer's log, None for a missing one; `failures` names the inputs
-    that ended the run.
-    """
+    """The totals in libFuzzer's log, or None; `failures` are the inputs that ended the run."""
     done = _DONE.search(log)
     statuses = _STATUS.findall(log)
     branches, _, inputs = statuses[-1] if statuses else (None, None, None)

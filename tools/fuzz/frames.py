@@ -25,7 +25,7 @@ FRAME, BATCH = 0, 1
 
 
 def run(data: bytes) -> None:
-    """Any exception is a fault."""
+    """Decodes the bytes; any exception is a fault."""
     if not data:
         return
     if data[0] % 2 == FRAME:

@@ -37,9 +37,7 @@ DRAWN: Final[Mapping[str, Sequence[str]]] = {  # settings of every node, with th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Faults happen in the order of `faults`; with `sends` and `pause_s` the workload ends within a
-    minute.
-    """
+    """Faults happen in the order of `faults`; the workload ends within a minute."""
 
     seed: int
     version: str

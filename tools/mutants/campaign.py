@@ -1,6 +1,4 @@
-"""Tries mutants until the budget ends, from each part of the product in turn, in an order that a
-seed decides.
-"""
+"""Tries mutants until the budget ends, from each part in turn, shuffled by a seed."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ Job = tuple[Part, Mutant]
 
 
 def mutants_in(part: Part, seed: int, root: Path = ROOT) -> tuple[Mutant, ...]:
-    """All mutants of one part, shuffled: a new or removed mutant does not change the order of the
-    others.
-    """
+    """The part's mutants in an order that stays if one is added or removed."""
 
     def place(mutant: Mutant) -> str:
         return hashlib.sha256(f"{seed} {mutant.id}".encode()).hexdigest()

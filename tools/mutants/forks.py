@@ -56,9 +56,7 @@ class Forks:
         self.cpu_s = cache.read(self.all_tests).cpu_s
 
     def record(self, tests: Sequence[Selection]) -> None:
-        """Stores the CPU time and called functions of each test without them; raises NotGreen if a
-        test does not pass.
-        """
+        """Stores CPU times and called functions of new tests; raises NotGreen if one fails."""
         chosen = self._chosen(tests)
         if unknown := [test for test in chosen if test not in self.cpu_s]:
             self.cache.add(Verdict(**self._send(unknown, None)))

@@ -107,9 +107,7 @@ def mutants_of(file: str, source: bytes) -> tuple[Mutant, ...]:
 
 
 def _may_go(statement: ast.stmt) -> bool:
-    """True for a statement that a mutation can delete: a call, `continue`, `x += 1`, `a.b = c` or
-    `a[b] = c`.
-    """
+    """True for a call, `continue`, `x += 1`, `a.b = c` or `a[b] = c`, which may be deleted."""
     match statement:
         case ast.Expr(value=ast.Call()) | ast.Continue() | ast.AugAssign():
             return True

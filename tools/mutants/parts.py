@@ -108,9 +108,7 @@ class Part:
                 yield file
 
     def stages(self, file: str) -> Iterator[tuple[Selection, ...]]:
-        """The groups of tests in their order: for `log/key.py`, first `log/test_key.py`, last all
-        tests.
-        """
+        """The groups of tests in order: for `log/key.py`, first `log/test_key.py`, last all."""
         own = Path("tests", file).with_name(f"test_{Path(file).name}")
         if (ROOT / own).exists():
             yield (Selection(own.as_posix()),)

@@ -1,6 +1,4 @@
-"""The record of the campaign: a JSON file with a line for each tried mutant, which the next
-campaign continues.
-"""
+"""The record of the campaign: a JSON file with a line for each tried mutant."""
 
 from __future__ import annotations
 
@@ -69,18 +67,14 @@ def kept(file: Path = KEPT) -> dict[str, Tried]:
 
 
 def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
-    """The new result, with the earlier reason why the mutant survives or crashes if the outcome is
-    the same.
-    """
+    """The new result, with the earlier reason for a survivor or crash if that is still so."""
     if before is None or row.outcome != before.outcome:
         return row
     return replace(row, reason=before.reason)
 
 
 def at_their_points(rows: Mapping[str, Tried], points: Iterable[Mutant]) -> Iterator[Tried]:
-    """The results of mutants that the source still has, with their present lines; the keys of
-    `rows` are ids.
-    """
+    """The results of mutants that still exist, with their present lines; `rows` is by id."""
     return (replace(rows[it.id], line=it.line) for it in points if it.id in rows)
 
 

@@ -27,9 +27,7 @@ class NotGreen(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """`calls` has the functions in the packages `PRODUCT` that each test calls, except tests of
-    more than a second.
-    """
+    """`calls` has the functions in `PRODUCT` that each test of at most a second calls."""
 
     cpu_s: Mapping[str, float]
     calls: Mapping[str, Sequence[str]]
@@ -56,9 +54,7 @@ class Cache:
         return all_of_them
 
     def add(self, verdict: Verdict) -> None:
-        """Stores the CPU times and called functions; raises NotGreen if a test failed or none
-        ran.
-        """
+        """Stores CPU times and called functions; raises NotGreen if a test failed or none ran."""
         if verdict.outcome != "survived" or not verdict.cpu_s:
             raise NotGreen(f"{verdict.test or 'no test ran'}: {verdict.error}")
         self.folder.mkdir(parents=True, exist_ok=True)

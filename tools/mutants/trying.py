@@ -76,9 +76,7 @@ class Selection(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """`test` decided the outcome, if a test did; `error` says how it failed, or why the process
-    ended without a result.
-    """
+    """`test` decided the outcome, if any; `error` says how, or why there is no result."""
 
     outcome: Outcome
     test: str = ""

@@ -20,9 +20,7 @@ _GO: Final[dict[str, Outcome]] = {"PASS": "passed", "FAIL": "failed", "SKIP": "s
 
 
 def go_result(test: str, output: str, seconds: float, limit_s: float | None = None) -> Result:
-    """The result in the output of a Go test with `-test.v`; `limit_s` is the time limit that ended
-    it, or None.
-    """
+    """The result in a Go test's output; `limit_s` is the time limit that ended it, or None."""
     if limit_s is not None or "panic: test timed out after" in output:
         note = f"not finished after {seconds if limit_s is None else limit_s:.0f} s"
         return Result(test=test, outcome="failed", seconds=seconds, note=note)

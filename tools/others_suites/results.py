@@ -18,9 +18,7 @@ OUTCOMES: Final = get_args(Outcome)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """`note` is the first line of a failure, without paths, or the reason of a skipped test; else
-    empty.
-    """
+    """`note` is the first line of a failure, without paths, or why the test was skipped."""
 
     test: str
     outcome: Outcome

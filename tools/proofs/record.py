@@ -20,9 +20,7 @@ class Proved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Second:
-    """How often cvc5 has the same result as Z3, on conditions that need a query: neither by frame
-    nor by consequence.
-    """
+    """How often cvc5 agrees with Z3 on conditions that need a query."""
 
     agreed: int
     conditions: int

@@ -41,9 +41,7 @@ SMALLER: Mapping[str, Sequence[Constants]] = {
 
 @dataclass(slots=True, kw_only=True)
 class Row:
-    """`differences` is empty if both agree; `unfinished` names the comparisons that took too
-    long.
-    """
+    """`differences` is empty if both agree; `unfinished` comparisons took too long."""
 
     spec: str
     variant: str
@@ -61,9 +59,7 @@ class Row:
 
 
 def compared(variant: Variant, *, seconds: float, jar: Path) -> Row:
-    """Each run of TLC ends after `seconds`; the constants are the variant's, or smaller ones if its
-    graph is large.
-    """
+    """Each run of TLC ends after `seconds`; a variant with a large graph gets smaller constants."""
     constants, spec, found = _smallest(variant)
     row = Row(spec=variant.spec, variant=variant.name, constants=constants, limit_s=seconds)
     lively = {c.name for c in spec.liveness_properties}
@@ -161,9 +157,7 @@ class _Comparing:
 
 
 def summary(rows: list[Row]) -> Mapping[str, int]:
-    """How many variants `agree`, `agree as far as TLC came` (some comparison took too long), or
-    `differ`.
-    """
+    """How many variants `agree`, `agree as far as TLC came` (it took too long), or `differ`."""
     return {
         "agree": sum(not r.differences and not r.unfinished for r in rows),
         "agree as far as TLC came": sum(not r.differences and bool(r.unfinished) for r in rows),

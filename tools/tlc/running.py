@@ -31,9 +31,7 @@ JAVA: Final = ("-XX:+UseSerialGC", "-XX:ActiveProcessorCount=1", "-Xss16m", "-Xm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The last counts that TLC printed about one configuration; `depth` is None unless it explored
-    every state.
-    """
+    """The last counts that TLC printed; `depth` is None unless it explored every state."""
 
     finished: bool  # False: killed after the time limit
     generated: int = 0

@@ -18,9 +18,7 @@ FEW: Final = Budget(states=5_000)
 
 
 def catch(variant: Variant) -> Caught:
-    """The verdicts on the claim that a bug breaks: for the bug, and for the variant that fixes
-    it.
-    """
+    """The verdicts on the claim that a bug breaks: for the bug, and for its fixed variant."""
     assert variant.breaks is not None
     fixed = find(variant.spec, variant.fixed_by)
     caught, states = _decided(variant, variant, variant.breaks)

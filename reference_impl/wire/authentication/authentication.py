@@ -64,16 +64,12 @@ ALLOWED: Final[Mapping[Stage, frozenset[Api]]] = {
 
 
 class Refused(Exception):
-    """The authentication failed for a token without a request header: the connection must be closed
-    without a response.
-    """
+    """The token had no request header: the connection must be closed without a response."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Authentication:
-    """`failure` is the reason of a refusal, for the log; `now_ms` decides whether a session has
-    ended.
-    """
+    """`failure` is the reason of a refusal, for the log; `now_ms` is the clock."""
 
     credentials: Credentials
     mechanisms: tuple[Mechanism, ...]

@@ -49,9 +49,7 @@ class Gate:
 
     @classmethod
     def of(cls, security: Security) -> Gate:
-        """Reads the certificates and computes the credentials; raises BadSecurity if a file cannot
-        be used.
-        """
+        """Reads certificates, computes credentials; raises BadSecurity for an unusable file."""
         return cls(security, Credentials.of(security), server_context(security))
 
     def guard(
@@ -62,9 +60,7 @@ class Gate:
         now_ms: Callable[[], int],
         note: Callable[[Connection, str], None],
     ) -> asyncio.Protocol:
-        """The asyncio protocol for an accepted connection: with TLS a `TlsHandshake`, otherwise the
-        connection itself.
-        """
+        """The protocol of an accepted connection: with TLS a `TlsHandshake`, else `connection`."""
         if self.security.protocol is NO_SECURITY.protocol:
             return connection
         authentication = None

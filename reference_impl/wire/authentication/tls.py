@@ -79,9 +79,7 @@ def _check_readable(path: Path, option: str) -> None:
 
 
 class TlsHandshake(asyncio.Protocol):
-    """Performs the TLS handshake; then `connection` handles all further bytes, or the connection
-    ends.
-    """
+    """After the TLS handshake, `connection` gets all further bytes, or it ends."""
 
     def __init__(
         self, connection: Connection, context: ssl.SSLContext, encrypted: Callable[[], None]

@@ -79,9 +79,7 @@ def request_frame(
 
 
 def response_in(sent: Sent, frame: bytes, names: Names) -> Response:
-    """Raises MalformedFrame if the frame does not follow its schema, and UnknownError for an
-    unsupported error code.
-    """
+    """Raises MalformedFrame, or UnknownError for an unsupported error code."""
     body = response_body(sent.api, sent.version, frame)
     return _dialogue(sent.request).reads(sent.request, body, names)
 

@@ -38,9 +38,7 @@ class UnknownError(ValueError):
 
 
 def error_code(number: int) -> ErrorCode:
-    """The error with this number, or one that clients handle in the same way; raises UnknownError
-    without either.
-    """
+    """The error, or one that clients handle in the same way; raises UnknownError."""
     if number in ALIKE:
         return ALIKE[number]
     try:

@@ -99,8 +99,6 @@ def api_versions_request(correlation: int) -> bytes:
 
 
 def offered_versions(frame: bytes) -> Offered:
-    """The lowest and highest version of each API key, from the response to
-    `api_versions_request`.
-    """
+    """The lowest and highest version of each API key, in response to `api_versions_request`."""
     body = response_body(Api.API_VERSIONS, 0, frame)
     return {one.api_key: (one.min_version, one.max_version) for one in body.api_keys}

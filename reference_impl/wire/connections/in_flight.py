@@ -54,9 +54,7 @@ class InFlight(Generic[C]):
     _held: int = 0
 
     def open(self, connection: C) -> C | None:
-        """Returns the least recently used connection, which the caller must close, if there are too
-        many; else None.
-        """
+        """Returns the least recently used connection, to be closed, if there are too many."""
         self._connections[connection] = None
         if len(self._connections) <= self.limits.connections:
             return None

@@ -78,7 +78,7 @@ class Controlled(Faulty, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """`rest` is the part of its path after the route, such as `3` for `/faults/3`."""
+    """`rest` is the part of the path after the route, such as `3` for `/faults/3`."""
 
     rest: str
     query: Mapping[str, str]

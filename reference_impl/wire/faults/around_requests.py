@@ -51,9 +51,7 @@ class AroundRequests:
         return self.faults.are_possible
 
     def stop(self) -> None:
-        """Closes the connections that a fault keeps open without a response; called when the
-        brokers stop.
-        """
+        """Closes connections that a fault keeps open, when the brokers stop."""
         self._stopped.set()
 
     async def carry_out(self, broker: ServedBroker, call: Call, handle: Handle) -> Handled:

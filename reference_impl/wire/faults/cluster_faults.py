@@ -83,9 +83,7 @@ async def carry_out(cluster: Faulty, fault: OfCluster) -> None:
 
 
 def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
-    """True for a crash or power loss of a node that is down, or a start of one that is up; else
-    False.
-    """
+    """True for a crash or power loss of a node that is down, or a start of one that is up."""
     match fault:
         case Crash(broker=broker) | LosePower(broker=broker):
             return not cluster.is_up(node_of(broker))

@@ -245,9 +245,7 @@ class When:
         return self.topic is not None or self.partition is not None
 
     def selects(self, request: Request) -> bool:
-        """True if API, client, broker and topic partition match; fields that count requests, such
-        as `nth`, are ignored.
-        """
+        """True if API, client, broker and partition match; `nth` and other counts are ignored."""
         return (
             self.api in (None, request.api)
             and self.broker in (None, request.broker)
@@ -296,9 +294,7 @@ class Rule:
             raise BadFault("broker", 'is missing; only a rule with "when" may leave it out')
 
     def at(self, broker: BrokerId) -> Rule:
-        """The rule, and its rule `then`, with `broker` in place of `RECEIVER`, the receiver of a
-        request.
-        """
+        """The rule, and its rule `then`, with `broker`, the receiver, for `RECEIVER`."""
         if isinstance(self.fault, OfRequest):
             return self
         then = None if self.then is None else self.then.at(broker)

@@ -50,7 +50,7 @@ class LargeFrame(MalformedFrame):
 
 
 class UnsupportedApiVersions(ValueError):
-    """The response to an ApiVersions request of an unknown version has version 0."""
+    """An ApiVersions request of an unknown version; its response has version 0."""
 
     def __init__(self, correlation_id: int) -> None:
         super().__init__(f"ApiVersions, correlation {correlation_id}")
@@ -66,9 +66,7 @@ class Call:
     body: Any
 
     def make(self, part: str, /, **values: Any) -> Any:
-        """The response, or the structure `part` inside it, without the fields that the request's
-        version lacks.
-        """
+        """The response or its structure `part`, without fields that the request's version lacks."""
         kind, takes, errors = _parts(self.api, self.version)[part]
         taken = {field: values[field] for field in takes if field in values}
         for field in errors:

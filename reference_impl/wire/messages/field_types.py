@@ -28,7 +28,7 @@ SIZES: Final = {name: struct.calcsize(f">{of}") for name, of in FORMATS.items()}
 
 
 def shape(kind: Any) -> tuple[Any, bool, bool]:
-    """(type of the field or its elements, is an array, may be null).
+    """Returns (type of the field or its elements, is an array, may be null).
 
     >>> shape(tuple[int, ...] | None)
     (<class 'int'>, True, True)

@@ -62,9 +62,7 @@ class _Scan:
     elements: int = 0
 
     def take(self, count: int, at: int) -> None:
-        """Counts the elements of an array; raises FrameRefused if too few bytes follow `at`, or the
-        frame has too many.
-        """
+        """Counts an array's elements; raises FrameRefused if there are too many."""
         # Each element takes at least one byte.
         if count > self.size - at:
             _refuse(at, f"{count} elements are declared, {max(0, self.size - at)} bytes are left")
@@ -77,9 +75,7 @@ Skip = Callable[[_Scan, int], int]  # returns the position after the value that 
 
 
 def check(kind: Any, frame: bytes, at: int, limits: FrameLimits = LIMITS) -> int:
-    """Returns the position after a header or body of the kio class `kind` at `at`; raises
-    FrameRefused.
-    """
+    """The position after a header or body of the kio class `kind` at `at`; raises FrameRefused."""
     scan = _Scan(frame, len(frame), limits.elements)
     try:
         end = _entity(kind)(scan, at)

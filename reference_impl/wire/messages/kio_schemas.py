@@ -15,9 +15,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def hidden(name: str) -> Generator[None]:
-    """Makes imports of the package `name` fail in the `with` block, unless it is imported
-    already.
-    """
+    """Makes imports of the package `name` fail in the block, unless it is imported already."""
     is_hidden = name not in sys.modules
     if is_hidden:
         # Python: the import of a name whose entry is None raises ModuleNotFoundError.

@@ -115,9 +115,7 @@ def decode(api: Api, version: int, frame: bytes) -> dict[str, Any]:
 
 
 def read_request(api_key: int, version: int, frame: bytes) -> Any:
-    """The request as a kio message, from a frame without length prefix; raises
-    UnreadableRequest.
-    """
+    """The request as a kio message; the frame has no length prefix. Raises UnreadableRequest."""
     if version not in schema_name_map.get(api_key_map.get(api_key, ""), ()):
         raise UnreadableRequest(f"there is no schema for API {api_key} version {version}")
     kind = _kind(api_key, version, EntityType.request)

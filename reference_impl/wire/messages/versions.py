@@ -19,9 +19,7 @@ from reference_impl.wire.messages.apis import Api
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The first and last advertised version, and the first supported one, which differs from the
-    first only for Produce.
-    """
+    """The first advertised and the first supported version differ only for Produce."""
 
     first: int
     last: int

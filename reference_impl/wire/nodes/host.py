@@ -117,9 +117,7 @@ class Host:
         self._begin(CONTROLLER, *controller)
 
     def start_timers(self, ahead_s: float | None = None) -> None:
-        """The nodes' clock is ahead of the event loop's by `ahead_s`; by default it begins at the
-        wall-clock time.
-        """
+        """The nodes' clock is `ahead_s` ahead of the event loop's; by default it is wall time."""
         others = () if self.elsewhere is None else self.brokers
         self.timers.start(frozenset(map(NodeId, others)), ahead_s)
 
@@ -182,9 +180,7 @@ class Host:
             )
 
     def shut_down(self, broker_id: BrokerId) -> None:
-        """Begins a clean shutdown, as after SIGTERM: the broker stops once the controller
-        consents.
-        """
+        """Begins a clean shutdown, as after SIGTERM; it ends once the controller consents."""
         self._step(NodeId(broker_id), TimerFired(Timer(TimerKind.SHUT_DOWN)))
 
     def pause(self, broker_id: BrokerId) -> None:
@@ -200,9 +196,7 @@ class Host:
 
     @property
     def is_calm(self) -> bool:
-        """True if every broker of this process knows that all brokers are registered and
-        unfenced.
-        """
+        """True if all brokers of this process know that every broker is registered and unfenced."""
         for broker_id in self.brokers:
             if self.elsewhere is not None and NodeId(broker_id) not in self._nodes:
                 continue
@@ -219,9 +213,7 @@ class Host:
         return controller.image
 
     async def spread(self, within_s: float) -> None:
-        """Waits until the running brokers have applied the current metadata; gives up after
-        `within_s`.
-        """
+        """Waits until running brokers have applied the current metadata, at most `within_s`."""
         version = self.image.version
         try:
             async with asyncio.timeout(within_s):

@@ -169,9 +169,7 @@ class _Outgoing(asyncio.Protocol):
         self._dialing = None
 
     async def _connect(self) -> bool:
-        """True if the other node accepts the connection, even if it breaks later; False without an
-        address.
-        """
+        """True if the other node accepts the connection, even if it breaks later."""
         place = self._links.places.get(self._to)
         if place is None:
             return False

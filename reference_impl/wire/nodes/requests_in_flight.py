@@ -36,9 +36,7 @@ class RequestsInFlight:
             self._owed.pop((NodeId(broker_id), correlation), None)
 
     async def call_all(self, broker_id: BrokerId, requests: Sequence[Request]) -> list[Response]:
-        """Sends all requests at once; raises BrokerDown if the broker dies before the last
-        response.
-        """
+        """Sends all requests at once; raises BrokerDown if the broker dies before the end."""
         loop = asyncio.get_running_loop()
         futures: dict[int, asyncio.Future[Response]] = {}
         try:
@@ -62,7 +60,7 @@ class RequestsInFlight:
         return response
 
     def answer(self, node_id: NodeId, correlation: int, response: Response) -> None:
-        """Does nothing if the client does not wait any more."""
+        """Gives a response to the client that waits for it; does nothing if nobody does."""
         future = self._owed.get((node_id, correlation))
         if future is not None and not future.done():
             future.set_result(response)

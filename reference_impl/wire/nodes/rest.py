@@ -88,9 +88,7 @@ class ReplicaChanges:
     _seen: dict[NodeId, Mapping[TopicPartition, Replica]] = field(default_factory=dict)
 
     def since_last_call(self, nodes: Nodes) -> frozenset[TopicPartition]:
-        """The topic partitions with a changed, new or removed replica; all of them at the first
-        call.
-        """
+        """The topic partitions with a changed, new or removed replica; at first all of them."""
         now = {
             node_id: node.replicas for node_id, node in nodes.items() if isinstance(node, Broker)
         }

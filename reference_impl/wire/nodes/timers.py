@@ -35,9 +35,7 @@ _TURNS: Final = 8  # of the loop: a timer, its message, the answer, and the next
 
 @dataclass(slots=True)
 class Timers:
-    """When a timer is due, `fire` gets the node, the timer, and the number of the node's start that
-    set it.
-    """
+    """`fire` gets the node, the due timer, and the number of the node's start that set it."""
 
     broker_settings: BrokerSettings
     nodes: rest.Nodes

@@ -63,9 +63,7 @@ class Credentials:
         return known
 
     def keep_in(self, folder: Path) -> None:
-        """Applies the stored changes, and stores later ones; raises BadDataDir if the file is
-        malformed.
-        """
+        """Applies the stored changes, and stores later ones; raises BadDataDir."""
         self.file = folder / FILE
         if self.file.exists():
             self.apply(_read(self.file))

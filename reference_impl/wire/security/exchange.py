@@ -9,9 +9,7 @@ from typing import Protocol
 
 
 class AuthenticationFailed(Exception):
-    """The text is for the broker's log; the client gets `shown`, or a general text if that is
-    None.
-    """
+    """The text is for the broker's log; the client gets `shown`, or a general text."""
 
     def __init__(self, why: str, shown: str | None = None) -> None:
         super().__init__(why)

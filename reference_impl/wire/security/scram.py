@@ -5,7 +5,7 @@
     client   c=biws,r=CLIENT_NONCE BROKER_NONCE,p=PROOF
     broker   v=SIGNATURE
 
-Two regular expressions read what Kafka reads; a library for SCRAM might not.
+Two regular expressions accept the messages that Kafka accepts; a library for SCRAM might not.
 
 Source: ScramSaslServer, ScramMessages, ScramFormatter, ScramMechanism; RFC 5802, RFC 7677.
 Simplified: as in Kafka, names and passwords are not normalised (SASLprep), the channel binding is
@@ -76,7 +76,7 @@ class ScramCredential:
         salt: bytes | None = None,
         iterations: int = FEWEST_ITERATIONS,
     ) -> ScramCredential:
-        """By default with a new random salt."""
+        """The credential of a password, by default with a new random salt."""
         salted_with = secrets.token_bytes(SALT_BYTES) if salt is None else salt
         salted = hashlib.pbkdf2_hmac(
             mechanism.hash_name, password.encode(), salted_with, iterations

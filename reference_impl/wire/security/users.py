@@ -15,9 +15,7 @@ from reference_impl.wire.security.settings import BadSecurity, check_user
 
 
 def read_users(options: Iterable[str] = (), file: Path | None = None) -> dict[str, str]:
-    """Each user's password by name; raises BadSecurity with the option or the line that is
-    wrong.
-    """
+    """Each user's password; raises BadSecurity with the option or the line that is wrong."""
     users: dict[str, str] = {}
     for text in options:
         _add(users, text, "--user")

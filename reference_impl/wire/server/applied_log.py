@@ -43,9 +43,7 @@ class AppliedLog:
     def write(
         self, broker_id: BrokerId, appended: Iterable[PartitionProduce], *, answered: bool
     ) -> None:
-        """One line for each acknowledged batch; `answered` is false if a fault drops the
-        response.
-        """
+        """One line for each acknowledged batch; `answered` is false if a fault drops it."""
         lines = [
             {"event": "produce", "broker": broker_id, **applied, "answered": answered}
             for one in appended

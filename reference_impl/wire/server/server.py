@@ -49,9 +49,7 @@ R = TypeVar("R")
 
 
 class Dropped(Exception):
-    """The connection must be closed without a response: a fault, or a failed produce request with
-    acks=0.
-    """
+    """The connection must be closed without a response: a fault, or an error with acks=0."""
 
 
 @dataclass(slots=True)

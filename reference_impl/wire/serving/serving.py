@@ -52,7 +52,7 @@ class Served:
         return self._cluster.controller_pid
 
     def kill(self, node: Node) -> None:
-        """`"controller"` needs a process of its own."""
+        """Kills a node; `"controller"` needs a process of its own."""
         self._run(self._cluster.kill(self._of_process(node)))
 
     def lose_power(self, broker_id: BrokerId) -> None:
@@ -64,7 +64,7 @@ class Served:
         self._run(self._cluster.restart(self._of_process(node)))
 
     def await_calm(self) -> None:
-        """Raises TimeoutError after 20 s."""
+        """Waits until every broker is registered; raises TimeoutError after 20 s."""
         self._run(self._cluster.calm())
 
     def state(self) -> list[str]:
@@ -94,9 +94,7 @@ class Served:
 
 @contextlib.contextmanager
 def serving(options: ServeOptions) -> Generator[Served]:
-    """Serves the cluster in a thread while the block runs; at the end raises its exception, if
-    any.
-    """
+    """Serves the cluster in a thread in the block; at the end raises its exception, if any."""
     ready: list[Served] = []
     notes: list[str] = []
     failed: list[BaseException] = []

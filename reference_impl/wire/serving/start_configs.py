@@ -25,9 +25,7 @@ NAMES: Final = (*NUMBERS, *DYNAMIC)
 
 
 def started_with(texts: Iterable[str], broker_settings: BrokerSettings = SERVED) -> BrokerSettings:
-    """The last text NAME=VALUE for a name counts; raises InputFault for an unknown name or an
-    impossible value.
-    """
+    """The last NAME=VALUE for a name counts; raises InputFault for an unknown or wrong one."""
     numbers, defaults = dict[str, int](), dict[str, Any]()
     for given in texts:
         name, _, value = given.partition("=")

@@ -253,9 +253,7 @@ async def committed(args: Args) -> int:
 
 
 async def expect_values(args: Args, topic: str, wanted: list[str]) -> None:
-    """Fails unless partition 0 has exactly these values below the last stable offset, in this
-    order.
-    """
+    """Fails unless partition 0 has these values below the last stable offset, in order."""
     place = TopicPartition(topic, 0)
     seen: list[str] = []
     async with AIOKafkaConsumer(

@@ -1,6 +1,4 @@
-"""Runs the scenarios with kcat, a command-line client on librdkafka, which cannot administer a
-cluster.
-"""
+"""Runs the scenarios with kcat, a client on librdkafka that cannot administer a cluster."""
 
 from __future__ import annotations
 

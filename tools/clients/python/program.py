@@ -58,9 +58,7 @@ def await_until(condition: Callable[[], object], why: str, within_s: float = 20)
 
 
 def run(scenarios: Mapping[str, Scenario]) -> None:
-    """Prints the result of the scenario on the command line as JSON: `not offered` if `scenarios`
-    lacks it.
-    """
+    """Prints the scenario's result as JSON: `not offered` if `scenarios` lacks it."""
     name, servers, topic, records = sys.argv[1:]
     try:
         if name not in scenarios:

@@ -250,9 +250,7 @@ def member(args: Args, **settings: Any) -> Any:
 
 
 def size_of(consumer: Any) -> int:
-    """The number of partitions that the consumer owns, after a poll that may end a rebalance; fails
-    for a polled record.
-    """
+    """The number of owned partitions after a poll, which may end a rebalance, but must be empty."""
     expect(not consumer.poll(100), "a record too early")
     return len(consumer.assignment())
 

@@ -178,9 +178,7 @@ class FetchSessions:
             return chosen, session.id
 
     def unnamed_partitions(self, body: Any) -> list[FetchPartition]:
-        """The partitions that an incremental fetch reads, but does not name; none for other
-        fetches.
-        """
+        """The partitions that an incremental fetch reads, but does not name."""
         epoch = getattr(body, "session_epoch", FINAL_EPOCH)
         with self._lock:
             session = self._sessions.get(getattr(body, "session_id", NO_SESSION))

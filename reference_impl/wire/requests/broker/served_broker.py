@@ -54,9 +54,7 @@ class ServedBroker(Protocol):
     def fetch_sessions(self) -> FetchSessions: ...
 
     def replica(self, topic_partition: TopicPartition) -> object:
-        """The broker's replica or None; the same object gives a repeated fetch the same
-        response.
-        """
+        """The replica or None; while it is the same object, a fetch has the same response."""
         ...
 
     async def call(self, request: Request) -> Response:

@@ -21,9 +21,7 @@ _REMEMBERED: Final = 4  # brokers apply an image a little later than others
 
 @dataclass(frozen=True, slots=True)
 class TopicIds:
-    """The id of each topic name, and the name and incarnation (deleted topics of this name) of each
-    id.
-    """
+    """The id of each topic name, and the name and incarnation of each id."""
 
     by_name: Mapping[str, UUID]
     by_id: Mapping[UUID, tuple[str, int]]

@@ -1,3 +1,1 @@
-"""Requests about the cluster, its users, and features that are switched off, answered as by Kafka
-with these off.
-"""
+"""Requests about the cluster, its users, and features that are switched off, as in Kafka."""

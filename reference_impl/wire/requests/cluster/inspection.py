@@ -329,9 +329,7 @@ def _marker_topics(call: Call, found: Mapping[TopicPartition, ErrorCode]) -> Ite
 
 
 async def describe_quorum(broker: ServedBroker, call: Call) -> bytes:
-    """Only the cluster metadata has a quorum: the controller as the only voter, all brokers as
-    observers.
-    """
+    """Only the cluster metadata has a quorum: one voter, and all brokers as observers."""
     seen = await image(broker)
 
     def replica(identity: BrokerId) -> Any:

@@ -166,9 +166,7 @@ def describe_broker(
 
 
 def describe_defaults(defaults: TopicDefaults) -> list[Described]:
-    """The dynamic defaults of the cluster, which DescribeConfigs returns for the broker with an
-    empty name.
-    """
+    """The cluster's dynamic defaults, in DescribeConfigs those of the broker without a name."""
     found = (_dynamic(name, config, defaults) for name, config in DYNAMIC.items())
     return [one for one in found if one.source == FOR_ALL_BROKERS]
 
@@ -195,9 +193,7 @@ def changed_defaults(
 def replaced_defaults(
     name: str, broker_id: int, configs: Iterable[Any], defaults: TopicDefaults
 ) -> AlterDefaults:
-    """Sets the defaults in `configs`, and removes all others; raises Refused if that is not
-    supported.
-    """
+    """Sets these defaults, and removes all others; raises Refused if that is not supported."""
     del defaults
     values = tuple((one.name, one.value) for one in configs)
     named = {name for name, _ in values}

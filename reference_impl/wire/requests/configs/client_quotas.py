@@ -50,9 +50,7 @@ async def alter_client_quotas(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_client_quotas(broker: ServedBroker, call: Call) -> bytes:
-    """An entity matches if each component of the filter does, and for a strict filter, if it has no
-    other component.
-    """
+    """All components of the filter must match, and for a strict one, all of the entity."""
     try:
         wanted = _filter(call.body.components)
     except Refused as fault:

@@ -155,9 +155,7 @@ async def leave_group(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def offset_commit(broker: ServedBroker, call: Call) -> bytes:
-    """Responds once the offsets are replicated; offsets of unknown topic partitions are not
-    committed.
-    """
+    """Responds once the offsets are replicated; leaves out unknown topic partitions."""
     body = call.body
     topics = await named_topics(broker, body.topics)
     existing = await existing_partitions(broker)

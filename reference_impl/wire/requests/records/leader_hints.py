@@ -22,9 +22,7 @@ from reference_impl.wire.requests.broker.served_broker import ServedBroker, imag
 
 @dataclass(frozen=True, slots=True)
 class LeaderHints:
-    """The leaders of the partitions in `states`, whose requests were refused, for example with
-    NOT_LEADER_OR_FOLLOWER.
-    """
+    """The leaders of the partitions in `states`, whose requests were refused."""
 
     call: Call
     states: Mapping[TopicPartition, PartitionState]

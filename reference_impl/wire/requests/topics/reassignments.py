@@ -23,9 +23,7 @@ from reference_impl.wire.requests.broker.served_broker import ServedBroker, requ
 
 
 async def alter_partition_reassignments(broker: ServedBroker, call: Call) -> bytes:
-    """Responds once each reassignment has begun or is rejected; new replicas may still lack
-    records.
-    """
+    """Responds once each reassignment has begun or is rejected; replicas may lack records."""
     body = call.body
     allows_change = getattr(body, "allow_replication_factor_change", True)
 

@@ -65,7 +65,7 @@ class Channel:
             self._owed.pop(number, None)
 
     def notify(self, name: str, *args: Any) -> None:
-        """Does nothing if the other process has ended."""
+        """Runs a function at the other end; does nothing if the other process has ended."""
         self._write(NOTICE, 0, name, args)
 
     async def serve(self) -> None:
@@ -83,13 +83,13 @@ class Channel:
             self._lose_calls()
 
     def finish(self) -> None:
-        """`serve` of the other end then returns; the other end may still send notices."""
+        """Closes this end for sending; the other end may still send notices."""
         if self._writer is not None and not self._is_finished:
             self._is_finished = True
             self._writer.write_eof()
 
     async def close(self) -> None:
-        """Sends the messages that are already written first."""
+        """Closes this end, after it has sent the messages that are already written."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()

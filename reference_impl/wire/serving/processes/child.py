@@ -99,9 +99,7 @@ class NodeProcess:
         return found
 
     async def call(self, name: str, *args: Any) -> Any:
-        """Calls a function of the node, after `open`; raises NodeEnded if the process ends
-        first.
-        """
+        """Calls a function of the node, after `open`; raises NodeEnded if the process ends."""
         await self._opened.wait()
         return await self._called(name, *args)
 
@@ -112,21 +110,19 @@ class NodeProcess:
             raise NodeEnded(f"{self.name}: {self._why}") from closed
 
     def signal(self, number: signal.Signals) -> None:
-        """Does nothing if the process has ended."""
+        """Sends a signal, unless the process has ended."""
         with suppress(ProcessLookupError):
             self._process.send_signal(number)
 
     async def stop(self) -> None:
-        """Ends the process cleanly, after SIGCONT if SIGSTOP has suspended it; kills it after 5
-        s.
-        """
+        """Ends the process cleanly, after SIGCONT if it is suspended; kills it after 5 s."""
         self.is_stopping = True
         self._channel.finish()
         self.signal(signal.SIGCONT)
         await self._end()
 
     async def kill(self) -> None:
-        """Waits until the process is gone."""
+        """Kills the process, and waits until it is gone."""
         self.is_stopping = True
         self.signal(signal.SIGKILL)
         await self._end()

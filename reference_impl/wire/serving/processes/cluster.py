@@ -132,9 +132,7 @@ class ProcessCluster:
     # ------------------------------------------------------------ starting and stopping
 
     async def start(self) -> None:
-        """Waits until every broker is registered and knows the others; raises CannotServe if a port
-        is in use.
-        """
+        """Waits until every broker knows all others; raises CannotServe if a port is in use."""
         if self.options.applied_log is not None:
             AppliedLog.open(self.options.applied_log).close()  # the brokers append to it
         if self.options.data_dir is None:
@@ -194,7 +192,7 @@ class ProcessCluster:
         return await self._processes[node].call(name, *args)
 
     async def calm(self) -> None:
-        """Raises TimeoutError after 20 s."""
+        """Waits until every broker is unfenced; raises TimeoutError after 20 s."""
         async with asyncio.timeout(CALM_WITHIN_S):
             await self._are_ready()
             if self._behind:
@@ -255,9 +253,7 @@ class ProcessCluster:
             raise self._no_fault("the controller does not answer; is it paused?") from None
 
     async def spread(self, within_s: float) -> None:
-        """Waits until each running broker has reported the current metadata; gives up after
-        `within_s`.
-        """
+        """Waits until running brokers have reported the current metadata, at most `within_s`."""
         nodes = map(NodeId, self.brokers)
         active = (BrokerId(one) for one in nodes if self.is_up(one) and not self.is_paused(one))
         try:

@@ -75,9 +75,7 @@ class Node:
         self.host.receive(self.settings.node, message)
 
     async def listen(self) -> tuple[Address | None, Address]:
-        """The node's addresses for clients and for other nodes; raises CannotServe if a port is in
-        use.
-        """
+        """The addresses for clients and for other nodes; raises CannotServe if a port is in use."""
         port = self.settings.link_port
         try:
             return None, await self._links.open(port)
@@ -85,7 +83,7 @@ class Node:
             raise port_in_use(LOOPBACK, port, error) from error
 
     async def begin(self, places: Places) -> None:
-        """Raises BadDataDir if the node's folder cannot be used."""
+        """Starts the node; raises BadDataDir if its folder cannot be used."""
         await self.places(places)
 
     async def places(self, places: Places) -> None:

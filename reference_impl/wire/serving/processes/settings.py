@@ -36,9 +36,7 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The addresses of brokers for clients, and of all nodes; no messages go to the nodes of
-    `separated`.
-    """
+    """The addresses of brokers and nodes; no messages go to the nodes of `separated`."""
 
     clients: Mapping[BrokerId, Address]
     links: Mapping[NodeId, Address]
