@@ -26,8 +26,8 @@ _ALIGNED: Final = 64  # bytes; Arrow's recommendation for the start of a buffer
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """An object in a file: the first size is that of the pickled object, the others are its
-    buffers'.
+    """An object in a file; `sizes` has the size of the pickled object, then those of its
+    buffers.
     """
 
     path: str

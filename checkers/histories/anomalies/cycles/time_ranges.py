@@ -41,7 +41,7 @@ class InfoSenders:
     times: Ints  # odd, because the time of an operation that ended ok is even
 
     def time(self, ops: Ints) -> Ints:
-        """Returns the logical time of each operation: 6 for operation 3, if operation 3 ended ok.
+        """Returns the logical time of each operation: twice its number, if the operation ended ok.
 
         An operation that did not end ok must be in `self.ops`.
         """

@@ -177,8 +177,8 @@ def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Ta
     between them.
 
     The two transactions of a group consumed the same input. The other operation commits an offset
-    of the same register, and overlaps the time from the begin of the first transaction to the end
-    of the second.
+    of the same group and key, and overlaps the time from the start of the first transaction to the
+    end of the second.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

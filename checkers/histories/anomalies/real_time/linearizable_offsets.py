@@ -92,7 +92,7 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the checks in this batch whose offset is lower than a log end in an earlier batch.
+    """Returns the checked offsets in this batch that are lower than a log end in an earlier batch.
 
     The checks in `early` (see `batch_summary`) are left out.
     """

@@ -105,7 +105,7 @@ class LogEnds:
         return applies
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: False for each check that certainly no log end contradicts."""
+        """Returns a mask: False for each checked offset that certainly no log end contradicts."""
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
         is_contradicted = np.zeros(len(checks), dtype=np.bool_)
@@ -115,7 +115,7 @@ class LogEnds:
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: False for each check that no log end contradicts.
+        """Returns a mask: False for each checked offset that no log end contradicts.
 
         True is certain if batches do not overlap in time, and the operation was invoked between the
         first and the last observation of its batch.
@@ -152,7 +152,8 @@ class LogEnds:
         return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
 
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
-        """Returns the numbers of the history's partitions whose rows may contradict a check.
+        """Returns the numbers of the history's partitions whose rows may contradict a checked
+        offset.
 
         These are not topic partitions.
         """
@@ -165,7 +166,7 @@ class LogEnds:
         return partition_numbers(self.steps.ints("batch")[may])
 
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
-        """Returns the contradicted checks, each with the highest log end that contradicts it.
+        """Returns the contradicted offsets, each with the highest log end that contradicts it.
 
         Batches must not overlap in time.
         """
@@ -204,10 +205,8 @@ class FirstObservations:
         return cls(logs, completed_ns)
 
     def precede(self, checks: Batch) -> Mask:
-        """Returns a mask of the checks whose log was observed before the operation of the check
+        """Returns a mask of the checked offsets whose log was observed before their operation
         began.
-
-        Any other check has nothing to compare.
         """
         log = hash_of_pair(checks.ints("key"), LOG_OF[checks.ints("check")])
         observed: Mask = member(log, self.logs)
@@ -228,7 +227,8 @@ def partition_numbers(batches: Ints) -> frozenset[int]:
 def find_contradictions(
     checks: Batch, isolation: Isolation, contradicting_partitions: frozenset[int]
 ) -> Plan[pa.Table]:
-    """Returns the checks that some log end contradicts, each with the highest such log end.
+    """Returns the checked offsets that some log end contradicts, each with the highest such log
+    end.
 
     Only the partitions `contradicting_partitions` of the history are searched.
     """
@@ -252,8 +252,8 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns, for each check in `suspects`, the highest log end in the batch that contradicts
-    it, if any.
+    """Returns, for each checked offset in `suspects`, the highest log end in the batch that
+    contradicts it, if any.
     """
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)
