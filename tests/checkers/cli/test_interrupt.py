@@ -101,11 +101,11 @@ def test_an_interrupt_ends_a_command_with_its_last_event(
 
 
 def test_an_interrupted_exploration_reports_its_progress(call: Any, tmp_path: Path) -> None:
-    words = ("check", "replication", *LARGE, "--property", "weak_isr", "--budget")
-    call(*words, "1k-states")  # compiles it, which may take longer than it takes to lose patience
+    words = ("check", "replication", *LARGE, "--engine", "compiled", "--property", "weak_isr")
+    call(*words, "--budget", "1k-states")  # compiles it, which takes long on a busy machine
     for after_s in (3.0, 6.0, 12.0, 24.0):  # a busy machine starts an exploration late
         (folder := tmp_path / f"after-{after_s}").mkdir()
-        ended = interrupted(folder, *words, "60s", after_s=after_s)
+        ended = interrupted(folder, *words, "--budget", "60s", after_s=after_s)
         (decided,) = [e for e in ended.events if e["event"] == "property_decided"]
         assert (decided["verdict"], decided["reason"]) == ("undecided", "interrupted")
         if decided["distinct_states"]:
