@@ -158,21 +158,33 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def an_ongoing_record_follows(s) -> Bool:
-        """A record that adds a partition to a transaction repeats the producer id, the epoch, the
-        transaction and the other partitions of the previous record.
+        """A record that adds a partition to a transaction has the transaction and the partitions of
+        the previous record, if a transaction is ongoing there.
+
+        The record has the producer id and epoch of the previous record, too
+        (`continues_the_record`).
         """
         return forall(
             implies(
                 s.is_appending[i] & s.appended[i].is_ongoing,
-                all_of(
-                    s.log[i].is_known,
-                    ~s.log[i].is_prepared,
-                    s.keeps_stamp(s.log[i], s.appended[i]),
-                    implies(s.log[i].is_ongoing, s.has_the_transaction(i)),
-                    forall(s.appended[i].partitions[t] for t in s.log[i].partitions),
-                ),
+                all_of(s.log[i].is_known, ~s.log[i].is_prepared, s.continues_the_record(i)),
             )
             for i in TransactionalId
+        )
+
+    def continues_the_record(s, i: TransactionalId) -> Bool:
+        """True if the appended record of an ongoing transaction has the producer id, the epoch, the
+        transaction and the partitions of the record before it.
+        """
+        return s.keeps_stamp(s.log[i], s.appended[i]) & s.keeps_the_partitions(i)
+
+    def keeps_the_partitions(s, i: TransactionalId) -> Bool:
+        """True if the appended record has the ongoing transaction of the record before it, and all
+        its partitions.
+        """
+        return all_of(
+            implies(s.log[i].is_ongoing, s.has_the_transaction(i)),
+            forall(s.appended[i].partitions[t] for t in s.log[i].partitions),
         )
 
     def has_the_transaction(s, i: TransactionalId) -> Bool:
@@ -195,10 +207,7 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
                     s.has_unused_stamp(s.log[i], s.appended[i]),
                     s.appended[i].last_id == s.log[i].producer_id,
                     s.appended[i].last_epoch == s.log[i].producer_epoch,
-                    implies(
-                        s.appended[i].producer_id == s.log[i].producer_id,
-                        s.appended[i].producer_epoch == s.appended[i].marker_epoch,
-                    ),
+                    s.has_the_marker_epoch(i),
                     implies(s.log[i].is_ongoing, s.has_the_transaction(i)),
                     implies(s.appended[i].commits, s.log[i].is_ongoing),
                     forall(
@@ -208,6 +217,15 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
                 ),
             )
             for i in TransactionalId
+        )
+
+    def has_the_marker_epoch(s, i: TransactionalId) -> Bool:
+        """True if the appended commit or abort has the epoch of its markers, or another producer
+        id than the record before it.
+        """
+        return implies(
+            s.appended[i].producer_id == s.log[i].producer_id,
+            s.appended[i].producer_epoch == s.appended[i].marker_epoch,
         )
 
     @lemma
@@ -245,10 +263,14 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
                 all_of(
                     s.is_appending[i],
                     s.appended[i].is_known,
-                    ~s.appended[i].is_ongoing,
+                    s.may_answer(s.appended[i]),
                     ~s.has_decision(s.appended[i]),
                 ),
             )
             for i in TransactionalId
             for c in Instance
         )
+
+    def may_answer(s, m: Metadata) -> Bool:
+        """True if the record may answer InitProducerId: it has no ongoing transaction."""
+        return ~m.is_ongoing

@@ -19,6 +19,7 @@ from typing import ClassVar
 from model.coordinator_abstract.log_lemmas import CoordinatorLogLemmas
 from model.coordinator_abstract.state import (
     Instance,
+    Metadata,
     ProducerEpoch,
     ProducerId,
     TopicPartition,
@@ -168,13 +169,11 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def the_next_stamp_is_the_clients(s) -> Bool:
-        """If the log's record commits or aborts a transaction, no instance other than the
-        transaction's client has the record's producer id and epoch.
+        """If the log's record commits or aborts a transaction, no instance has the record's
+        producer id and epoch, except the one that may have requested the commit or abort.
 
-        This producer id and epoch are already those of the next transaction.
-
-        The lemma is true because only the answer to a client's request to end this transaction has
-        them.
+        This producer id and epoch are already those of the next transaction. The lemma is true
+        because only the answer to a request to end this transaction has them.
         """
         return forall(
             implies(
@@ -183,14 +182,14 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
                     forall(
                         implies(
                             s.holds(c, s.log[i].producer_id, s.log[i].producer_epoch),
-                            s.client[s.log[i].transaction] == c,
+                            s.has_ended(s.log[i], c),
                         )
                         for c in Instance
                     ),
                     forall(
                         implies(
                             s.has_stamp(y, s.log[i].producer_id, s.log[i].producer_epoch),
-                            s.client[s.log[i].transaction] == s.client[y],
+                            s.has_ended(s.log[i], s.client[y]),
                         )
                         for y in Transaction
                     ),
@@ -198,6 +197,13 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
             )
             for i in TransactionalId
         )
+
+    def has_ended(s, m: Metadata, c: Instance) -> Bool:
+        """True if the instance is the client of the transaction that the record commits or aborts.
+
+        Only this instance may have requested the commit or abort.
+        """
+        return s.client[m.transaction] == c
 
     # ---- decisions
 
@@ -229,8 +235,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_decision_raises_the_epoch(s) -> Bool:
         """The markers of a transaction have a larger epoch than its records.
 
-        While the log keeps the producer id, the log's epoch is not below the marker epoch; nor is
-        the epoch before a later decision for this id.
+        While the log has the transaction's producer id, the epoch in the log is not below that of
+        the markers; nor is that of a later transaction (`is_below_a_later_transaction`).
         """
         return forall(
             implies(
@@ -243,17 +249,25 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
                         & (s.metadata_of(x).producer_id == s.stamp[x].producer_id),
                         s.marker_epoch[x] <= s.metadata_of(x).producer_epoch,
                     ),
-                    implies(
-                        all_of(
-                            s.has_decision(s.metadata_of(x)),
-                            s.metadata_of(x).transaction != x,
-                            s.metadata_of(x).last_id == s.stamp[x].producer_id,
-                        ),
-                        s.marker_epoch[x] <= s.metadata_of(x).last_epoch,
-                    ),
+                    s.is_below_a_later_transaction(x),
                 ),
             )
             for x in Transaction
+        )
+
+    def is_below_a_later_transaction(s, x: Transaction) -> Bool:
+        """True unless the log has prepared or completed a later transaction of this producer id
+        whose epoch is below the epoch of the markers of `x`.
+
+        The epoch of the later transaction is the one before its commit or abort (`last_epoch`).
+        """
+        return implies(
+            all_of(
+                s.has_decision(s.metadata_of(x)),
+                s.metadata_of(x).transaction != x,
+                s.metadata_of(x).last_id == s.stamp[x].producer_id,
+            ),
+            s.marker_epoch[x] <= s.metadata_of(x).last_epoch,
         )
 
     @lemma
@@ -377,6 +391,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
                     s.log[i].is_known,
                     s.seen_epoch[t][s.log[i].producer_id] <= s.log[i].producer_epoch,
                 ),
+                s.sees_nothing_above_the_records(t, i),
                 implies(
                     s.log[i].is_prepared,
                     s.seen_epoch[t][s.id_in_markers(s.log[i])] <= s.log[i].marker_epoch,
@@ -385,6 +400,14 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
             for t in TopicPartition
             for i in TransactionalId
         )
+
+    def sees_nothing_above_the_records(s, t: TopicPartition, i: TransactionalId) -> Bool:
+        """Always true: the log has the epoch of the ongoing transaction's records, so the lemma
+        says enough about this epoch.
+
+        The version `kip-939` has a formula here, because a new instance may keep the transaction.
+        """
+        return all_of()
 
     @lemma
     def partitions_see_no_newer_coordinator(s) -> Bool:

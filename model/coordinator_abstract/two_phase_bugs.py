@@ -61,8 +61,9 @@ class AbortsPrepared(TwoPhaseCommit):
     """The coordinator ignores keepPreparedTxn: it aborts the ongoing transaction when a new
     instance starts.
 
-    Kafka does so only for clients without two-phase commit. The action `keep_prepared` breaks the
-    lemma `a_record_has_a_begun_transaction`.
+    Kafka 4.1 to 4.3 refuse keepPreparedTxn, and abort the ongoing transaction of a new instance
+    that does not send it. The action `keep_prepared` breaks the lemma
+    `a_record_has_a_begun_transaction`.
     """
 
     def keep(

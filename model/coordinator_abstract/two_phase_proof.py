@@ -75,37 +75,26 @@ class TwoPhaseLemmas(TwoPhaseActions):
         larger = all_of(m.is_known, p == m.producer_id, m.producer_epoch < n.producer_epoch)
         return super().has_unused_stamp(m, n) & (larger | unsent)
 
-    @lemma
-    def an_ongoing_record_follows(s) -> Bool:
-        """A record that adds a partition has the producer id and epoch of the record before it, and
-        all partitions of that record.
+    def continues_the_record(s, i: TransactionalId) -> Bool:
+        """True if the appended record of an ongoing transaction has the transaction and the
+        partitions of the record before it.
 
-        If the record keeps a transaction (keepPreparedTxn), the record has the partitions of this
-        transaction, and a producer id or epoch that was not used before. The epoch that the record
-        before it reserves for the markers stays reserved.
+        It also has the producer id and epoch of the record before it, unless it keeps the
+        transaction for a new instance.
         """
-        return forall(
-            implies(
-                s.is_appending[i] & s.appended[i].is_ongoing,
-                all_of(
-                    s.log[i].is_known,
-                    ~s.log[i].is_prepared,
-                    implies(s.log[i].is_ongoing, s.has_the_transaction(i)),
-                    forall(s.appended[i].partitions[t] for t in s.log[i].partitions),
-                    ite(
-                        s.is_kept(s.appended[i]),
-                        s.log[i].is_ongoing & s.keeps_the_transaction(i),
-                        all_of(
-                            ~s.is_kept(s.log[i]),
-                            s.keeps_stamp(s.log[i], s.appended[i]),
-                        ),
-                    ),
-                ),
-            )
-            for i in TransactionalId
+        m, n = s.log[i], s.appended[i]
+        return s.keeps_the_partitions(i) & ite(
+            s.is_kept(n),
+            m.is_ongoing & s.keeps_the_transaction(i),
+            ~s.is_kept(m) & s.keeps_stamp(m, n),
         )
 
     def keeps_the_transaction(s, i: TransactionalId) -> Bool:
+        """True if the appended record keeps the transaction for a new instance.
+
+        It has an unused producer id or epoch, and the partitions of the record before it. If that
+        record reserves an epoch for the markers, the new record reserves the same epoch.
+        """
         m, n = s.log[i], s.appended[i]
         return all_of(
             s.has_unused_stamp(m, n),
@@ -113,64 +102,28 @@ class TwoPhaseLemmas(TwoPhaseActions):
             implies(s.is_kept(m), n.marker_epoch == m.marker_epoch),
         )
 
-    @lemma
-    def a_decision_follows(s) -> Bool:
-        """A record that prepares a commit or abort names the ongoing transaction of the log.
+    def has_the_marker_epoch(s, i: TransactionalId) -> Bool:
+        """True if the appended commit or abort has the epoch of its markers, or another producer
+        id.
 
-        The record lists the partitions of this transaction, and has a producer id and epoch that no
-        instance has. Without an ongoing transaction, the record is an abort without partitions. The
-        markers of a kept transaction have the epoch that the log reserves.
+        If a new instance keeps the transaction, the markers have the epoch that the log reserves
+        for them.
         """
-        return forall(
-            implies(
-                s.is_appending[i] & s.appended[i].is_prepared,
-                all_of(
-                    s.log[i].is_known,
-                    ~s.log[i].is_prepared,
-                    s.has_unused_stamp(s.log[i], s.appended[i]),
-                    s.appended[i].last_id == s.log[i].producer_id,
-                    s.appended[i].last_epoch == s.log[i].producer_epoch,
-                    iff(s.is_ended_for_another(s.appended[i]), s.is_kept(s.log[i])),
-                    ite(
-                        s.is_kept(s.log[i]),
-                        s.appended[i].marker_epoch == s.log[i].marker_epoch,
-                        implies(
-                            s.appended[i].producer_id == s.log[i].producer_id,
-                            s.appended[i].producer_epoch == s.appended[i].marker_epoch,
-                        ),
-                    ),
-                    implies(s.log[i].is_ongoing, s.has_the_transaction(i)),
-                    implies(s.appended[i].commits, s.log[i].is_ongoing),
-                    forall(
-                        iff(s.appended[i].partitions[t], s.log[i].partitions[t])
-                        for t in TopicPartition
-                    ),
-                ),
-            )
-            for i in TransactionalId
+        m, n = s.log[i], s.appended[i]
+        return all_of(
+            iff(s.is_ended_for_another(n), s.is_kept(m)),
+            ite(
+                s.is_kept(m),
+                n.marker_epoch == m.marker_epoch,
+                super().has_the_marker_epoch(i),
+            ),
         )
 
-    @lemma
-    def a_response_waits_for_an_append(s) -> Bool:
-        """If an InitProducerId request waits for its response, the coordinator has appended a
-        record for the request, but the record is not committed yet.
-
-        The record has no ongoing transaction, or the request keeps the ongoing transaction
-        (keepPreparedTxn).
+    def may_answer(s, m: Metadata) -> Bool:
+        """True if the record may answer InitProducerId: it has no ongoing transaction, or it keeps
+        the ongoing transaction for a new instance.
         """
-        return forall(
-            implies(
-                s.answering[i] == c,
-                all_of(
-                    s.is_appending[i],
-                    s.appended[i].is_known,
-                    ~s.appended[i].is_ongoing | s.is_kept(s.appended[i]),
-                    ~s.has_decision(s.appended[i]),
-                ),
-            )
-            for i in TransactionalId
-            for c in Instance
-        )
+        return super().may_answer(m) | s.is_kept(m)
 
     # ---- stamps
 
@@ -216,40 +169,13 @@ class TwoPhaseLemmas(TwoPhaseActions):
             forall(~s.has_stamp(y, p, e) for y in Transaction),
         )
 
-    @lemma
-    def the_next_stamp_is_the_clients(s) -> Bool:
-        """If the log's record commits or aborts a transaction, only the instance that requested
-        this may have the producer id and epoch of the record.
-
-        This is the client of the transaction, or the newest instance that kept it
-        (keepPreparedTxn).
-        """
-        return forall(
-            implies(
-                s.has_decision(s.log[i]),
-                all_of(
-                    forall(
-                        implies(
-                            s.holds(c, s.log[i].producer_id, s.log[i].producer_epoch),
-                            s.has_ended(s.log[i], c),
-                        )
-                        for c in Instance
-                    ),
-                    forall(
-                        implies(
-                            s.has_stamp(y, s.log[i].producer_id, s.log[i].producer_epoch),
-                            s.has_ended(s.log[i], s.client[y]),
-                        )
-                        for y in Transaction
-                    ),
-                ),
-            )
-            for i in TransactionalId
-        )
-
     def has_ended(s, m: Metadata, c: Instance) -> Bool:
+        """True if only the instance may have requested the record's commit or abort.
+
+        It is the client of the transaction, or the newest instance that kept the transaction.
+        """
         x = m.transaction
-        return ite(s.is_ended_for_another(m), s.keeper[x] == c, s.client[x] == c)
+        return ite(s.is_ended_for_another(m), s.keeper[x] == c, super().has_ended(m, c))
 
     @lemma
     def no_stamp_is_between_while_kept(s) -> Bool:
@@ -290,63 +216,30 @@ class TwoPhaseLemmas(TwoPhaseActions):
 
     # ---- decisions
 
-    @lemma
-    def a_decision_raises_the_epoch(s) -> Bool:
-        """The markers of a transaction have a larger epoch than its records.
+    def is_below_a_later_transaction(s, x: Transaction) -> Bool:
+        """True unless the log has a later transaction whose records have this producer id and an
+        epoch below the epoch of the markers of `x`.
 
-        While the log has the transaction's producer id, the epoch in the log is not below that of
-        the markers; nor is that of the records of a later transaction with this producer id.
+        The later transaction may be ongoing, prepared or complete.
         """
-        return forall(
-            implies(
-                s.decided(x),
-                all_of(
-                    s.begun[x],
-                    s.stamp[x].producer_epoch < s.marker_epoch[x],
-                    implies(
-                        s.metadata_of(x).is_known
-                        & (s.metadata_of(x).producer_id == s.stamp[x].producer_id),
-                        s.marker_epoch[x] <= s.metadata_of(x).producer_epoch,
-                    ),
-                    implies(
-                        all_of(
-                            s.metadata_of(x).is_ongoing | s.has_decision(s.metadata_of(x)),
-                            s.metadata_of(x).transaction != x,
-                            s.id_in_markers(s.metadata_of(x)) == s.stamp[x].producer_id,
-                        ),
-                        s.marker_epoch[x] <= s.stamp[s.metadata_of(x).transaction].producer_epoch,
-                    ),
-                ),
-            )
-            for x in Transaction
+        m = s.metadata_of(x)
+        return implies(
+            all_of(
+                m.is_ongoing | s.has_decision(m),
+                m.transaction != x,
+                s.id_in_markers(m) == s.stamp[x].producer_id,
+            ),
+            s.marker_epoch[x] <= s.stamp[m.transaction].producer_epoch,
         )
 
     # ---- partitions
 
-    @lemma
-    def partitions_see_no_newer_epoch(s) -> Bool:
-        """No partition has seen a larger epoch of a producer id than the coordinator's log has.
-
-        For the producer id of the ongoing transaction's records, no partition has seen a larger
-        epoch than that of these records. If the log has prepared a commit or abort, no partition
-        has seen a larger epoch than the transaction's markers have.
+    def sees_nothing_above_the_records(s, t: TopicPartition, i: TransactionalId) -> Bool:
+        """True unless the partition has seen a larger epoch than that of the ongoing transaction's
+        records, for the producer id of these records.
         """
-        return forall(
-            all_of(
-                implies(
-                    s.log[i].is_known,
-                    s.seen_epoch[t][s.log[i].producer_id] <= s.log[i].producer_epoch,
-                ),
-                implies(
-                    s.log[i].is_ongoing,
-                    s.seen_epoch[t][s.id_in_markers(s.log[i])]
-                    <= s.stamp[s.log[i].transaction].producer_epoch,
-                ),
-                implies(
-                    s.log[i].is_prepared,
-                    s.seen_epoch[t][s.id_in_markers(s.log[i])] <= s.log[i].marker_epoch,
-                ),
-            )
-            for t in TopicPartition
-            for i in TransactionalId
+        m = s.log[i]
+        return implies(
+            m.is_ongoing,
+            s.seen_epoch[t][s.id_in_markers(m)] <= s.stamp[m.transaction].producer_epoch,
         )

@@ -56,6 +56,9 @@ class TimesOut(TwoPhaseCommit):
 class AbortsPrepared(TwoPhaseCommit):
     """The coordinator ignores keepPreparedTxn: it aborts the ongoing transaction when a new
     instance starts.
+
+    Kafka 4.1 to 4.3 refuse keepPreparedTxn, and abort the ongoing transaction of a new instance
+    that does not send it.
     """
 
     def keep(s, i: Instance) -> None:
