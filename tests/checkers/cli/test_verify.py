@@ -64,6 +64,23 @@ def test_a_release_that_breaks_a_proved_claim_is_shown_by_a_run(
     assert output.exit_code == 0
 
 
+def test_a_release_is_proved_at_default_constants_and_searched_at_the_recorded_ones(
+    call: Any, monkeypatch: Any
+) -> None:
+    from checkers.cli import verify
+
+    proved: list[tuple[str, bool, bool]] = []
+
+    def noted(_: Any, version: Any, spec: Any, *__: Any, at: Any, **___: Any) -> None:
+        proved.append((version.name, spec.stops_uncleanly, at["stops_uncleanly"]))
+
+    rows = [row for row in verify.PROVED if row.spec == "reassignment-abstract"]
+    monkeypatch.setattr(verify, "PROVED", rows)
+    monkeypatch.setattr(verify.prove, "prove", noted)
+    call("verify", "--kafka", "4.3", "--only", "proof")
+    assert proved == [("kafka-4.3", True, False)]
+
+
 def test_an_unknown_part_names_the_nearest(call: Any) -> None:
     output = call("verify", "--only", "modle")
     assert output.exit_code == 2
