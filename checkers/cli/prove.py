@@ -301,11 +301,12 @@ def show_failures(
     *,
     expected: bool,
 ) -> None:
-    """Emits a counterexample for each failed condition of a proof.
+    """Emits a counterexample for each failed condition of a proof, with the false conjunct.
 
     All claims are true before its one step, and one is false after it.
     """
     from checkers import symbolic
+    from checkers.report.failed_condition import why_condition_failed
 
     for failed in proof.failed:
         if failed.how.startswith(DECLINED):
@@ -320,5 +321,8 @@ def show_failures(
         )
         title = f"✗ {failed.action} does not preserve {failed.claim} ({failed.verdict})"
         file = f"{variant.spec}-{variant.name}-{failed.action}-{failed.claim}.txt"
-        text = f"{title}: {variant.spec} {variant.name}\n{found}"
+        lines = [f"{title}: {variant.spec} {variant.name}", str(found)]
+        if isinstance(found, symbolic.CounterexampleToInduction):
+            lines += why_condition_failed(spec, found)
+        text = "\n".join(lines)
         run.keep(failed.claim, text, file, verdict_expected=expected)

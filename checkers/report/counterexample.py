@@ -50,9 +50,9 @@ def counterexample(
         *_table(writer, spec, discovery),
         "",
         *_reasons(writer, spec, discovery, found.engine),
-        *_noted("also", _others(found, name)),
-        *_noted("scope", [_scope(spec)]),
-        *_noted("replay", replay),
+        *noted("also", _others(found, name)),
+        *noted("scope", [_scope(spec)]),
+        *noted("replay", replay),
     ]
     if verbose:
         lines += ["", *_states(writer, spec, discovery.trace, disabled=verbose > 1)]
@@ -128,13 +128,13 @@ def _rows(place: str, fields: Sequence[str], places: int, room: int) -> Iterator
 def _reasons(writer: Writer, spec: Spec, discovery: Discovery, engine: str) -> Iterator[str]:
     claim = discovery.claim
     if isinstance(claim, Liveness):
-        yield from _noted("false because", _never(writer, claim, discovery))
-        yield from _noted("fair because", [_why_fair(spec, discovery)])
-        yield from _noted("shortest", [STEM if discovery.loop == discovery.steps else LASSO])
+        yield from noted("false because", _never(writer, claim, discovery))
+        yield from noted("fair because", [_why_fair(spec, discovery)])
+        yield from noted("shortest", [STEM if discovery.loop == discovery.steps else LASSO])
     else:
-        yield from _noted("false because", why_claim_false(writer, claim, discovery.trace))
-        yield from _noted("allowed because", _why_allowed(writer, spec, discovery.trace))
-        yield from _noted("shortest", [SHORTEST if engine != "simulate" else LUCKY])
+        yield from noted("false because", why_claim_false(writer, claim, discovery.trace))
+        yield from noted("allowed because", _why_allowed(writer, spec, discovery.trace))
+        yield from noted("shortest", [SHORTEST if engine != "simulate" else LUCKY])
 
 
 def _never(writer: Writer, claim: Liveness, discovery: Discovery) -> list[str]:
@@ -222,7 +222,8 @@ def _scope(spec: Spec) -> str:
 # ---- layout
 
 
-def _noted(label: str, lines: Sequence[str]) -> Iterator[str]:
+def noted(label: str, lines: Sequence[str]) -> Iterator[str]:
+    """Yields the lines, wrapped, with a margin; the first has the label in the margin."""
     margin = f"  {label}".ljust(LABEL)
     for line in lines:
         if label == "replay":  # never wrapped: a user pastes it

@@ -204,6 +204,7 @@ def test_a_true_property_that_is_not_inductive_is_undecided_with_a_state(
     (evidence,) = output.named("evidence")
     assert "lead does not preserve leaders_are_registered (refuted)" in evidence["text"]
     assert "not known to be reachable" in evidence["text"]
+    assert "look at          write a lemma about leads, registered" in evidence["text"]
     assert call("check", str(spec)).verdicts() == {"leaders_are_registered": "holds"}
 
 

@@ -1,0 +1,63 @@
+"""The reason why a condition of a proof failed: the false conjunct, and the lemmas to look at.
+
+A condition fails at a *counterexample to induction*: a state in which all claims are true, and a
+step after which one claim is false. Either the protocol is wrong, or a lemma that excludes the
+state is missing or too weak. Then the lemmas about the same variables are the ones to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from checkers.explicit.exploration import Step
+from checkers.report.counterexample import noted, why_claim_false
+from model.language import terms as t
+from model.language.explain import Reason, why_false
+from model.language.interpreter import Interpreter
+from model.language.spec import Spec
+
+if TYPE_CHECKING:
+    from checkers.symbolic import CounterexampleToInduction
+
+NAMED: Final = 2  # lemmas to look at, at most
+
+
+def why_condition_failed(spec: Spec, found: CounterexampleToInduction) -> Iterator[str]:
+    """Yields lines with the false conjunct of the claim after the step, and the lemmas to look at.
+
+    If no lemma is about the variables of this conjunct, the lines name the variables instead.
+    """
+    claim = next(c for c in spec.claims if c.name == found.claim)
+    after = Step(action=found.action, values=tuple(found.arguments.values()), state=found.after)
+    yield from noted("false because", why_claim_false(found.writer, claim, [after]))
+    reason = why_false(Interpreter(found.writer.ranges), claim.formula, found.after)
+    variables = variables_of(reason)
+    about = ", ".join(sorted(variables))
+    lemmas = lemmas_about(spec, found, variables)
+    named = f"{', '.join(lemmas)}: about {about}" if lemmas else f"write a lemma about {about}"
+    yield from noted("look at", [named])
+
+
+def variables_of(reason: Reason) -> frozenset[str]:
+    """Returns the state variables in the false conjunct and in the premises around it."""
+    return frozenset().union(*map(t.reads, (reason.conjunct, *reason.premises)))
+
+
+def lemmas_about(
+    spec: Spec, found: CounterexampleToInduction, variables: frozenset[str]
+) -> list[str]:
+    """Returns the lemmas that may be too weak: they read some of these variables.
+
+    The lemmas about a variable that the step changes come first, then those about the most
+    variables that differ from their least value in the state.
+    """
+    changed = {name for (name, keys), x in found.after.items() if x != found.state[name, keys]}
+    set_before = {name for (name, keys), x in found.state.items() if x != found.quiet[name, keys]}
+    reads = {c.name: t.reads(c.formula) for c in spec.claims if c.lemma and c.name != found.claim}
+
+    def rank(name: str) -> tuple[int, int, int]:
+        of = reads[name]
+        return -len(of & variables & changed), -len(of & (variables | set_before)), len(of)
+
+    return sorted((name for name, of in reads.items() if of & variables), key=rank)[:NAMED]
