@@ -5,7 +5,8 @@ Each row has a larger system, a small spec that the system refines, and the modu
     simulated reference broker  ->  replication-abstract   (`broker_replication`)
                                 ->  idempotence-abstract   (`broker_idempotence`)
                                 ->  transactions-abstract  (`broker_transactions`)
-    detailed replication        ->  the log that the transactions spec uses  (`committed_log`)
+    detailed replication        ->  replication-abstract   (`detailed_replication`)
+                                ->  the log that the transactions spec uses  (`committed_log`)
     detailed transactions       ->  transactions-abstract  (`detailed_transactions`,
                                                             `detailed_two_phase_commit`)
                                 ->  read-committed-abstract  (`detailed_read_committed`)
@@ -17,6 +18,8 @@ Each row has a larger system, a small spec that the system refines, and the modu
     detailed classic group      ->  classic-group-abstract   (`detailed_classic_group`)
     detailed consumer group     ->  consumer-group-abstract  (`detailed_consumer_group`)
     detailed reassignment       ->  reassignment-abstract  (`detailed_reassignment`)
+    detailed election           ->  reassignment-abstract  (the same: it is the spec `reassignment`
+                                                            without reassignments)
     detailed group offsets      ->  pipeline-abstract      (`detailed_group_offsets`)
     detailed share group        ->  share-group-abstract   (`detailed_share_group`)
     detailed quorum             ->  quorum-abstract        (`detailed_quorum`)

@@ -30,7 +30,7 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
     def abstract(self) -> AbstractPartition:
         detailed = self.detailed
         return AbstractPartition(
-            brokers=detailed.replicas,
+            brokers=max(detailed.replicas, detailed.assigned + 1),  # one begins as no replica
             leader_epochs=2
             * (detailed.max_unclean + detailed.max_disruptions + detailed.max_losses)
             + 2 * detailed.max_reassignments

@@ -19,6 +19,7 @@ from model.idempotence.versions import IdempotentProducer
 from model.idempotence_abstract.versions import SnapshotKeepsNewest as AbstractSnapshot
 from model.quorum.versions import Quorum
 from model.reassignment.versions import ElrOfReplicas
+from model.replication.versions import FetchDivergence
 from model.share_group.versions import Kafka43, ShareGroup
 from model.share_group_abstract.versions import Kafka43 as AbstractKafka43
 from model.transactions.continuation import Continuation
@@ -35,6 +36,7 @@ from properties.refinement import (
     detailed_quorum,
     detailed_read_committed,
     detailed_reassignment,
+    detailed_replication,
     detailed_share_group,
     detailed_transactions,
 )
@@ -95,6 +97,15 @@ def edges(spec: Transactions) -> Exploration:
 
 # abstract spec -> explorations of the detailed spec that takes its steps
 EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
+    "replication-abstract": (
+        walk(
+            detailed_replication.Refinement(
+                FetchDivergence(replicas=2, max_leader_epoch=2, log_size=1, max_records=1)
+            )
+        ),
+        walk(detailed_replication.Refinement(FetchDivergence(replicas=2))),
+        random_walks(detailed_replication.Refinement(FetchDivergence(max_leader_epoch=2)), seed=1),
+    ),
     "idempotence-abstract with-restarts": (
         walk(
             detailed_idempotence.Refinement(

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from checkers.explicit.search import explore
 from model.election.state import Replica
+from model.election.versions import Election
 from model.language import Bool, false, true
 from model.language.interpreter import State
 from model.reassignment.versions import ElrOfReplicas
@@ -48,6 +50,32 @@ def test_every_step_is_explained(
     walk = Refinement(ElrOfReplicas(**constants)).walk()
     assert (walk.pairs, walk.unexplained) == (pairs, [])
     assert taken <= {*walk.explained}
+
+
+# the spec `election` with one disruption and no crash: a reassignment of nothing
+ELECTION: Mapping[str, int | bool] = {
+    "replicas": 2,
+    "assigned": 2,
+    "max_reassignments": 0,
+    "max_unclean": 0,
+    "max_losses": 0,
+}
+
+
+def test_without_reassignments_the_spec_is_election() -> None:
+    """Both specs have the same numbers of states and transitions, so `election` is mapped too."""
+    faults = {"max_unclean": 1, "max_losses": 1}
+    found = [
+        explore(spec) for spec in (Election(**faults), ElrOfReplicas(**{**ELECTION, **faults}))
+    ]
+    assert len({(one.distinct, one.generated, one.depth) for one in found}) == 1
+    assert all(one.exhausted for one in found)
+
+
+def test_every_step_of_an_election_is_explained() -> None:
+    walk = Refinement(ElrOfReplicas(**ELECTION)).walk()
+    assert (walk.pairs, walk.unexplained) == (1_358, [])
+    assert {"elect", "elect_eligible", "expand_isr", "refuse_member"} <= {*walk.explained}
 
 
 # too many pairs to explore, so random walks
