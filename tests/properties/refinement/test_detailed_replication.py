@@ -8,7 +8,7 @@ import pytest
 
 from model.language import Bool, true
 from model.language.interpreter import State
-from model.replication.bugs import CountsOldEpochs
+from model.replication.bugs import CountsDivergingFetches
 from model.replication.state import Replica
 from model.replication.versions import FetchDivergence
 from properties.refinement.behaviour import Call
@@ -83,5 +83,8 @@ def test_a_wrong_rule_takes_an_unexplained_step(wrong: type[FetchDivergence], re
 
 
 def test_a_bug_takes_an_unexplained_step() -> None:
-    spec = CountsOldEpochs(**{**SMALL, "max_leader_epoch": 2})
-    assert Refinement(spec).first_unexplained() is not None
+    """A diverging fetch counts for the high watermark (KAFKA-13141)."""
+    spec = CountsDivergingFetches(**{**SMALL, "max_records": 2})
+    unexplained = Refinement(spec).first_unexplained()
+    assert unexplained is not None
+    assert "fetch_request" in unexplained.reason
