@@ -67,7 +67,7 @@ def test_a_release_that_breaks_a_proved_claim_is_shown_by_a_run(
 def test_a_release_is_proved_at_default_constants_and_searched_at_the_recorded_ones(
     call: Any, monkeypatch: Any
 ) -> None:
-    from checkers.cli import verify
+    from checkers.cli import prove, verify
 
     proved: list[tuple[str, bool, bool]] = []
 
@@ -76,7 +76,7 @@ def test_a_release_is_proved_at_default_constants_and_searched_at_the_recorded_o
 
     rows = [row for row in verify.PROVED if row.spec == "reassignment-abstract"]
     monkeypatch.setattr(verify, "PROVED", rows)
-    monkeypatch.setattr(verify.prove, "prove", noted)
+    monkeypatch.setattr(prove, "prove", noted)
     call("verify", "--kafka", "4.3", "--only", "proof")
     assert proved == [("kafka-4.3", True, False)]
 
