@@ -171,9 +171,9 @@ class EdgeShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowShown(Event):
-    """One of the worst violations of an anomaly: a text, and the operations that the text names.
+    """One of the worst occurrences of an anomaly: a text, and the operations that the text names.
 
-    `number` is its rank; 1 is the worst. Only a few of the worst violations have `operations` and
+    `number` is its rank; 1 is the worst. Only a few of the worst occurrences have `operations` and
     `faults` to draw, and only cycles have `edges`. `shape` has the parts that are the same in every
     recording of one bug, such as the kinds of operations; `fingerprint` is a hash of the anomaly
     and the shape.

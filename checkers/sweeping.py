@@ -51,8 +51,8 @@ class Swept:
 class Judged:
     """The result of one seed: its simulation and the analysis of its history.
 
-    `stuck` says why the simulation made no progress. `occurs` counts the violations of each anomaly
-    that is not permitted.
+    `stuck` says why the simulation made no progress. `occurs` counts the occurrences of each
+    anomaly that is not permitted.
     """
 
     seed: int

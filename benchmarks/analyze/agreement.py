@@ -9,8 +9,8 @@ Histories are generated from their numbers. There are five kinds of histories:
     4   as 2, but mostly polls; 95 % of the observations agree on one log
     5   as 3, but 80 % of the observations agree on one log
 
-The assumptions that the history breaks, the violations of every anomaly, and the delivery semantics
-must be equal.
+The assumptions that the history breaks, the occurrences of every anomaly, and the delivery
+semantics must be equal.
 
 An analysis costs a tenth of a second even for the smallest history, so most histories are joined
 and analysed together, a thousand at once. If the result differs from that of the definitions, the
@@ -100,7 +100,7 @@ class Block:
     anomalies: Catalogue
 
     def differences(self) -> tuple[Counter[str], list[Difference]]:
-        """The number of violations of each anomaly, and the results that differ."""
+        """The number of occurrences of each anomaly, and the results that differ."""
         found, differing = Counter[str](), list[Difference]()
         for numbers in self._together():
             try:

@@ -127,7 +127,7 @@ STEPS: Final = """
 
 
 def linearizable(history: Path) -> Locations:
-    """The violations of each anomaly, as tuples of fields such as key and offset."""
+    """The occurrences of each anomaly, as tuples of fields such as key and offset."""
     return as_locations(_opened(history).execute(REAL_TIME).fetchall(), LINEARIZABLE)
 
 

@@ -8,7 +8,9 @@ the first one.
   these ends is the known end. An as-of join finds it for the moment when the request began.
 - Agreement on the log: the records are grouped once by value and once by offset.
 - Order within a process: a process must not go back in a log, and its polls must not skip a record.
-  A shift finds the previous offset of the process. A rank by offset shows skipped records.
+  A shift finds the previous offset of the process. The records of a log are ranked by offset: if
+  the rank rises by more than 1 from one polled record of a process to the next, a record was
+  skipped.
 """
 
 # Real-time order takes 8 CPU s for ten million rows of 256 keys and 7.5 CPU s for one key; with the
@@ -30,7 +32,7 @@ VALUE = ("key", "value")
 
 
 def linearizable(history: Path) -> Locations:
-    """The violations of each anomaly, as tuples of fields such as key and offset."""
+    """The occurrences of each anomaly, as tuples of fields such as key and offset."""
     return as_locations(_collected(_real_time(_rows(history))), LINEARIZABLE)
 
 

@@ -68,7 +68,7 @@ def location_of(row: Any, names: tuple[str, ...]) -> Location:
 def as_locations(
     rows: Iterable[tuple[Any, ...]], columns: Mapping[str, tuple[str, ...]]
 ) -> Locations:
-    """The violations of each anomaly as tuples of strings: `("G1a", "t-0", 5)` becomes `("t-0",
+    """The occurrences of each anomaly as tuples of strings: `("G1a", "t-0", 5)` becomes `("t-0",
     "5")` in the set of `G1a`.
     """
     found: dict[str, set[Location]] = {name: set() for name in columns}

@@ -59,7 +59,7 @@ class Pair:
     send: Send
     system: Any
     reference: Any
-    compared: bool  # False after the two sides got into different states
+    compared: bool  # False after the two systems got into different states
     differences: tuple[Difference, ...] = ()  # empty if the answers are not compared
     explained: tuple[Reason | None, ...] = ()
 

@@ -53,7 +53,7 @@ def undecided(
 
 
 def keep_rows(tables: Mapping[str, pa.Table], folder: Path, name: str) -> dict[str, str]:
-    """Writes each anomaly's violations to the file `FOLDER/NAME/ANOMALY.parquet`.
+    """Writes each anomaly's occurrences to the file `FOLDER/NAME/ANOMALY.parquet`.
 
     Returns the files by anomaly, relative to FOLDER; an anomaly without violations has none.
     """

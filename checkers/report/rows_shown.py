@@ -1,4 +1,4 @@
-"""Builds an event for each of the 32 worst violations of an anomaly, for reports.
+"""Builds an event for each of the 32 worst occurrences of an anomaly, for reports.
 
 The 8 worst also have operations for a timeline: those that the violation names, and up to 20 others
 with near numbers, preferably on a key of the violation.
@@ -61,7 +61,7 @@ def faults_shown(faults: Iterable[Fault], analysis: Analysis) -> tuple[FaultShow
 def rows_shown(
     analysis: Analysis, decision: Decision, history: str, faults: Sequence[FaultShown] = ()
 ) -> Iterator[RowShown]:
-    """Yields an event for each of the 32 worst violations of an anomaly, the worst first.
+    """Yields an event for each of the 32 worst occurrences of an anomaly, the worst first.
 
     The first 8 have operations and faults.
     """

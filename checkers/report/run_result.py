@@ -62,7 +62,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """Returns the worst violations of an anomaly, else the evidence, else the name of the
+        """Returns the worst occurrences of an anomaly, else the evidence, else the name of the
         verdict.
         """
         shown = [row.text for row in self.rows] or [one.text for one in self.evidence]

@@ -1,7 +1,7 @@
 """The violations as SARIF 2.1.0, the format of code scanning: rules, results, the run.
 
-A result is a violated property, or one of the most severe violations of an anomaly; its location is
-the input file, and its code flow has the operations. A permitted violation is a suppressed note,
+A result is a violated property, or one of the most severe occurrences of an anomaly. Its location
+is the input file, and its code flow has the operations. A permitted violation is a suppressed note,
 and a known one a suppressed error. *Undecided* and *not exercised* are notifications of the run.
 
 Source: SARIF 2.1.0 (OASIS).

@@ -31,7 +31,7 @@ from properties.suites.machines.driven import Power
 from properties.suites.machines.judged import PROGRESS
 from properties.suites.suite import Side, Suite
 
-DRAWN: Final = 3  # trials of each side
+DRAWN: Final = 3  # trials of each claim in each setting
 FRAGILE: Final = 4  # programs of seeded bugs, tried inside
 TRIES: Final = 3  # of each known program
 REPEATS: Final = 3  # of the shortest trial that breaks a claim or reaches a goal

@@ -262,8 +262,8 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
     def fail_over(s) -> None:
         """A new coordinator reads the group from the log, and forgets an unfinished rebalance.
 
-        Kafka: GroupMetadataManager.replay. Simplified: reading the log is one step. It needs no
-        guard.
+        Kafka: GroupMetadataManager.replay. Simplified: reading the log is one step. The action has
+        no guard, because a failover may happen in any state.
         """
         s.group = s.persisted
         s.is_rebalancing = false

@@ -21,7 +21,8 @@ from model.variants import bug
 class AddsInstances(AbstractClassicGroup):
     """A static member that returns during a rebalance is added to the group; its old process stays.
 
-    Then two members have the same group.instance.id. The action `join` breaks the claim.
+    Then two members have the same group.instance.id. The action `join` breaks the claim
+    `one_member_of_an_instance`.
     """
 
     def gives_way(s, other: Member, m: Member) -> Bool:
@@ -38,7 +39,8 @@ class AddsInstances(AbstractClassicGroup):
 class ForgetsReplacement(AbstractClassicGroup):
     """The new process of a static member is not written to the coordinator's log (KAFKA-10284).
 
-    A new coordinator knows only the old process. The action `replace` breaks the claim.
+    A new coordinator knows only the old process. The action `replace` breaks the claim
+    `a_stable_group_survives`.
     """
 
     def persists_replacement(s) -> Bool:
@@ -56,7 +58,7 @@ class BelievesOldClaims(AbstractClassicGroup):
     """The sticky assignor believes every member that reports that it had a partition (KAFKA-7026).
 
     A member that missed a generation reports a partition that another member has received since.
-    The action `assign` breaks the claim.
+    The action `assign` breaks the claim `one_owner`.
     """
 
     def keeps(s, m: Member, p: TopicPartition) -> Bool:
@@ -69,7 +71,7 @@ class ReadsOnWhenJoining(AbstractClassicGroup):
 
     A new process with the same group.instance.id owns the partitions of the old process, and the
     old process joins again. The coordinator accepts commits of the old process for partitions of
-    the new process. The action `join` breaks the claim.
+    the new process. The action `join` breaks the claim `only_owners_commit`.
     """
 
     def keeps_when_joining(s, m: Member, p: TopicPartition) -> Bool:

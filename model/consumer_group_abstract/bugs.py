@@ -46,7 +46,7 @@ class FreesAtOnce(AbstractConsumerGroup):
 class TakesWhatIsOwned(AbstractConsumerGroup):
     """A member gets partitions by the target assignment although another member still has them.
 
-    The action `heartbeat` breaks the claim.
+    The action `heartbeat` breaks the claim `no_double_assignment`.
     """
 
     def is_free(s, m: Member, p: TopicPartition) -> Bool:
@@ -77,7 +77,7 @@ class WantsExactEpoch(AbstractConsumerGroup):
     (KAFKA-20066).
 
     A consumer that has not received its new epoch yet is refused. The action `heartbeat` breaks the
-    claim.
+    claim `owners_may_commit`.
     """
 
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
@@ -104,7 +104,8 @@ class CommitsInAnyEpoch(AbstractConsumerGroup):
 class ForgetsWhoRejoins(AbstractConsumerGroup):
     """The coordinator treats a known member that joins with epoch 0 as a new member.
 
-    The member loses its partitions, which do not become free. The action `join` breaks the claim.
+    The member loses its partitions, which do not become free. The action `join` breaks the claim
+    `taken_partitions_have_a_member`.
     """
 
     def may_join(s, m: Member) -> Bool:

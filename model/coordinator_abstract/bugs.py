@@ -100,7 +100,7 @@ class RefusesRepeatedMarkers(AbstractCoordinator):
     """A partition refuses a marker that it already has (KAFKA-19999).
 
     The next coordinator sends every marker again, so the transaction never completes. The action
-    `write_marker` breaks the claim.
+    `write_marker` breaks the claim `markers_are_accepted`.
     """
 
     def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
@@ -177,7 +177,7 @@ class WritesAfterFailover(AbstractCoordinator):
     """An append of a failed coordinator is committed after the next coordinator has read the log.
 
     So both coordinators may commit or abort the same transaction. The action `commit_late_append`
-    breaks the claim.
+    breaks the claim `a_decision_survives`.
     """
 
     late: Map[TransactionalId, Metadata]

@@ -343,8 +343,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """A partition with pending records of a transaction has no marker of this transaction.
 
         The partition has seen no larger epoch of the transaction's producer id. The lemma is true
-        because a partition refuses records of a smaller epoch, and a marker ends all pending
-        records.
+        because a partition refuses records of a smaller epoch, and a marker commits or aborts all
+        pending records.
         """
         return forall(
             implies(

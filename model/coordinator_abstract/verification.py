@@ -11,8 +11,8 @@ each append and each marker of the producer id removes the VerificationGuard.
 So no record hangs, but a late record may join the next transaction of the same stamp, and a late
 request or marker may end it. The variable `late` has the partitions where a record of a transaction
 arrived when the transaction was not open, and `disordered` is true after a late request, or after a
-late marker that ends records. The claims about single transactions hold where no record was late,
-and until `disordered` is true.
+late marker that commits or aborts records. The claims about single transactions hold where no
+record was late, and until `disordered` is true.
 
 The spec has the actions of the version `kip-1228`, and these three; no action is fair.
 

@@ -36,7 +36,7 @@ class VerifiesNothing(Verification):
 
     Kafka 0.11 to 3.5 also append records of partitions that were never added. A record after the
     marker of its transaction opens a transaction that nothing ends. The action `append` breaks the
-    claim.
+    claim `no_hanging_transaction`.
     """
 
     def is_verified(s, x: Transaction, t: TopicPartition) -> Bool:
@@ -57,7 +57,7 @@ class AppendsWithoutGuard(Verification):
     check of its VerificationGuard (KAFKA-14884).
 
     A marker in between ends the transaction, and the record hangs. The action `append` breaks the
-    claim.
+    claim `no_hanging_transaction`.
     """
 
     answered: Map[Transaction, Set[TopicPartition]]  # the coordinator has confirmed it at some time

@@ -2,8 +2,8 @@
 
 A record is late if its transaction is not open in the coordinator's log, a request if its
 transaction is already committed or aborted, and a marker if the coordinator does not wait for it.
-Requests and markers arrive *in order* until a late request takes effect, or a late marker ends
-records.
+Requests and markers arrive *in order* until a late request takes effect, or a late marker commits
+or aborts records.
 
 A claim about a transaction leaves out the partitions where a record of the transaction was late.
 The two witnesses are states to which late records and late requests may lead.
@@ -67,7 +67,7 @@ class Verification(VerificationLemmas):
         the record's producer id and epoch and with this partition. The partition does not have the
         marker of this transaction yet.
 
-        So a marker will end the record, in any order of requests and markers.
+        So a marker will end the record's transaction, in any order of requests and markers.
         """
         return forall(
             implies(s.pending[x][t], s.is_covered(x, t))

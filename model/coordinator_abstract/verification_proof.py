@@ -2,8 +2,8 @@
 
 The argument: while a partition has a verified or a pending record, the log has an open transaction
 with the record's producer id and epoch and with this partition, which lacks the marker. The marker
-ends the pending record and removes the VerificationGuard, and only then the transaction completes.
-This does not depend on the order of requests.
+commits or aborts the pending record and removes the VerificationGuard, and only then the
+transaction completes. This does not depend on the order of requests.
 
 For the claims about single transactions: an instance begins a transaction only after the response
 to the end of its previous one, so at most one of its transactions is open. A late request or a late

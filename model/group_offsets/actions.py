@@ -100,7 +100,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         """A new coordinator starts with an empty cache.
 
         Kafka: GroupCoordinatorService.onElection. Simplified: the new coordinator has the same log.
-        It needs no guard.
+        The action has no guard, because a failover may happen in any state.
         """
         for m in Member:
             s.cache.pending[m] = Commit.blank()

@@ -94,8 +94,8 @@ class IdempotenceActions(IdempotenceState):
         """True if the batch with the sequence `sequence` stays in the leader's window after the
         leader has appended the batch `newer`.
 
-        With a window of one batch, the claim `at_most_once` breaks (bug `window-of-one`, 6 steps;
-        KAFKA-5494).
+        The leader detects retries of the batches in its window as duplicates. With a window of one
+        batch, the claim `at_most_once` breaks (bug `window-of-one`, 6 steps; KAFKA-5494).
         """
         return newer < sequence + s.window
 

@@ -76,7 +76,7 @@ class SnapshotKeepsNewest(IdempotentProducer):
     """
 
     def restart(s, p: TopicPartition) -> None:
-        """The old leader restarts with only the newest batch of its window."""
+        """The old leader restarts, and then detects only retries of its newest batch."""
         known = s.follower_knows[p]
         last = known.last_sequence
         for q in Sequence:

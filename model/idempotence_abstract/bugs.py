@@ -16,7 +16,8 @@ class AnySequence(IdempotentProducer):
     """The leader does not compare sequences, so it appends a retry again.
 
     Kafka does this for a producer whose state has expired (KAFKA-15591). The action `append_next`
-    breaks the claim; with three sequences, this bug also breaks the claim `without_gaps`.
+    breaks the claim `in_order_without_duplicates`; with three sequences, this bug also breaks the
+    claim `without_gaps`.
     """
 
     def continues(s, sequence: Sequence, latest: Offset) -> Bool:

@@ -159,8 +159,8 @@ class RestartsActions(RestartsState):
     def append_first(s, producer: Producer, new_epoch: ProducerEpoch, end: Offset) -> None:
         """The leader appends the first batch of a producer epoch.
 
-        The batch is then in the leader's window. Kafka: ProducerStateEntry.addBatch, after a new
-        producer epoch.
+        The batch is then in the leader's window, so a retry of it is detected as a duplicate.
+        Kafka: ProducerStateEntry.addBatch, after a new producer epoch.
         """
         when(s.arrives(producer, new_epoch, Sequence.least()))
         s.is_in_window[s.end_offset] = True
@@ -170,18 +170,20 @@ class RestartsActions(RestartsState):
     def append_next(s, producer: Producer, sequence: Sequence, latest: Offset, end: Offset) -> None:
         """The leader appends the next batch of a producer epoch.
 
-        The batch is then in the leader's window. Kafka: ProducerStateEntry.addBatch.
+        The batch is then in the leader's window, so a retry of it is detected as a duplicate.
+        Kafka: ProducerStateEntry.addBatch.
         """
         when(s.arrives(producer, s.stamp[latest].producer_epoch, sequence))
         s.is_in_window[s.end_offset] = True
         super().append_next(producer, sequence, latest, end)
 
     def is_restored(s, offset: Offset, end: Offset) -> Bool:
-        """True if the window of a leader that restarts with a log up to `end` has the record at
-        `offset`.
+        """True if a leader that restarts with a log up to `end` has the record at `offset` in its
+        window.
 
-        If only the newest record of each producer is restored, the variant `snapshot-keeps-newest`
-        breaks the claim `at_most_once` in 8 steps.
+        So it detects retries of this record as duplicates. If only the newest record of each
+        producer is restored, the variant `snapshot-keeps-newest` breaks the claim `at_most_once` in
+        8 steps.
         """
         return true
 
@@ -239,7 +241,8 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def the_window_has_the_log(s) -> Bool:
-        """Every record of the leader's log is in the leader's window.
+        """Every record of the leader's log is in the leader's window (the records whose retries it
+        detects as duplicates).
 
         The lemma is true because a leader adds each record that it appends, and a restart restores
         the records of the log.

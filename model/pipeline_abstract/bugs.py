@@ -85,7 +85,8 @@ class IgnoresEpoch(Pipeline):
 class CommitsOutside(Pipeline):
     """The application commits its position with the consumer, outside of the transaction.
 
-    If the transaction aborts, the inputs are lost. The action `send_offset` breaks the claim.
+    If the transaction aborts, the inputs are lost. The action `send_offset` breaks the claim
+    `position_is_exact`.
     """
 
     @action

@@ -41,9 +41,9 @@ from model.variants import version
 class Kip101(TruncateToHighWatermark):
     """KIP-101: the follower truncates where its last leader epoch ends in the leader's log.
 
-    After two quick elections, a replica may copy a record of a newer epoch, and then learn that it
-    leads in an older epoch. Then the epochs in its log decrease, and it answers a follower with an
-    offset that is too low (KAFKA-6361).
+    This rule still has a defect (KAFKA-6361). After quick elections, the leader may not know the
+    follower's last leader epoch. Then the follower truncates to its own high watermark, which may
+    remove a record that the leader has committed.
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:

@@ -61,8 +61,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def locks_are_the_leaders(s) -> Bool:
         """A member has a lock on a record only if the leader has given the record to this member.
 
-        While a member has acquired a record, the record is not final, and no acknowledgement of it
-        is being written.
+        While the leader has given a record to a member, the record is not final: neither accepted
+        nor rejected nor archived. No acknowledgement of it is being written.
         """
         return forall(
             implies(s.holds[m][x], s.record[x].member == m) for m in Member for x in Offset

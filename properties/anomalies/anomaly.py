@@ -46,7 +46,7 @@ class Anomaly:
     - `observed` counts the observations in which the anomaly could occur.
     - `observes` is the noun for these observations in texts, such as `values polled`.
     - `only_with` names the option without which the analysis does not look for this anomaly.
-    - `made_of` names other anomalies: each of their violations is a violation of this anomaly.
+    - `made_of` names other anomalies: each of their occurrences is an occurrence of this anomaly.
     """
 
     id: str

@@ -2,6 +2,8 @@
 
 Values are unique among all sends. The application writes each value unchanged to its output.
 
+A claim that something can happen has goals (`SOMETIMES`): situations that some run must reach.
+
 Source: D0, D1, D2, D3 of docs/sources.md.
 """
 
@@ -170,7 +172,9 @@ ALWAYS: Final[Mapping[str, Claimed]] = {
 
 
 def done_twice_and_sent_once(run: Delivered) -> bool:
-    """Goal: a side effect happens at least twice for a value that is once in the output."""
+    """True if the run shows that this can happen: a side effect happens at least twice for a
+    value that is once in the output.
+    """
     stored, downstream = Counter(run.stored), Counter(run.downstream)
     return any(stored[value] > 1 == downstream[value] for value in run.sent)
 

@@ -3,6 +3,8 @@
 `Watched` has the history of the clients, the final log, and the states of all replicas after each
 change. Two records are equal if offset, leader epoch and value are equal.
 
+A claim that something can happen has goals (`SOMETIMES`): situations that some run must reach.
+
 Source: D0, D3 of docs/sources.md; KIP-966; hachikuji/kafka-specification; Vanlightly's
 specifications of replication.
 Simplified: while a broker is down, its replica has the log from before the crash. Records that a
@@ -275,7 +277,9 @@ ALWAYS: Final[Always] = {
 
 
 def a_failed_replica_leaves(watched: Watched) -> bool:
-    """Goal: a broker that was in the ISR is down, and has left the ISR."""
+    """True if the run shows that this can happen: a broker that was in the ISR is down, and has
+    left the ISR.
+    """
     return any(
         not after.replicas[name].is_up and name not in after.in_sync
         for before, after in pairwise(watched.moments)
@@ -284,17 +288,23 @@ def a_failed_replica_leaves(watched: Watched) -> bool:
 
 
 def the_leader_commits_alone(watched: Watched) -> bool:
-    """Goal: a leader that is alone in the ISR advances its high watermark."""
+    """True if the run shows that this can happen: a leader that is alone in the ISR advances its
+    high watermark.
+    """
     return any(in_sync == 1 for _, in_sync, _ in _advances(watched))
 
 
 def acknowledged_and_lost(watched: Watched) -> bool:
-    """Goal: at the end of the run, an acknowledged value is not in the log."""
+    """True if the run shows that this can happen: at the end of the run, an acknowledged value
+    is not in the log.
+    """
     return any(True for _ in _lost(watched))
 
 
 def a_replica_drops_what_was_committed(watched: Watched) -> bool:
-    """Goal: a replica loses a record that some leader had committed before."""
+    """True if the run shows that this can happen: a replica loses a record that some leader had
+    committed before.
+    """
     for (before, committed), (after, _) in pairwise(_committed(watched)):
         for name, replica in before.replicas.items():
             if committed.intersection(replica.log).difference(after.replicas[name].log):

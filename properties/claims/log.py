@@ -3,6 +3,8 @@
 A writer sends one record at a time, so the times of its sends give the order of its records. A
 reader polls from a start offset to the end. Values are unique.
 
+A claim that something can happen has goals (`SOMETIMES`): situations that some run must reach.
+
 Source: D3 of docs/sources.md.
 """
 
@@ -89,7 +91,8 @@ ALWAYS: Final[Always] = {
 
 
 def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
-    """Goal: a reader receives two records of one writer in another order than the writer sent them.
+    """True if the run shows that this can happen: a reader receives two records of one writer in
+    another order than the writer sent them.
 
     The two records are in different topic partitions, and the second was sent after the first was
     acknowledged.
@@ -109,7 +112,8 @@ def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
 
 
 def producers_change_places(run: ReadAndWritten) -> bool:
-    """Goal: a record is in the log before a record that another writer sent earlier.
+    """True if the run shows that this can happen: a record is in the log before a record that
+    another writer sent earlier.
 
     The records of each single writer are in order.
     """
@@ -128,7 +132,8 @@ def producers_change_places(run: ReadAndWritten) -> bool:
 
 
 def consumers_are_apart(run: ReadAndWritten) -> bool:
-    """Goal: a reader receives a record after another reader received one at a higher offset.
+    """True if the run shows that this can happen: a reader receives a record after another reader
+    received one at a higher offset.
 
     Each single reader receives its records in log order.
     """

@@ -4,6 +4,8 @@ After all faults have ended, a reader reads the log from its start. Values are u
 sends. A process has only one request open at a time, so a producer with several requests in flight
 is several processes, which share a producer session (`sessions`).
 
+A claim that something can happen has goals (`SOMETIMES`): situations that some run must reach.
+
 Source: D0, D1, D3 of docs/sources.md.
 """
 
@@ -163,24 +165,30 @@ ALWAYS: Final[Always] = {
 
 
 def unanswered_and_written(published: Published) -> bool:
-    """Goal: a value whose send has an unknown outcome is in the log."""
+    """True if the run shows that this can happen: a value whose send has an unknown outcome is
+    in the log.
+    """
     where = published.offsets_of()
     return any(sent.value in where for _, sent in published.sends("info"))
 
 
 def unanswered_and_not_written(published: Published) -> bool:
-    """Goal: a value whose send has an unknown outcome is not in the log."""
+    """True if the run shows that this can happen: a value whose send has an unknown outcome is
+    not in the log.
+    """
     where = published.offsets_of()
     return any(sent.value not in where for _, sent in published.sends("info"))
 
 
 def written_twice(published: Published) -> bool:
-    """Goal: a value is in the log twice."""
+    """True if the run shows that this can happen: a value is in the log twice."""
     return any(len(offsets) > 1 for offsets in published.offsets_of().values())
 
 
 def done_with_and_lost(published: Published) -> bool:
-    """Goal: a value is not in the log although its send ended `ok` or `info`."""
+    """True if the run shows that this can happen: a value is not in the log although its send
+    ended `ok` or `info`.
+    """
     where = published.offsets_of()
     return any(
         sent.value not in where

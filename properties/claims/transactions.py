@@ -5,6 +5,8 @@ attempt (`2`): after an abort, the application repeats the same work in another 
 transaction that commits a group offset commits a different one. A transaction is *void* if it
 failed, or *abandoned*: its end was never requested. None of its records may be visible.
 
+A claim that something can happen has goals (`SOMETIMES`): situations that some run must reach.
+
 Source: D2 of docs/sources.md; KIP-98, KIP-447, KIP-890.
 """
 
@@ -307,7 +309,9 @@ ALWAYS: Final[Always] = {
 
 
 def aborted_and_read(run: Transacted) -> bool:
-    """Goal: a reader receives a record of a transaction that its producer aborted."""
+    """True if the run shows that this can happen: a reader receives a record of a transaction
+    that its producer aborted.
+    """
     aborted = {
         send.value
         for transaction in run.transactions()
@@ -318,7 +322,9 @@ def aborted_and_read(run: Transacted) -> bool:
 
 
 def open_and_read(run: Transacted) -> bool:
-    """Goal: a reader receives a record before its client requests the end of the transaction."""
+    """True if the run shows that this can happen: a reader receives a record before its client
+    requests the end of the transaction.
+    """
     requested_ns = {
         send.value: transaction.end_asked_ns
         for transaction in run.transactions()
@@ -332,7 +338,9 @@ def open_and_read(run: Transacted) -> bool:
 
 
 def written_again_and_read_once(run: Transacted) -> bool:
-    """Goal: the logs have several records of one work item, of which a reader reads only one."""
+    """True if the run shows that this can happen: the logs have several records of one work
+    item, of which a reader reads only one.
+    """
     written = Counter(_work(entry.value) for log in run.logs.values() for entry in log)
     read = Counter(_work(value) for value in run.shown().elements())
     return any(work and written[work] > times == 1 for work, times in read.items())

@@ -2,13 +2,13 @@
 
 The coordinator ends an open transaction when its timeout is over. But a transaction *hangs* if the
 coordinator does not know it: nothing ends it, and readers at read_committed wait for it forever. If
-the coordinator's log is not available, a transaction counts as hanging if it is older than the
-longest timeout. Each partition is checked on the replica with the highest log end.
+no available log of a coordinator has the producer, the transaction counts as hanging if it is older
+than the longest timeout. Each partition is checked on the replica with the highest log end.
 
 Source: KIP-664, which finds hanging transactions by the same two criteria; KIP-890.
 Simplified: the current time is that of the newest batch in any log. A `transaction.max.timeout.ms`
-above the default is not taken into account. A coordinator's log counts as complete for the
-producers that it contains, even if partitions of this log are missing.
+above the default is not taken into account. If an available partition of `__transaction_state` (the
+coordinators' log) has the producer, its newest entry decides, even if other partitions are missing.
 """
 
 from __future__ import annotations

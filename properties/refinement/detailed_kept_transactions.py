@@ -66,8 +66,11 @@ class KeptStates(Refinement):
         return out
 
     def _metadata(self, state: State, of: str, to: str, out: Cells) -> None:
-        """Maps a record of the log. The epoch of a transaction's markers is the epoch of its
-        records plus 1.
+        """Maps a record of the coordinator's log to variables of the abstract spec, and adds them
+        to `out`.
+
+        The abstract spec also has the epoch of a transaction's markers: the epoch of its records
+        plus 1.
         """
         super()._metadata(state, of, to, out)
         k = as_int(state[f"{of}transaction", ()])

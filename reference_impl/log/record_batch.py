@@ -8,8 +8,9 @@ The codec of the library kio is not used: it always parses all records, does not
 and drops the milliseconds of their timestamps.
 
 Source: Kafka documentation, "Message Format"; KIP-98.
-Simplified: magic 0 and 1 are rejected, as by Kafka 4. `encode` numbers records without gaps;
-`filter_records` leaves the gaps of compaction, which `decode` reads.
+Simplified: magic 0 and 1 are rejected, as by Kafka 4. `encode` numbers records without gaps.
+`filter_records`, for compaction, keeps the offsets of the remaining records, so their offsets may
+have gaps; `decode` accepts such gaps.
 """
 
 from __future__ import annotations

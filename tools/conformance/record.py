@@ -42,7 +42,9 @@ class Outcome:
 
 
 def outcome(system: str, seed: int, found: Found, rows: Sequence[Reason], day: str) -> Outcome:
-    """The system's entry of `record.json`, with the reasons in `rows` that explain a difference."""
+    """The system's entry of `record.json`, with those reasons in `rows` that explain a
+    difference between the compared answers.
+    """
     names = dict.fromkeys(row.name for row in rows if found.explained[row.name])
     by_name = {row.name: row for row in reversed(rows)}
     return Outcome(

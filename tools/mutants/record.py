@@ -67,7 +67,9 @@ def kept(file: Path = KEPT) -> dict[str, Tried]:
 
 
 def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
-    """The new result, with the earlier reason for a survivor or crash if that is still so."""
+    """The new result. If the mutant has the same outcome as before, the result keeps the earlier
+    reason why the mutant survives or crashes.
+    """
     if before is None or row.outcome != before.outcome:
         return row
     return replace(row, reason=before.reason)

@@ -51,7 +51,9 @@ class Decided:
 
     @property
     def key(self) -> tuple[str, str, str, Place, str]:
-        """System, suite, claim, side and setting."""
+        """System, suite, claim, `side` (`inside` or `outside` the claim's condition) and
+        setting.
+        """
         return self.system, self.suite, self.claim, self.side, self.setting
 
 

@@ -1,11 +1,15 @@
 """Finds the rows of a data file that an Iceberg table has deleted by their values.
 
 A row is deleted if an Iceberg delete file, newer than the data file, lists its combination of
-values. A null equals a null. A row is looked up column by column, in sorted arrays of integers:
+values. A null equals a null. Values and combinations are numbered column by column:
 
     delete file      (a, 1)  (a, 2)  (b, 2)
-    first column     values a b        combinations a: 0, b: 1
-    second column    values 1 2        combinations (0, 0): 0, (0, 1): 1, (1, 1): 2
+    first column     values a b     combination 0 is a, 1 is b
+    second column    values 1 2     combination 0 is (0, 0), 1 is (0, 1), 2 is (1, 1)
+
+A pair has the number of the combination without this column, and the number of this column's value:
+(0, 1) is the combination (a, 2). Pairs are stored as integers in a sorted array, in which the
+combination of a row is searched.
 
 Source: the Iceberg table spec, "Equality Delete Files" and "Scan Planning".
 """

@@ -112,7 +112,9 @@ class Replay(Generic[HarnessT]):
         return interpreter.holds(formulas[self.claim], cells)
 
     def holds_after(self, actions: Iterable[Action], *, defective: bool) -> bool:
-        """True if the claim is true after a new harness, with the defect if `defective`, has
-        carried out `actions`.
+        """Carries out `actions` on a new harness, and returns whether the spec's claim is then
+        true.
+
+        The harness has the defect if `defective`.
         """
         return self.holds(self.run(actions, defective=defective))

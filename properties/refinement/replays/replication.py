@@ -64,8 +64,8 @@ class ReplicationHarness:
         self.send()
 
     def commit(self) -> None:
-        """Waits until the leader's high watermark has reached its log end; no follower has received
-        it yet.
+        """Waits until the leader's high watermark has reached its log end; no follower knows the
+        new high watermark yet.
         """
         leader = self.cluster.leader()
         self.cluster.run_until(lambda: _all_committed(self.log_in_memory(leader)), WAIT_MS)

@@ -20,7 +20,10 @@ LAST_PORT: Final = 65_535
 
 
 def read_link(text: str) -> tuple[tuple[NodeId, NodeId], Address]:
-    """Raises InputFault for a text of another form."""
+    """Returns the sender, the receiver and the address of a link, such as `1-2=127.0.0.1:7012`.
+
+    Raises InputFault if the text does not have this form.
+    """
     found = _LINK.fullmatch(text)
     if found is None or not 0 < int(found[4]) <= LAST_PORT:
         raise InputFault(

@@ -242,7 +242,10 @@ def member(args: Args, **settings: Any) -> Any:
 
 
 def size_of(consumer: Any) -> int:
-    """The number of partitions that the consumer owns, after a poll that may end a rebalance."""
+    """Polls once, which may end a rebalance, and returns how many partitions the consumer owns.
+
+    Raises Unexpected if the poll returns a record.
+    """
     message = consumer.poll(0.1)
     expect(message is None, "a record too early")
     return len(consumer.assignment())

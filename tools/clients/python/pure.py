@@ -250,7 +250,10 @@ def member(args: Args, **settings: Any) -> Any:
 
 
 def size_of(consumer: Any) -> int:
-    """The number of owned partitions after a poll, which may end a rebalance, but must be empty."""
+    """Polls once, which may end a rebalance, and returns how many partitions the consumer owns.
+
+    Raises Unexpected if the poll returns a record.
+    """
     expect(not consumer.poll(100), "a record too early")
     return len(consumer.assignment())
 

@@ -8,8 +8,9 @@
     ww  op 0 -> op 1    b follows a in the log
 
 All sends and polls in a block of 65,536 offsets are in one batch, so most dependencies are visible
-there. Those between two blocks are in `block_ends`. The driver finds those through unconfirmed
-values. An operation that did not end ok counts only if one of its sent values was polled.
+there. The module `block_ends` finds the dependencies between two blocks. The Spark driver finds the
+dependencies through unconfirmed values (polled at an offset where no send of them was
+acknowledged). An operation that did not end ok counts only if one of its sent values was polled.
 
 Source: `properties.anomalies.cycles.dependencies`.
 """

@@ -192,7 +192,8 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
     """Returns those polls in this batch whose record the same application received twice.
 
-    For a row of `again`, only the batch `repeated_in` returns polls.
+    Each row of `again` gives polls in at most one batch, `repeated_in`: the first batch that
+    repeats an offset of the row.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):

@@ -7,8 +7,9 @@
     c1 poll     -> ok k=c@2       delivered        offsets 0 2      bits 101
                                   skipped          offset  1        bits 010
 
-Only offsets below the highest delivered offset count as skipped. The records without a bit are
-those of `unconfirmed_deliveries`.
+Only offsets below the highest delivered offset count as skipped. A record has no bit if it was
+polled at an offset where no send of it was acknowledged, or if it shares its offset with another
+value. The module `unconfirmed_deliveries` counts these records.
 
 Source: `properties.delivery`.
 """

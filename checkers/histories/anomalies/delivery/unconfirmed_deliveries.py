@@ -1,5 +1,7 @@
 """Finds deliveries of records that are unconfirmed, or share their offset with another value.
 
+A record is unconfirmed if it was polled at an offset where no send of it was acknowledged.
+
     p1 send k=a -> info
     c1 poll     -> ok k=a@0       a is unconfirmed: no send of a was acknowledged at offset 0
     c1 poll     -> ok k=a@0       the second delivery to process c1

@@ -30,7 +30,7 @@ IDS = tuple(name for family in CHECKERS for name in family.ids)
 def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> Counter[str]:
     """Asserts that the analysis and the literal definitions find the same anomalies.
 
-    Returns the number of violations of each anomaly, by the anomaly's id.
+    Returns the number of occurrences of each anomaly, by the anomaly's id.
     """
     observed = decide(partitioned(h, rng), IDS, declared, rng.randrange(1, 4))
     complete, found = declared.applied(h), Counter[str]()
