@@ -1,6 +1,8 @@
 """The progress of a long computation: a worker reports it, and a reporter displays it.
 
-watch(Progress(stage="operations are whole", done=3, total=16, rows=1_200_000))
+    watch(Progress(stage="operations are whole", done=3, total=16, rows=1_200_000))
+
+The name identifies the stage, so it must not change until the stage ends.
 """
 
 from __future__ import annotations

@@ -30,7 +30,10 @@ def session_for(search: SearchOptions) -> Generator[Any]:
 
 
 def explored_on_spark(task: Task, search: SearchOptions, lively: Sequence[Liveness]) -> Exploration:
-    """Explores the states on Spark; liveness properties stay undecided."""
+    """Explores the states on Spark; liveness properties stay undecided.
+
+    Raises InputFault without a C compiler, or if the master does not answer.
+    """
     from checkers.explicit.distributed.search import search as search_in_rounds
     from checkers.explicit.exploration import Declined, Discovery
     from checkers.spark.rounds import SparkRounds

@@ -1,10 +1,11 @@
 """`urteil check --kafka RELEASE`: the claims that do not hold in a release, and their fixes.
 
-For each spec, these variants are explored, at the constants of recorded counterexamples:
+For each spec, these variants are explored:
 
-- the version that models the release, also at the constants of its definition or the default ones;
-- each bug that the release also has;
-- for each violated claim, the variant with the fix.
+- the version that models the release, at the constants of its definition or the default ones, and
+  then at those of its recorded counterexample;
+- each bug that the release also has, at the constants of its recorded counterexample;
+- for each violated claim, the variant with the fix, at the constants of the violation.
 """
 
 from __future__ import annotations

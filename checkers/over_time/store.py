@@ -1,9 +1,11 @@
 """The store of runs: `runs.sqlite`, next to the run folders.
 
 Each run adds itself when it ends; others are added from their folders when the store is read. So a
-lost store costs nothing as long as the folders exist.
+lost store costs nothing as long as the folders exist; a run whose folder was deleted stays in the
+store.
 
-Simplified: SQLite's log works only on a local file system, so machines must not share a store.
+Simplified: SQLite's log works only on a local file system, so machines must not share a store on a
+network file system.
 """
 
 from __future__ import annotations

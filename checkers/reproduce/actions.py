@@ -196,7 +196,9 @@ def coordinate_at(broker: int) -> Do:
 
 
 def set_config(kind: int, resource: str, name: str, value: str) -> Do:
-    """Sets one configuration of a topic or of a broker, by a request to this broker."""
+    """Sets one configuration of a topic or of a broker; the request for a broker's goes to this
+    broker.
+    """
     at = int(resource) if kind == BROKER_RESOURCE else None
 
     return lambda stage: stage.administration(at).configure(kind, resource, name, value)

@@ -124,8 +124,8 @@ def accept(answer: Mapping[str, Any], *errors: str) -> None:
 
 
 def prefer(system: System, broker: int) -> None:
-    """Makes the broker the first replica of every partition; Kafka copies the data if it has
-    none.
+    """Makes the broker the first replica of every partition, and keeps each replication factor;
+    Kafka copies the data if it has none.
     """
     administration = administration_of(system)
     moved = {

@@ -1,7 +1,8 @@
 """The controller's registration of a partition: leader, ISR and ELR at each partition epoch.
 
 Each controller of the quorum logs a line for each change: the old and the new values, and the new
-partition epoch. If the old values differ from the registration, a line is missing.
+partition epoch. The first of these lines counts, and the others must agree with it. If the old
+values differ from the registration, a line is missing.
 
 Source: PartitionRegistration.diff; ReplicationControlManager.replay; KIP-966.
 Simplified: two kinds of changes are not modelled: reassignments, and ELRs that the controller

@@ -1,12 +1,14 @@
 """Writes the evidence of a trial (a test run) to a folder with these files.
 
-program.txt         the verdict, the result of the repetitions, and the calls of the trial
-trial.json          the same calls and where they ran, for `urteil replay`
-faults.ndjson       each fault, with its time on the real clock
-history.parquet     what the clients observed
-node-1.log.gz       the log of each node, up to the end of the repetitions
-node-1.trace.gz     the lines of the node's trace that name the topic partition `orders-0`, if
-                    there is a trace
+    program.txt         the verdict, the result of the repetitions, and the calls of the trial
+    trial.json          the same calls and where they ran, for `urteil replay`
+    faults.ndjson       each fault, with its time on the real clock
+    history.parquet     what the clients observed
+    node-1.log.gz       the log of each node, up to the end of the repetitions
+    node-1.trace.gz     the lines of the node's trace that name the topic partition `orders-0`, if
+                        there is a trace
+
+The reference broker writes no logs, since it runs inside Urteil.
 """
 
 from __future__ import annotations

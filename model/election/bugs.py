@@ -228,6 +228,7 @@ class MinIsrOfPartition0(Election):
 
     Kafka limits min.insync.replicas to the number of replicas of partition 0; the spec is about
     another partition, which has more replicas.
+
     If one member is left in its ISR, the controller empties the ELR, although this member alone
     commits nothing. The replicas of the ELR have every committed record but can no longer be
     elected, and a replica without these records may be. Kafka:

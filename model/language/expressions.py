@@ -187,7 +187,7 @@ class Ordered(_Compared):
 
 
 class Int(_Compared):
-    """A type of integers in a range, to which only literals can be added."""
+    """A type of integers in a range; only literals can be added or subtracted."""
 
     flavour = "int"
     labels: ClassVar[tuple[str, ...]] = ()  # printed instead of 0, 1, ...

@@ -37,7 +37,10 @@ class Kafka43(ElrOfReplicas):
     """
 
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
-        """Always false. Kafka: PartitionChangeBuilder.maybePopulateTargetElr."""
+        """Always false: a removed replica stays in the ELR.
+
+        Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
+        """
         return false
 
 

@@ -3,7 +3,8 @@
     members -> empty -> after offsets.retention.minutes: the offsets, then the group
 
 A group with members keeps its offsets; a KIP-848 group loses those of topics to which no member
-subscribes. An offset does not expire while an open transaction may replace it.
+subscribes. If a group never had members, the retention time begins with the commit. An offset does
+not expire while an open transaction may replace it.
 
 Source: KIP-211; KAFKA-13636, KAFKA-8069; Kafka documentation, offsets.retention.minutes.
 Simplified: classic groups keep the offsets of topics that they no longer read. Deviates: in an

@@ -159,8 +159,8 @@ class PartitionLog:
     def truncate_to(self, offset: Offset) -> PartitionLog:
         """Removes the records from `offset` on, and a batch that contains it.
 
-        The log start is lowered to the new log end. If `offset` is below the first segment, the log
-        is empty and starts at `offset`.
+        A log start above the new log end is lowered to it. If `offset` is below the first segment,
+        the log is empty and starts at `offset`.
         """
         if offset >= self.end_offset:
             return self
@@ -216,7 +216,7 @@ class PartitionLog:
         )
 
     def without_segments(self, count: int, producers: ProducerStates) -> PartitionLog:
-        """Drops the `count` oldest segments; without any, the log starts at its former end."""
+        """Drops the `count` oldest segments; if none is left, the log starts at its former end."""
         if not count:
             return self
         log = self.with_snapshot(producers) if count == len(self.segments) else self
@@ -253,7 +253,7 @@ class PartitionLog:
     def read(
         self, start: Offset, *, below: Offset, max_bytes: int, cuts_last: bool = False
     ) -> bytes:
-        """The bytes of the batches that contain or follow `start`, up to `below`.
+        """The bytes of the batches that contain or follow `start`, and end before `below`.
 
         The first batch is returned even if it is larger than `max_bytes`. A later batch beyond this
         limit is left out, or with `cuts_last` cut off there. Kafka: LogSegment.read.

@@ -256,7 +256,7 @@ def filter_records(
 ) -> bytes:
     """Returns the batch with only the records in `kept`; its offset range stays the same.
 
-    The header has `delete_horizon_ms` as the base timestamp (KIP-534).
+    The header has `delete_horizon_ms`, unless None, as the base timestamp (KIP-534).
     """
     head = header(batch)
     attributes = head.attributes

@@ -39,7 +39,7 @@ def mixed(words: _Words) -> _Words:
 
 
 def fingerprints(texts: pa.Array, hash_seed: int = 0) -> Ints:
-    """Returns a 64-bit hash of each text, and `NULL` for null."""
+    """Returns a 64-bit hash of each text, and `NULL` for null; `hash_seed` selects the hash."""
     texts = texts.cast(pa.large_string())
     numbers = np.zeros(len(texts), dtype=np.int64)
     for first in range(0, len(texts), _AT_ONCE):

@@ -10,7 +10,8 @@ reader must support. A table is refused if it uses a feature that changes the ro
 names of its columns.
 
 Source: the Delta transaction log protocol, github.com/delta-io/delta, PROTOCOL.md.
-Simplified: compacted commits (`12.15.compacted.json`) and checksum files are not read.
+Simplified: compacted commits (`12.15.compacted.json`), which repeat the actions of commits, and
+checksum files are not read.
 """
 
 from __future__ import annotations

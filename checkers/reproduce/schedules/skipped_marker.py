@@ -3,8 +3,8 @@
 The coordinator sends a marker to the leader of each partition. Since 4.3.0, its metadata has the
 same result for a partition without a leader and for a deleted one. So it sends no marker, and
 completes the transaction. When the partition has a leader again, the transaction is still open in
-its log, and the marker of the producer's next transaction ends both. If that one commits, readers
-at read_committed receive aborted records.
+its log, and the marker of the producer's next transaction ends both. If the first
+one was aborted and that one commits, readers at read_committed receive aborted records.
 
 Source: KAFKA-20734; KRaftMetadataCache.getPartitionLeaderEndpoint;
 TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue.

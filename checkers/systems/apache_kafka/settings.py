@@ -2,6 +2,7 @@
 
 `SAFE`, with acks=all, has the settings that Kafka's documentation recommends against data loss.
 `UNSAFE`, with acks=1, prefers availability, and the documentation promises less for it.
+The controller gets the same settings, because it decides elections and topics inherit its settings.
 
 Source: Kafka documentation, "Broker Configs"; KIP-966 for the settings of the controller.
 """

@@ -64,7 +64,9 @@ ALLOWED: Final[Mapping[Stage, frozenset[Api]]] = {
 
 
 class Refused(Exception):
-    """The token had no request header: the connection must be closed without a response."""
+    """The authentication failed for a token without a request header: the connection must be
+    closed without a response.
+    """
 
 
 @dataclass(slots=True, kw_only=True)

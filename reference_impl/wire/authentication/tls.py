@@ -79,7 +79,9 @@ def _check_readable(path: Path, option: str) -> None:
 
 
 class TlsHandshake(asyncio.Protocol):
-    """After the TLS handshake, `connection` gets all further bytes, or it ends."""
+    """After a TLS handshake, `connection` gets all further bytes; if the handshake fails, the
+    connection ends.
+    """
 
     def __init__(
         self, connection: Connection, context: ssl.SSLContext, encrypted: Callable[[], None]

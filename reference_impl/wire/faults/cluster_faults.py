@@ -1,8 +1,10 @@
 """The faults of a cluster: crashes, network partitions, elections, reassignments and so on.
 
-at once          the control port carries out the fault, and answers when it has happened; a
-                 fault that cannot happen raises BadFault
-by a request     a client's request triggers the fault; the request does not wait for the fault
+A fault happens in one of two ways:
+
+    at once          the control port carries out the fault, and answers when it has happened; a
+                     fault that cannot happen raises BadFault
+    by a request     a client's request triggers the fault; the request does not wait for the fault
 """
 
 from __future__ import annotations

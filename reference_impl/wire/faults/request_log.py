@@ -5,8 +5,8 @@
      "errors": ["NOT_LEADER_OR_FOLLOWER"], "answered": true, "faults": [3]}
 
 A request is listed when the broker answers it, or when a fault prevents the answer; with acks=0 it
-counts as answered. `faults` has the numbers of the fault rules that acted. The log keeps the newest
-10,000 requests, and never uses a number again.
+counts as answered. `took_ms` includes the wait of a long poll. `faults` has the numbers of the
+fault rules that acted. The log keeps the newest 10,000 requests, and never uses a number again.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 All schemas of messages are hundreds of thousands of objects, and a full collection of them takes 80
 ms, in which no client is answered.
 
-`gc.freeze` excludes all existing objects, also one that later becomes part of a cycle of garbage.
-So it is called only before the first full collection after an import.
+`gc.freeze` excludes all existing objects. One that later becomes part of a cycle of garbage is
+never freed. So `gc.freeze` is called only before the first full collection after an import.
 """
 
 from __future__ import annotations

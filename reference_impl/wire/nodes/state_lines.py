@@ -1,10 +1,12 @@
-"""The state of a cluster's nodes in lines of text, for a user whose client gets no response.
+"""The state of a cluster's nodes in lines of text.
 
-controller: broker 2: broker epoch 44, not fenced
-controller: orders-0: leader 1, leader epoch 5, ISR 1 3, ELR 2
-broker 1: running, broker epoch 27, metadata version 52, 1 request in flight
-broker 1: orders-0: leads, leader epoch 5, end offset 28, high watermark 27, 1 produce waits,
-                    proposes no ISR, follower 2 at 27, follower 3 at 28
+    controller: broker 2: broker epoch 44, not fenced
+    controller: orders-0: leader 1, leader epoch 5, ISR 1 3, ELR 2
+    broker 1: running, broker epoch 27, metadata version 52, 1 request in flight
+    broker 1: orders-0: leads, leader epoch 5, end offset 28, high watermark 27, 1 produce waits,
+                        proposes no ISR, follower 2 at 27, follower 3 at 28
+
+A user reads these lines when a client gets no response.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ DeliveredAt = tuple[int, int, int]  # operation, position, offset (may be UNKNOW
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A record that an application received twice, at its second delivery."""
+    """A record that an application received twice; `first` is None until that delivery is found."""
 
     second: DeliveredAt
     first: DeliveredAt | None

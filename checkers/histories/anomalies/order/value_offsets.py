@@ -58,7 +58,8 @@ class ValueOffsets:
         """Returns the highest offset of each value, under Jepsen's rule of one value per offset.
 
         `outranked` has the values that the rule did not choose. Example: a was observed at 3 and 7,
-        and b at 7. If the rule chooses b at 7, a gets 3.
+        and b at 7. If the rule chooses b at 7, a gets 3. A value that is chosen nowhere gets
+        UNKNOWN_OFFSET.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         # Outranked values, and values sent again after a failed send, are treated like unconfirmed

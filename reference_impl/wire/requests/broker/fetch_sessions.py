@@ -15,7 +15,8 @@ another object.
 
 Source: KIP-227; FetchManager.newContext, FetchContext, FetchSession, FetchSessionCacheShard.
 Simplified: one cache for all sessions; Kafka has eight shards, each for an eighth of the sessions.
-All sessions of a broker together have at most 200,000 partitions.
+All sessions of a broker together have at most 200,000 partitions; a session that would exceed this
+number ends.
 """
 
 from __future__ import annotations

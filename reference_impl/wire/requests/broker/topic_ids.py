@@ -1,7 +1,7 @@
 """The topic ids of a metadata image, and the topics that have these ids.
 
 A topic id is computed from the name and the number of deleted topics of this name, so a topic that
-is created again has another id.
+is created again has another id, as in Kafka.
 
 Source: KIP-516.
 """

@@ -9,7 +9,8 @@ An unchanged replica is the same object, and is not read again (module `fetch_se
 
 Source: KafkaApis.handleFetchRequest, ReplicaManager.fetchMessages, DelayedFetch; KIP-74 (limits),
 KIP-227 (sessions), KIP-320, KIP-392, KIP-516 (topic ids), KIP-951.
-Simplified: each fetch is handled as a consumer's, because brokers communicate in-process.
+Simplified: each fetch is handled as a consumer's, whatever its replica id, because brokers
+communicate in-process.
 """
 
 from __future__ import annotations
