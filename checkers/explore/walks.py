@@ -1,4 +1,7 @@
-"""The states of one spec: initial states, enabled actions, and disabled ones with the reason."""
+"""The states of one spec: initial states, enabled actions, and disabled ones with the reason.
+
+The oracle is the interpreter of the spec language: a test compares random walks of every spec.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class UncleanElection(IdempotentProducer):
     acknowledged ones.
 
     The action `change_leader` breaks the lemma `committed_is_written`. When other records have the
-    offsets of the lost records, the claim breaks.
+    offsets of the lost records, the claim `acknowledged_is_durable` breaks.
     """
 
     def may_lead_with(s, end: Offset) -> Bool:

@@ -42,9 +42,10 @@ class Declarations:
     jepsen: bool = False
 
     def conditions(self) -> frozenset[str]:
-        """Returns the names of the conditions, such as `ww-deps`, that may permit an anomaly.
+        """Returns the names of the conditions that the declarations fulfil, such as `ww-deps`.
 
-        Every result has `always`: an anomaly permitted under it is permitted in every history.
+        A condition may permit an anomaly. Every result has `always`: an anomaly permitted under it
+        is permitted in every history.
         """
         conditions = {
             ALWAYS: True,
