@@ -33,12 +33,20 @@ def opened(place: Place, **options: Any) -> pq.ParquetFile:
 
 
 def check_footer(footer: pq.FileMetaData) -> None:
-    """Raises pa.ArrowInvalid if the file does not have as many rows as its row groups together."""
+    """Raises pa.ArrowInvalid if the file, its row groups and a column of each differ in rows."""
     groups = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
     if min(groups, default=0) < 0 or sum(groups) != footer.num_rows:
         raise pa.ArrowInvalid(
             f"the footer declares {footer.num_rows:,} rows, and its row groups {sum(groups):,}"
         )
+    columns = map(footer.schema.column, range(footer.num_columns))
+    flat = next((n for n, column in enumerate(columns) if not column.max_repetition_level), None)
+    if flat is None:
+        return
+    for number, rows in enumerate(groups):
+        found = footer.row_group(number).column(flat).num_values  # with nulls
+        if found != rows:
+            raise pa.ArrowInvalid(f"the footer declares {rows:,} rows, and there are {found:,}")
 
 
 def tables_of(file: pq.ParquetFile, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:

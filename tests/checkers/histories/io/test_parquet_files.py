@@ -26,7 +26,7 @@ ROWS = 8
 MANY = 310_163_469_944
 SPARE = 2 << 30  # bytes
 # The fields before and after the number of rows, in Thrift's compact protocol
-OF_FILE, OF_GROUP = (b"\x16", b"\x19"), (b"\x16", b"\x26")
+OF_FILE, OF_GROUP, OF_COLUMN = (b"\x16", b"\x19"), (b"\x16", b"\x26"), (b"\x16", b"\x16")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def declaring(content: bytes, *places: tuple[bytes, bytes], rows: int = MANY) ->
     footer = content[-8 - size : -8]
     for before, after in places:
         at = before + varint(ROWS) + after
-        assert footer.count(at) == 1
+        assert footer.count(at) == (len(COLUMNS) if (before, after) == OF_COLUMN else 1)
         footer = footer.replace(at, before + varint(rows) + after)
     return content[: -8 - size] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
 
@@ -80,8 +80,9 @@ def refused(read: Any, path: Path) -> str:
         ([OF_GROUP], f"the footer declares 8 rows, and its row groups {MANY:,}"),
         ([OF_FILE], f"the footer declares {MANY:,} rows, and its row groups 8"),
         ([OF_GROUP, OF_FILE], f"the footer declares {MANY:,} rows, and there are 8"),
+        ([OF_GROUP, OF_FILE, OF_COLUMN], f"the footer declares {MANY:,} rows, and there are 8"),
     ],
-    ids=["in a row group", "in the file", "in both"],
+    ids=["in a row group", "in the file", "in both", "in its columns too"],
 )
 def test_rows_that_only_the_footer_has_need_no_memory(
     places: list[tuple[bytes, bytes]], why: str, eight: bytes, tmp_path: Path
@@ -90,6 +91,16 @@ def test_rows_that_only_the_footer_has_need_no_memory(
     path.write_bytes(declaring(eight, *places))
     assert why in refused(whole, path)
     assert why in refused(lambda it: parquet_parts(it, tmp_path / "parts"), path)
+
+
+@pytest.mark.parametrize("rows", [3, 9, 2_000_000])
+def test_no_row_is_lost_if_the_footer_declares_another_number(
+    rows: int, eight: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "h.parquet"
+    path.write_bytes(declaring(eight, OF_GROUP, OF_FILE, rows=rows))
+    for read in (whole, lambda it: parquet_parts(it, tmp_path / "parts")):
+        assert f"the footer declares {rows:,} rows, and there are 8" in refused(read, path)
 
 
 def test_a_part_of_a_recording_needs_no_memory_either(eight: bytes, tmp_path: Path) -> None:
