@@ -128,8 +128,8 @@ INLINE int is_complete(Draft draft) { return draft.head != UNKNOWN && draft.tail
 static void complete(Store *s, const Letter *letter, Draft *draft) {
   if (draft->head == UNKNOWN) draft->head = added_half(s->failed, &s->heads, head_in(letter), HEAD);
   if (draft->tail == UNKNOWN) draft->tail = added_half(s->failed, &s->tails, tail_in(letter), TAIL);
-  if (!*s->failed && draft->head >> s->heads.bits) widen(s, &s->heads);
-  if (!*s->failed && draft->tail >> s->tails.bits) widen(s, &s->tails);
+  if (!*s->failed && (uint64_t)draft->head >> s->heads.bits) widen(s, &s->heads);
+  if (!*s->failed && (uint64_t)draft->tail >> s->tails.bits) widen(s, &s->tails);
 }
 
 /* Two threads may write neighbouring keys at the same time, so this writes no other byte. */

@@ -77,7 +77,7 @@ class LocalDataset:
         """Yields, for each function in `kernels`, a dataset of its rows, partitioned by shuffle
         key.
 
-        Rows that exceed `memory_bytes` are kept on disk.
+        Rows that exceed `memory_bytes` are kept on disk, except those that wait to be split.
         """
         into = tuple(source.value for source in kernels)
         with tempfile.TemporaryDirectory(prefix="urteil-shuffle-") as scratch:

@@ -16,7 +16,7 @@ from checkers.histories.plan.spill import shrunk
 
 SHUFFLE_KEY: Final = "shuffle_key"  # a column of int64; hashes are valid keys
 ROWS_OF_PART: Final = 4_000  # on average; a part in a file costs 0.1 ms, as much as so many rows
-MOST_WAITING_ROWS: Final = 4_000_000
+MOST_WAITING_ROWS: Final = 4_000_000  # about 160 MB
 
 
 def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Table]]:
