@@ -98,7 +98,7 @@ class Producer:
     leadership: Leadership
     producer_id: ProducerId = NO_PRODUCER_ID
     waiting: tuple[str, ...] = ()  # values that no process has begun to send
-    waiting_since_ns: int = 0  # when the first of them was passed to the producer
+    waiting_since_ns: int = 0  # when the first of them was passed, or an earlier batch was filled
     begun: tuple[Unacknowledged, ...] = ()  # in the order of their sequence numbers
     next_number: int = 0  # of a batch
     next_sequence: Sequence = Sequence(0)  # noqa: RUF009 - an int by another name
