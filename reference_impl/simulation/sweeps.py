@@ -18,6 +18,7 @@ from model.faults import UnknownName
 from model.vocabulary import BrokerId
 from reference_impl.simulation import workloads
 from reference_impl.simulation.network import CALM, Conditions
+from reference_impl.simulation.producer import ProducerConfig
 from reference_impl.simulation.runs import (
     BATCHING,
     IDEMPOTENT,
@@ -43,32 +44,28 @@ class Sweep:
     subscribes: bool = False  # consumers are in a group: positions jump at a rebalance
 
 
+FAULTS: Final = 4
+
+
 def _publishing(
-    kinds: tuple[Kind, ...], every_ms: int, conditions: Conditions = CALM
+    kinds: tuple[Kind, ...],
+    every_ms: int,
+    conditions: Conditions = CALM,
+    *,
+    producer: ProducerConfig = IDEMPOTENT,
+    sends: int = 40,
 ) -> Callable[[int], Scenario]:
     def scenario(seed: int) -> Scenario:
         return Scenario(
             seed=seed,
-            producers=(IDEMPOTENT, IDEMPOTENT),
-            sends=40,
-            send_every_ms=every_ms // 10,
+            producers=(producer, producer),
+            sends=sends,
+            send_every_ms=every_ms * FAULTS // sends,
             conditions=conditions,
-            faults=draw_faults(seed, BROKERS, count=4, every_ms=every_ms, kinds=kinds),
+            faults=draw_faults(seed, BROKERS, count=FAULTS, every_ms=every_ms, kinds=kinds),
         )
 
     return scenario
-
-
-def _batches(seed: int) -> Scenario:
-    every_ms = 900
-    return Scenario(
-        seed=seed,
-        producers=(BATCHING, BATCHING),
-        sends=240,
-        send_every_ms=every_ms // 60,
-        conditions=ROUGH,
-        faults=draw_faults(seed, BROKERS, count=4, every_ms=every_ms, kinds=STOPS),
-    )
 
 
 def _transactions(seed: int, kinds: tuple[Kind, ...] = STOPS) -> Scenario:
@@ -120,7 +117,7 @@ SWEEPS: Final[Mapping[str, Sweep]] = {
         Sweep(
             name="batches",
             says="as rough, with batches that linger and sends that time out",
-            scenario=_batches,
+            scenario=_publishing(STOPS, 900, ROUGH, producer=BATCHING, sends=240),
         ),
         Sweep(
             name="machines",

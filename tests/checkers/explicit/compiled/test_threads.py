@@ -92,23 +92,18 @@ def test_every_counterexample_is_the_same_with_any_number_of_threads() -> None:
         assert (found.deadlock, found.taken) == (alone.deadlock, alone.taken)
 
 
-def test_a_search_has_fewer_threads_if_the_system_refuses_one(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("change", "threads"),
+    [(REFUSED, 4), (SLOW, 2)],
+    ids=["the system refuses a thread", "a thread still reads the hashes of its old part"],
+)
+def test_a_refused_or_a_slow_thread_does_not_change_the_result(
+    change: dict[str, str], threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Instance.of(Kip101())
     alone = keys_and_parents(Library(at), 1)
-    replace_in_c(REFUSED, monkeypatch)
-    assert keys_and_parents(Library(at), 4) == alone
-
-
-def test_a_slow_thread_rebuilds_its_part_from_its_own_hashes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Otherwise a fast thread replaces the hashes that the slow one still reads."""
-    at = Instance.of(Kip101())
-    alone = keys_and_parents(Library(at), 1)
-    replace_in_c(SLOW, monkeypatch)
-    assert keys_and_parents(Library(at), 2) == alone
+    replace_in_c(change, monkeypatch)
+    assert keys_and_parents(Library(at), threads) == alone
 
 
 @pytest.mark.parametrize("prefix_bits", [SWEPT_SOON, PREFIX_BITS])
