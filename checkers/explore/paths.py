@@ -91,8 +91,10 @@ def read(walk: Walk, text: str) -> tuple[Start, tuple[Call, ...]]:
 
 
 def follow(walk: Walk, start: Start, calls: Sequence[Call], known: Path | None = None) -> Path:
-    """Returns the path of these actions from an initial state, up to the first one that is not
-    enabled.
+    """Takes the actions in their order from an initial state; returns the path that results.
+
+    The path ends before the first action that is not enabled. `known` is an earlier path, whose
+    common beginning is not computed again.
     """
     taken, states = list[Call](), [start.state]
     verdicts = dict[tuple[str, int], bool | None]()

@@ -87,8 +87,8 @@ class Registrations:
         )
 
     def contradiction(self, event: Event, **shown: object) -> str:
-        """Returns how a log line contradicts the registration at its partition epoch, or an
-        empty text.
+        """Returns the difference between a log line and the registration at the line's partition
+        epoch, as a text. The text is empty if they agree.
         """
         epoch = event.number("partition_epoch")
         registered = self.of_epoch.get(epoch)

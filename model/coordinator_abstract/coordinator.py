@@ -52,7 +52,10 @@ class Coordinator(AbstractCoordinatorState):
         s.answering[i] = answering
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Applies the committed record `m` of the log, and answers the instance `answering`."""
+        """Performs what the record `m` of the coordinator's log requires once it is committed.
+
+        The response goes to the instance `answering`.
+        """
         x = m.transaction
         s.log[i] = m
         s.committed[x] = s.committed[x] | m.is_prepared & m.commits

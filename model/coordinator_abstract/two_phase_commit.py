@@ -172,10 +172,10 @@ class TwoPhaseActions(AbstractCoordinator):
         s.keep(i, c, producer_id, producer_epoch)
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Applies the committed record `m` of the log, and answers the instance `answering`.
+        """Performs what the record `m` of the coordinator's log requires once it is committed.
 
-        A response to keepPreparedTxn also has the producer id and epoch of the ongoing transaction,
-        which identify it in the database.
+        The response goes to the instance `answering`. For keepPreparedTxn, the response also has
+        the producer id and epoch of the ongoing transaction, which identify it in the database.
         """
         super().take_effect(i, m, answering)
         x, kept = m.transaction, s.is_kept(m)

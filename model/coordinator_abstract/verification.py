@@ -92,7 +92,7 @@ class VerificationActions(AbstractCoordinator):
     # ---- the coordinator's log
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Applies the committed record `m` of the coordinator's log.
+        """Performs what the record `m` of the coordinator's log requires once it is committed.
 
         A late request may have opened the record's transaction again, whose markers then no longer
         count as written.

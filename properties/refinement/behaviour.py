@@ -98,8 +98,8 @@ class Behaviour:
         return cls(spec, stepper, state, tuple(chosen))
 
     def take(self, call: Call) -> Refusal | None:
-        """Performs the action, and returns None; if the spec refuses it, returns a Refusal and
-        changes nothing.
+        """Performs the action. If the spec refuses the action, returns a Refusal, and the state
+        stays as it is.
         """
         action = self.stepper.actions[call.action]
         try:

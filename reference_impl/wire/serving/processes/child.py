@@ -84,7 +84,7 @@ class NodeProcess:
 
     @property
     def is_up(self) -> bool:
-        """False as soon as `kill` or `stop` begins to end the process."""
+        """True until the process has ended, or until `kill` or `stop` begins to end it."""
         return not self.is_stopping and self._process.returncode is None
 
     @property
