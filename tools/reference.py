@@ -192,7 +192,9 @@ def plain(value: object) -> str:
 
 
 def served_requests() -> Iterator[str]:
-    """The requests that `urteil broker` serves, and Kafka's others with the reasons."""
+    """The requests that `urteil broker` serves; and Kafka's other requests, each with the reason
+    why it is not served.
+    """
     yield from (
         "# Requests of the served broker",
         "",

@@ -309,8 +309,10 @@ def main() -> int:
 
 
 def continued(campaigns: Sequence[Mapping[str, Any]], seed: int | None) -> Mapping[str, Any]:
-    """The recorded campaign that begins with history number `seed`, by default the highest; without
-    one, all counts are zero.
+    """The recorded campaign whose first history has the number `seed`.
+
+    If `seed` is None, it is the campaign with the highest first number. If there is no such
+    campaign, all counts are zero.
     """
     known = [one for one in campaigns if seed in (None, one["seed"])]
     new = {"seed": seed or 0, "histories": 0, "differences": 0, "seconds": 0, "rows": {}}

@@ -109,8 +109,8 @@ class Walk:
 
     @property
     def wide(self) -> tuple[str, ...]:
-        """The types with so many elements that only some of them are tried as arguments
-        (`near`).
+        """The types with so many elements that only some of them are tried as arguments; the
+        function `near` selects these elements.
         """
         used = {p.sort.name for action in self.spec.actions for p in action.params}
         return tuple(n for n, elements in self.interpreter.ranges.items()

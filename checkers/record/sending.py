@@ -69,8 +69,9 @@ def send_all(
 ) -> None:
     """Sends `count` records, each to a random partition.
 
-    Without a delivery report after 60 seconds, the outcome is unknown, and a new process sends the
-    following records. Stops early when such sends have taken 60 seconds in total.
+    If the outcome of a send is unknown (after 60 seconds without a delivery report, or after an
+    error), a new process sends the following records. Stops early when such sends have taken 60
+    seconds in total.
     """
     process = shared.new_process()
     unanswered_s = 0.0

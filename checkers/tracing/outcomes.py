@@ -82,6 +82,6 @@ class Mapping(Protocol):
     def shown(self, event: Event) -> Iterator[str]:
         """Yields the spec's current state as lines of text, for the report on a forbidden event.
 
-        Other parts may be left out.
+        Parts of the state that do not concern `event` may be left out.
         """
         ...

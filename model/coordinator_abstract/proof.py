@@ -235,8 +235,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_decision_raises_the_epoch(s) -> Bool:
         """The markers of a transaction have a larger epoch than its records.
 
-        While the log has the transaction's producer id, the epoch in the log is not below that of
-        the markers; nor is that of a later transaction (`is_below_a_later_transaction`).
+        While the log has the transaction's producer id, the epoch in the log is at least the epoch
+        of the markers. The epoch of a later transaction is at least as large, too
+        (`is_below_a_later_transaction`).
         """
         return forall(
             implies(

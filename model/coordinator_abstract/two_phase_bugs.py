@@ -61,9 +61,9 @@ class AbortsPrepared(TwoPhaseCommit):
     """The coordinator ignores keepPreparedTxn: it aborts the ongoing transaction when a new
     instance starts.
 
-    Kafka 4.1 to 4.3 refuse keepPreparedTxn, and abort the ongoing transaction of a new instance
-    that does not send it. The action `keep_prepared` breaks the lemma
-    `a_record_has_a_begun_transaction`.
+    Kafka 4.1 to 4.3 do not have this bug: they refuse a request with keepPreparedTxn. On a request
+    without it, they abort the ongoing transaction of the older instance. The action `keep_prepared`
+    breaks the lemma `a_record_has_a_begun_transaction`.
     """
 
     def keep(
@@ -86,10 +86,11 @@ class RaisesEpochOnce(TwoPhaseCommit):
     """The coordinator does not raise the epoch when a new instance ends the transaction of an older
     one.
 
-    The coordinator raised the epoch only before, when the new instance started. If the old instance
-    retries its own abort after that of the new instance, this looks as if the old one had raised
-    the epoch. So the coordinator answers the old instance with the epoch of the new one. The action
-    `complete_prepared` breaks the lemma `a_decision_follows`.
+    The coordinator raises the epoch once, when the new instance starts. Suppose that the new
+    instance then aborts the transaction, and the old instance retries its own abort. The
+    coordinator takes this retry for one of the request that raised the epoch. So it answers the old
+    instance with the epoch of the new one. The action `complete_prepared` breaks the lemma
+    `a_decision_follows`.
     """
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:

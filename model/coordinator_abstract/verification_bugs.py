@@ -1,8 +1,8 @@
 """Bugs of the verification of transactions by partition leaders, and limits of this verification.
 
-The last three variants show which claims KIP-890 part 1 does not guarantee: in two of them, the
-claims make no exception for late records or late requests, and in one, a replaced coordinator still
-confirms transactions, as in Kafka.
+The last three variants show which claims KIP-890 part 1 does not guarantee. Two of them make the
+claims stricter: without an exception for late records, or for late requests. In the third, a
+replaced coordinator still confirms transactions, as in Kafka.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class LogOffset(Int):
 
 
 class Entry(Record):
-    """A record of the coordinator's log: with an offset a commit, otherwise a marker or a
+    """A record of the coordinator's log: a commit if it has an offset, otherwise a marker or a
     tombstone.
     """
 

@@ -228,8 +228,8 @@ def lower(value: object, sort: Any) -> t.Node:
 def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
     """Converts two terms to one common type, for a comparison or an assignment.
 
-    The common type has the value `nothing` if one of the two has it. Raises SpecError if the types
-    differ in another way.
+    If one of the two types is optional (`nothing` is one of its values), the common type is
+    optional. Raises SpecError if the types differ in another way.
     """
     a, b = left.sort, right.sort
     if a == b:

@@ -81,8 +81,9 @@ class Kafka43(ElrOfReplicas):
 class Kafka41(Kafka43):
     """Kafka 4.1: a reassignment completes only when every remaining replica is in the ISR.
 
-    Then no broker is left in the ELR. But a cancelled reassignment may leave an added broker in the
-    ELR. The action `cancel_reassignment` breaks the claim `members_are_replicas`.
+    When it completes, the ELR is empty, so no removed broker stays in it. But a cancelled
+    reassignment may leave an added broker in the ELR: the action `cancel_reassignment` breaks the
+    claim `members_are_replicas`.
     """
 
     def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:

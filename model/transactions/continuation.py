@@ -66,7 +66,9 @@ class Continuation(Transactions):
         return super().is_appending() | (s.answering != nothing)
 
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Appends metadata; only a commit or an abort keeps the previous producer id and epoch."""
+        """Appends metadata without a previous producer id and epoch: only a commit or an abort
+        keeps these two in the log.
+        """
         super().write(metadata, answering)
         s.keep_last(false)
 

@@ -4,8 +4,10 @@ As on the broker, a fetch and its response are two steps. The spec's variables g
 the broker:
 
     replica[r]       the log, the high watermark and the role of a broker; after a restart, its disk
-    led[e]           the log of the leader of an epoch, its ISR, and the fetches that it received
-    isr[e]           the replicas in the ISR or in the ELR: each has every committed record
+    led[e]           the log of an epoch's leader, the ISR that this leader uses, and the fetches
+                     that it received
+    isr[e]           the replicas that the controller has in the ISR or in the ELR: each of them has
+                     every committed record
 
 A consumer is mapped to a replica that is never in sync (`consumer_reads`).
 

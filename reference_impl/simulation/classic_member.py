@@ -121,7 +121,11 @@ class Member:
         self.member_id, self.generation, self.owned = NO_MEMBER, NO_GENERATION, ()
 
     def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
-        """After False, the offsets may be committed by an attempt without a response."""
+        """Returns True if the coordinator confirms that it has committed the offsets.
+
+        After False, they may be committed nevertheless: an attempt whose response was lost may have
+        committed them.
+        """
         did = (CommitOffset(str(place), offset) for place, offset in positions.items())
         self.app.begin("commit_offset", *did, group=self.group)
         request = CommitOffsets(

@@ -7,8 +7,8 @@ has one of these types:
 - `BETWEEN`: a step from one operation to the next that skips records or goes back;
 - `COUNTED` + `WITHIN`: the number of all steps inside one operation, also of correct ones;
 - `COUNTED` + `BETWEEN`: the number of all steps from one operation to the next;
-- `PARTS`: the number of all steps of polls after whose first record the same transaction sent
-  another record to the key, for `G1b`;
+- `PARTS`: the number of polled steps that begin at an intermediate record: its transaction sent a
+  later record to the same key (anomaly G1b);
 - `HEAD` and `TAIL`: the batch's first and last record of a process and key.
 """
 

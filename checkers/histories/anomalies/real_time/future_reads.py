@@ -3,8 +3,9 @@
     c1 poll     -> ok k=a@0       op 0     the log of k ends at 1 or higher
     p1 send k=a -> ok @0          op 1     invoked after op 0 completed; 0 is below this end
 
-The plan examines the sends that got an offset below a log end observed before, and all polls of
-unconfirmed values (polled at an offset where no send of them was acknowledged).
+The plan examines each send whose offset is below a log end that was observed before the send was
+invoked. It also examines all polls of unconfirmed values (polled at an offset where no send of them
+was acknowledged).
 
 Source: `properties.anomalies.real_time.future_read`.
 """
