@@ -1,12 +1,14 @@
 """An anomaly: a statement about histories, a checker that finds violations, and their text.
 
-Each anomaly is a module with five parts:
+The module of an anomaly defines five things:
 
-- a dataclass: the fields of one violation;
-- the literal definition, which finds the violations;
-- `observed`: the number of observations in which the anomaly could occur, such as polled values;
-- `explain`: the text of a violation;
-- `ANOMALY`: the entry of the catalogue.
+- a dataclass, whose fields describe one violation;
+- the literal definition: a simple function that finds the violations in a history;
+- `observed`: a function that returns the number of observations in which the anomaly could occur,
+  such as the number of polled values;
+- `explain`: a function that returns the text of a violation;
+- `ANOMALY`: the entry of the anomaly in the catalogue. If the entry depends on declarations of the
+  user, the module has a function `anomaly` instead.
 """
 
 from __future__ import annotations
@@ -19,11 +21,15 @@ from model.histories import History, Operation
 
 
 class Row(Protocol):
-    """One occurrence of an anomaly: an ordered frozen dataclass of numbers, strings and tuples."""
+    """One violation of an anomaly. The class is an ordered frozen dataclass, and its fields are
+    numbers, strings and tuples.
+    """
 
     @property
     def size(self) -> int:
-        """The severity of the violation; reports list the largest number first."""
+        """The severity of the violation. A report lists the violations with the largest `size`
+        first.
+        """
         ...
 
     @property
@@ -39,14 +45,16 @@ RowT = TypeVar("RowT", bound=Row)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anomaly:
-    """A statement about clients' observations that must never be true, and its checker.
+    """A statement about the observations of clients that must never be true, and its checker.
 
-    - `permits` has the conditions (such as `ww-deps`) under which the anomaly is no violation, each
-      with the reason.
-    - `observed` counts the observations in which the anomaly could occur.
+    - `permits` maps each condition (such as `ww-deps`) under which the anomaly is no violation to
+      the reason.
+    - `observed` returns the number of observations in which the anomaly could occur.
     - `observes` is the noun for these observations in texts, such as `values polled`.
-    - `only_with` names the option without which the analysis does not look for this anomaly.
-    - `made_of` names other anomalies: each of their occurrences is an occurrence of this anomaly.
+    - `only_with` is the name of the option that makes the analysis look for this anomaly. If it is
+      None, the analysis always looks for the anomaly.
+    - `made_of` has the names of other anomalies. Each occurrence of one of them is also an
+      occurrence of this anomaly.
     """
 
     id: str
@@ -66,5 +74,7 @@ class Anomaly:
 
 
 def worst_first(rows: Iterable[RowT]) -> tuple[RowT, ...]:
-    """Returns the violations by decreasing `size`, then by their fields."""
+    """Returns the violations in order: the largest `size` first, and violations of equal size by
+    their fields.
+    """
     return tuple(sorted(sorted(rows), key=lambda row: -row.size))

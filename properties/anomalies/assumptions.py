@@ -1,6 +1,7 @@
-"""Assumptions of every analysis of a history; if one fails, only this failure is reported.
+"""The assumptions that every analysis of a history makes.
 
-A recorder that breaks an assumption makes a correct system look broken.
+If a recorder breaks an assumption, a correct system may look broken. So if an assumption fails, the
+analysis reports only this failure, and no anomalies.
 
 Source: etcd's robustness tests, which report a broken assumption as a separate result.
 """
@@ -16,7 +17,10 @@ from model.histories import History, Operation, Send
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class RepeatedValue:
-    """A value that was sent to one log more than once, and the operations that sent it."""
+    """A value that was sent to one key more than once, and the operations that sent the value.
+
+    Sends that failed are not included.
+    """
 
     key: str
     value: str
@@ -59,10 +63,10 @@ class BackwardsOperation:
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class MixedOperation:
-    """An operation whose rows repeat or contradict each other.
+    """An operation whose rows in the recorded table repeat or contradict each other.
 
-    A table has one row per micro-operation. The rows of an operation must agree, for example, on
-    its process and times.
+    The table has one row for each micro-operation (one send or poll inside an operation). All rows
+    of an operation must have, for example, the same process and the same times.
     """
 
     op: int
@@ -89,10 +93,11 @@ def repeated_values(history: History) -> tuple[RepeatedValue, ...]:
 
 
 def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...]:
-    """Returns all operations that began before an earlier operation of the same process had
+    """Returns each operation that began before an earlier operation of the same process had
     completed.
 
-    Of several earlier ones, the result names the one that completed last, or that never completed.
+    If several earlier operations were open, the result has the one that completed latest. An
+    operation that never completed is later than all others.
     """
 
     def closes(operation: Operation) -> float:
@@ -127,8 +132,9 @@ def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
 
 
 def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
-    """Returns (): a `History` has one object per operation; only the rows of a file can contradict
-    each other.
+    """Returns an empty tuple, because a `History` has exactly one object for each operation.
+
+    The assumption can fail only in a recorded file, where an operation consists of several rows.
     """
     del history
     return ()

@@ -1,7 +1,7 @@
 """The catalogue: all anomalies that the history analysis decides.
 
-A declaration of the user may permit an anomaly or change its definition. With `jepsen` declared,
-the anomalies have the names of Jepsen's checker.
+A declaration of the user (`Declarations`) may permit an anomaly, or change its definition. If the
+user declares `jepsen`, the anomalies have the names that Jepsen's Kafka checker uses.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ _CHECKERS: Final = (real_time, log, order, cycles, transactions, groups, empty_h
 
 @cache
 def catalogue(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns the anomalies that the analysis looks for under these declarations of the user."""
+    """Returns the anomalies that the analysis looks for if the user makes the declarations
+    `declared`.
+    """
     ours = tuple(one for checkers in _CHECKERS for one in checkers.anomalies(declared))
     return tuple(in_jepsen(ours)) if declared.jepsen else ours
 
@@ -32,7 +34,9 @@ EVERY: Final = (*CATALOGUE, *_JEPSEN_ONLY)  # all that a user can select, under 
 
 
 class NotLookedFor(InputFault):
-    """Raised for an anomaly that the analysis looks for only with an option; names the option."""
+    """Raised if the user selects an anomaly that the analysis looks for only with an option. The
+    message names the option.
+    """
 
     def __init__(self, name: str, needs: str) -> None:
         super().__init__(f"--anomaly {name} is only checked with --{needs}; add that option")
@@ -41,10 +45,11 @@ class NotLookedFor(InputFault):
 def named(
     names: tuple[str, ...] = (), declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Anomaly, ...]:
-    """Returns the anomalies with these names, in catalogue order; without names, returns all.
+    """Returns the anomalies with the given names, in the order of the catalogue. If `names` is
+    empty, returns the whole catalogue.
 
-    Raises NotLookedFor if an anomaly requires an option that the user has not given, and
-    UnknownName.
+    Raises `NotLookedFor` if an anomaly requires an option that is not in `declared`. Raises
+    `UnknownName` if no anomaly of the catalogue has a name.
     """
     of_all = catalogue(declared)
     needs = {one.id: one.only_with for one in EVERY}

@@ -1,8 +1,9 @@
 """A table of the anomalies that may follow from another anomaly, with the reasons.
 
-One fault often causes several anomalies: a reader that passes a lost record is also reported as a
-`skip`. So the report of an anomaly also names each reported anomaly that may be its cause. Cause
-and consequence are both reported, since the consequence may have another cause.
+One fault often causes several anomalies. For example, a reader that passes a lost record is also
+reported as a `skip`. So if the report of an anomaly can be explained by another reported anomaly,
+the report names that other anomaly as a possible cause. Both the cause and the consequence are
+reported, because the consequence may have a different cause.
 
 `tools.convictions` tests this table with simulated histories, each with one fault: every reported
 anomaly must be an effect of the fault, or follow from one by this table.
@@ -17,7 +18,9 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consequence:
-    """An anomaly that may follow from another one, and the reason."""
+    """One entry of the table: `anomaly` may follow from the anomaly `cause`, and `because` has the
+    reason.
+    """
 
     anomaly: str
     cause: str
@@ -76,17 +79,23 @@ CONSEQUENCES: Final = tuple(
 
 
 def causes_of(anomaly: str) -> tuple[Consequence, ...]:
-    """Returns the entries of `CONSEQUENCES` about this anomaly, one per cause."""
+    """Returns the entries of `CONSEQUENCES` that have this anomaly as the consequence. There is one
+    entry for each possible cause.
+    """
     return tuple(one for one in CONSEQUENCES if one.anomaly == anomaly)
 
 
 def causes(anomaly: str, violated: Collection[str]) -> Iterator[Consequence]:
-    """Yields one `Consequence` for each anomaly in `violated` that can cause `anomaly`."""
+    """Yields one entry of `CONSEQUENCES` for each anomaly in `violated` that can cause
+    `anomaly`.
+    """
     return (one for one in causes_of(anomaly) if one.cause in violated)
 
 
 def closure(effects: Collection[str]) -> frozenset[str]:
-    """Returns `effects` and all anomalies that may follow from them, directly or through others."""
+    """Returns `effects` together with all anomalies that may follow from them, directly or through
+    other anomalies.
+    """
     found = set(effects)
     while more := {one.anomaly for one in CONSEQUENCES if one.cause in found} - found:
         found |= more

@@ -1,6 +1,7 @@
 """Declarations of the user about a history: facts that the history itself does not record.
 
-Some declarations permit an anomaly: it is reported, but counts as no violation.
+A declaration may permit an anomaly. A permitted anomaly is still reported, but it is not a
+violation.
 
 Source: jepsen.tests.kafka, the test's flags :sub-via and :ww-deps.
 """
@@ -24,13 +25,15 @@ UNFINISHED: Final = "unfinished"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declarations:
-    """The user's declarations about a history: its clients, its topics, and analysis options.
+    """The declarations of the user about a history: its clients, its topics, and options of the
+    analysis.
 
-    - `ww_deps` adds write dependencies to the cycle search, `rw_deps` adds anti-dependencies.
-    - `isolation` is the level of polls without a recorded level.
-    - `compacted` has the topics from which log compaction may have removed any record.
-    - `finished` is true if every log was read to its end.
-    - `jepsen` applies the rules of Jepsen's checker.
+    - `ww_deps` adds write dependencies to the cycle search.
+    - `rw_deps` adds anti-dependencies to the cycle search.
+    - `isolation` is the isolation level of each poll for which the history records no level.
+    - `compacted` has the topics from which log compaction may have removed records.
+    - `finished` is True if the readers read every log to its end.
+    - `jepsen` makes the analysis apply the rules of Jepsen's checker.
     """
 
     sub_via: frozenset[SubVia] = frozenset({"assign"})
@@ -44,8 +47,8 @@ class Declarations:
     def conditions(self) -> frozenset[str]:
         """Returns the names of the conditions that the declarations fulfil, such as `ww-deps`.
 
-        A condition may permit an anomaly. Every result has `always`: an anomaly permitted under it
-        is permitted in every history.
+        An anomaly may be permitted under a condition. The condition `always` is part of every
+        result: an anomaly that is permitted under `always` is permitted in every history.
         """
         conditions = {
             ALWAYS: True,
@@ -59,7 +62,9 @@ class Declarations:
         return frozenset(condition for condition, true in conditions.items() if true)
 
     def compacts(self, key: str) -> bool:
-        """Returns True if log compaction may have removed records of the key."""
+        """Returns True if the user declared that log compaction may have removed records of the key
+        or of its topic.
+        """
         return bool(self.compacted) and not self.compacted.isdisjoint({key, topic_of(key)})
 
     def applied(self, history: History) -> History:

@@ -1,7 +1,7 @@
 """A history without any operation, which is an anomaly only with the option `--jepsen`.
 
 Source: Elle: elle.txn, empty-transaction-graph.
-Simplified: Elle's graph is also empty if the operations have no order and share no key.
+Simplified: Elle's graph is also empty if the operations have no order and no key in common.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from properties.anomalies.declarations import JEPSEN, Declarations
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class EmptyHistory:
-    """The violation that reports an empty history; `operations` is always zero."""
+    """The violation that reports a history without operations. The field `operations` is always
+    zero.
+    """
 
     operations: int
 

@@ -1,8 +1,9 @@
 """The anomalies under the names that Jepsen's Kafka checker (jepsen.tests.kafka) uses.
 
-Jepsen's checker has no process dependencies, so it calls a G0-process cycle G0-realtime. It also
-has a second name for each form of G0 and G1c: a G0 is also a `PL-1-cycle-exists`. An anomaly that
-Jepsen does not look for is reported, but counts as no violation.
+Jepsen's checker has no process dependencies. So Jepsen calls a G0-process cycle a G0-realtime
+cycle. Jepsen also has a second name for each form of G0 and G1c: for example, a G0 is also a
+`PL-1-cycle-exists`. If Jepsen does not look for an anomaly, the anomaly is reported, but it is no
+violation.
 
 Source: jepsen.tests.kafka; Elle: elle.txn, for the names of its consistency models.
 """
@@ -39,7 +40,10 @@ JEPSEN_ANOMALIES: Final = frozenset({
 
 
 def in_jepsen(ours: Iterable[Anomaly]) -> Iterator[Anomaly]:
-    """Yields the anomalies under Jepsen's names; anomalies that share a Jepsen name are merged.
+    """Yields the anomalies in `ours` under the names that Jepsen uses.
+
+    If several anomalies have the same name in Jepsen, they become one anomaly: `made_of` has their
+    own names.
 
     >>> from properties.anomalies.catalogue import CATALOGUE
     >>> {one.id: one.made_of for one in in_jepsen(CATALOGUE)}["strong-PL-1-cycle-exists"]

@@ -1,16 +1,19 @@
 """Observations in a history: which value the log of a key has at which offset.
 
-A send proves its offset if its operation must have taken effect: it ended `ok`, or it ended `info`,
-and a poll at `read_committed` that ended `ok` returned one of its records.
+The offset of an acknowledged send is an observation if the operation of the send must have taken
+effect. An operation that ended `ok` must have taken effect. An operation that ended `info` (its
+outcome is unknown) must have taken effect if a poll at `read_committed` returned one of its
+records, and this poll ended `ok`.
 
-A poll at `read_committed` proves the offsets of its values, because a consumer must receive only
-committed records. A poll at `read_uncommitted` may return aborted records, so it proves the offset
-of a value only if no send of the value failed.
+A poll at `read_committed` proves the offset of each value that it returns, because a consumer must
+receive only committed records. A poll at `read_uncommitted` may return aborted records. So such a
+poll proves the offset of a value only if no send of the value failed.
 
 Source: jepsen.tests.kafka version-orders and must-have-committed?.
 Simplified: Jepsen numbers the observed offsets and compares these numbers. Urteil compares the
-offsets themselves, since their order is the same. Gaps between offsets (markers of transactions,
-compaction) are no anomaly, as in Jepsen. Jepsen does not model isolation levels.
+offsets themselves, because the offsets have the same order as the numbers. As in Jepsen, a gap
+between two offsets (transaction markers or compaction) is no anomaly. Jepsen does not model
+isolation levels.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ KeyValue = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Observation:
-    """Operation `op` shows that the log of `key` has `value` at `offset`."""
+    """A fact: the operation `op` shows that the log of `key` has `value` at `offset`."""
 
     key: str
     offset: int
@@ -38,13 +41,18 @@ class Observation:
 
 
 def dirty(operation: Operation) -> bool:
-    """Returns True if the operation polls at read_uncommitted, and so may see aborted records."""
+    """Returns True if the operation polls at read_uncommitted. Such a poll may return aborted
+    records.
+    """
     return operation.isolation == "read_uncommitted"
 
 
 @remembered
 def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
-    """Maps each pair of a log and a value to the operations that polled it and ended `ok`."""
+    """Maps each pair (key, value) to the operations that polled the value and ended `ok`.
+
+    A value that no such operation polled is not in the result.
+    """
     readers: dict[KeyValue, tuple[int, ...]] = {}
     for number, operation in enumerate(history):
         for micro in operation.did:
@@ -56,7 +64,9 @@ def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
 
 @remembered
 def polled_values(history: History) -> list[tuple[str, str, int]]:
-    """Returns (log, value, operation number) for each polled value, whatever the outcome."""
+    """Returns (key, value, operation number) for each polled value, whatever the outcome of the
+    operation.
+    """
     return [
         (micro.key, micro.value, number)
         for number, operation in enumerate(history)
@@ -67,8 +77,9 @@ def polled_values(history: History) -> list[tuple[str, str, int]]:
 
 @remembered
 def committed_reads(history: History) -> frozenset[KeyValue]:
-    """Returns each pair (key, value) that a poll at read_committed, of an operation that ended
-    `ok`, returned.
+    """Returns each pair (key, value) that a poll at read_committed returned.
+
+    Only polls of operations that ended `ok` are included.
     """
     return frozenset(
         (micro.key, micro.value)
@@ -80,8 +91,11 @@ def committed_reads(history: History) -> frozenset[KeyValue]:
 
 
 def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) -> bool:
-    """Returns True if the operation ended `ok`, or ended `info` and a record of it is in `read`,
-    the polled records.
+    """Returns True if the operation took effect for certain. `read` has the records that polls
+    returned.
+
+    An operation that ended `ok` took effect. An operation that ended `info` (its outcome is
+    unknown) took effect if `read` has one of its records.
     """
     sent = {(micro.key, micro.value) for micro in operation.did if isinstance(micro, Send)}
     return operation.outcome == "ok" or (operation.outcome == "info" and not sent.isdisjoint(read))
@@ -89,15 +103,18 @@ def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) ->
 
 @remembered
 def keys_read(history: History) -> frozenset[str]:
-    """Returns the keys from which a poll at read_committed, of an operation that ended `ok`,
-    returned a record.
+    """Returns the keys from which a poll at read_committed returned a record.
+
+    Only polls of operations that ended `ok` are included.
     """
     return frozenset(key for key, _ in committed_reads(history))
 
 
 @remembered
 def senders(history: History) -> Mapping[KeyValue, tuple[int, ...]]:
-    """Maps each log and value to the operations that tried to send it, whatever their outcome."""
+    """Maps each pair (key, value) to the operations that tried to send the value, whatever their
+    outcome.
+    """
     tried: defaultdict[KeyValue, tuple[int, ...]] = defaultdict(tuple)
     for number, operation in enumerate(history):
         for micro in operation.did:
@@ -118,7 +135,9 @@ def aborted_values(history: History) -> frozenset[KeyValue]:
 
 @remembered
 def committed_sends(history: History) -> dict[KeyValue, int]:
-    """Maps each key and value to the first operation that sent the value and surely took effect."""
+    """Maps each pair (key, value) to the first operation that sent the value and took effect for
+    certain.
+    """
     read = committed_reads(history)
     writers: dict[KeyValue, int] = {}
     for number, operation in enumerate(history):
@@ -134,10 +153,10 @@ def observations(history: History) -> frozenset[Observation]:
 
 
 def each_observation(history: History) -> Iterator[Observation]:
-    """Yields one observation for each poll with an offset, and each send with an offset that must
-    have taken effect.
+    """Yields one observation for each poll and each send whose offset is recorded.
 
-    Two polls of one operation may yield equal observations.
+    A send is included only if its operation must have taken effect. If an operation polled the same
+    record twice, it yields two equal observations.
     """
     read = committed_reads(history)
     return (
@@ -158,7 +177,10 @@ def each_observation(history: History) -> Iterator[Observation]:
 
 @remembered
 def trusted_observations(history: History) -> frozenset[Observation]:
-    """Returns the observations that prove the offset of a value."""
+    """Returns the observations that prove the offset of a value.
+
+    A poll at read_uncommitted proves the offset only if no send of the value failed.
+    """
     failed = {
         key_value
         for key_value, ops in senders(history).items()
@@ -171,7 +193,11 @@ def trusted_observations(history: History) -> frozenset[Observation]:
 
 @remembered
 def locations(history: History) -> dict[KeyValue, tuple[int, ...]]:
-    """Maps each log and value to the offsets at which the value was observed, ascending."""
+    """Maps each pair (key, value) to the offsets at which the value was observed, in ascending
+    order.
+
+    An offset is included only if a trusted observation proves it (`trusted_observations`).
+    """
     found: defaultdict[KeyValue, set[int]] = defaultdict(set)
     for seen in trusted_observations(history):
         found[seen.key, seen.value].add(seen.offset)

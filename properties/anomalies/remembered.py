@@ -1,8 +1,8 @@
-"""Caches functions of a history: each is computed once, although many definitions call it.
+"""A cache for functions of a history: many definitions call such a function, but it runs only once.
 
-The literal definitions compute what they need from the whole history, for example the sent values
-and their offsets. The result of a `remembered` function must depend on nothing but the parameters,
-and no caller may change it.
+The literal definitions of anomalies compute facts from the whole history, for example the sent
+values and their offsets. The result of a `remembered` function must depend only on its parameters,
+and no caller may change the result.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ Fact = Callable[Concatenate[SubjectT, OthersT], FactT]
 
 
 def remembered(fact: Fact[SubjectT, OthersT, FactT]) -> Fact[SubjectT, OthersT, FactT]:
-    """Returns the function with a cache of its results for the history of the newest call.
+    """Returns a version of the function `fact` that stores its results for the newest history.
 
-    Another history object empties the cache, even an equal one: histories are never compared. The
-    other parameters are compared.
+    The first parameter of `fact` is the history. A call with a different history object deletes all
+    stored results, even if the two histories are equal, because histories are compared by identity.
+    The other parameters are compared by value.
     """
     last: tuple[object, dict[Hashable, FactT]] = (None, {})
 

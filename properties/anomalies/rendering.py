@@ -1,4 +1,7 @@
-"""Renders operations for explanations: process, times, and the relevant micro-operations."""
+"""Renders operations for explanations: the process, the times, and the relevant micro-operations.
+
+A micro-operation is one part of an operation, such as a send or a poll of one record.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ NS_PER_MS = 1_000_000
 
 
 def in_ms(time_ns: int | None) -> str:
-    """Returns a time of the history as text in milliseconds; `never` if there is no time."""
+    """Returns a time of the history as text in milliseconds, or `never` if `time_ns` is None."""
     return "never" if time_ns is None else f"{time_ns / NS_PER_MS:.6f} ms"
 
 
@@ -29,7 +32,8 @@ def render(
 ) -> str:
     """Returns the operation in history notation, with only its micro-operations on `key`.
 
-    With `offset` or `value`, only micro-operations with that offset or value are shown.
+    If `offset` is set, the text has only micro-operations with this offset. If `value` is set, the
+    text has only micro-operations with this value.
     """
     did = tuple(
         micro

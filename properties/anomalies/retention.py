@@ -1,11 +1,13 @@
-"""Records that may legally be gone: those below the log start, and any of a compacted topic.
+"""Records that the log may legally have dropped: records below the log start, and records of a
+compacted topic.
 
-A key's log start is the highest start offset that any client read, at any time: log starts never
-fall. In a topic that is declared compacted, any record may be gone, because the history does not
-show which records compaction keeps.
+The log start of a key is the highest start offset that any client of the history read. The time of
+the read does not matter, because the start of a log never moves back. If a topic is declared as
+compacted, any of its records may be gone, because the history does not show which records
+compaction keeps.
 
-Simplified: a record below the log start is never reported as missing, even if a reader skipped it
-before it was deleted.
+Simplified: a record below the log start is never reported as missing, even if a reader skipped the
+record before the log dropped it.
 """
 
 from __future__ import annotations
@@ -23,13 +25,14 @@ NOWHERE: Final = 2**63 - 1  # above every offset: no record has to be there
 
 @remembered
 def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
-    """Returns a function from a key to an offset: records from this offset on must still exist.
+    """Returns a function from a key to an offset. The records from this offset on must still exist.
+
+    Each row has a condition and the offset. The first row whose condition is true determines the
+    result:
 
         the topic may be compacted   `NOWHERE`: any record may be gone
         a client read the log start  the highest log start that a client read
         otherwise                    `BEGINNING`: every record must exist
-
-    The first line that applies counts.
     """
     starts: dict[str, int] = {}
     for operation in history:

@@ -1,10 +1,10 @@
-"""Scenes: small example histories, one for each anomaly; some have other anomalies too.
+"""Scenes: small example histories, one for each anomaly. Some scenes have further anomalies.
 
-Benchmarks hide scenes in large histories. `urteil analyze --explain` runs a query plan on all
-scenes, to list its passes and stages.
+Benchmarks insert scenes into large histories. `urteil analyze --explain` runs a query plan on all
+scenes, in order to list the passes and stages of the plan.
 
-The scenes in `TIGHT` have a cycle with real-time order, and must be short: any other operation
-between two operations of the cycle would become part of it.
+The scenes in `TIGHT` have a cycle with real-time order. Such a scene must be short: any other
+operation between two operations of the cycle would become part of the cycle.
 """
 
 from __future__ import annotations
@@ -198,8 +198,8 @@ PROCESSES: Final = 100  # numbers that are reserved for each scene
 def scene(anomaly: str, number: int, first_process: int = 0) -> History:
     """Returns a small example history that has the anomaly.
 
-    Examples with different numbers have no name in common: keys, values, processes, groups and
-    transactional ids depend on `number`.
+    `number` becomes part of every key, value, process, group and transactional id. So two examples
+    with different numbers have no name in common. `first_process` is added to the process numbers.
     """
 
     def renamed(micro: MicroOperation) -> MicroOperation:

@@ -1,4 +1,4 @@
-"""Isolation anomalies: cycles of operations, and intermediate reads."""
+"""Isolation anomalies: cycles of operations that depend on each other, and intermediate reads."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """Strongly connected components of a graph, and a shortest cycle of a component.
 
-Two vertices are in one component if each reaches the other. So every cycle is inside one component.
+Two vertices are in the same component if paths lead in both directions between them. So every cycle
+is inside one component.
 
 Source: Tarjan, "Depth-first search and linear graph algorithms", 1972, without the recursion.
-Simplified: in a component with more vertices than the limit `SEARCHED`, the cycle returned is a
-shortest cycle through the least vertex. This takes one search instead of one per vertex.
+Simplified: if a component has more vertices than the limit `SEARCHED`, the function returns a
+shortest cycle through the least vertex. This needs one search, instead of one search per vertex.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ SEARCHED: Final = 256
 
 
 def components(graph: Graph) -> list[tuple[int, ...]]:
-    """Returns the strongly connected components of two or more vertices, in ascending order.
+    """Returns the strongly connected components with two or more vertices.
+
+    The vertices of each component, and the components themselves, are in ascending order.
 
     >>> components({1: {2}, 2: {3}, 3: {2}})
     [(2, 3)]
@@ -63,10 +66,11 @@ def components(graph: Graph) -> list[tuple[int, ...]]:
 
 
 def shortest_path(graph: Graph, start: int, end: int, within: Collection[int]) -> tuple[int, ...]:
-    """Returns a shortest path from `start` to `end`, including both; () if there is no path.
+    """Returns a shortest path from `start` to `end`. The path includes both vertices. Returns () if
+    there is no path.
 
-    Between its ends, the path uses only the vertices `within`. Of several paths, the result is the
-    first in lexicographic order.
+    Every vertex between `start` and `end` must be in `within`. If there are several shortest paths,
+    the function returns the first of them in lexicographic order.
     """
     before: dict[int, int] = {}
     frontier = [start]  # vertices at equal distance are ordered by the least path to them
@@ -91,9 +95,11 @@ def _back(before: Mapping[int, int], start: int, vertex: int) -> tuple[int, ...]
 
 
 def shortest_cycle(graph: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the vertices of a shortest cycle in the component, from the cycle's least vertex on.
+    """Returns the vertices of a shortest cycle in the component, beginning with its least vertex.
 
-    Of several cycles, the result is the first in lexicographic order.
+    If there are several shortest cycles, the function returns the first of them in lexicographic
+    order. If the component has more than `SEARCHED` vertices, only cycles through its least vertex
+    are considered.
 
     >>> shortest_cycle({1: {2}, 2: {3}, 3: {1, 2}}, (1, 2, 3))
     (2, 3)

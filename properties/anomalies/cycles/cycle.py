@@ -1,7 +1,7 @@
 """Cycles of operations that must precede each other, classified by the dependencies on the cycle.
 
-Each row has the name of a form, the dependencies that a cycle of this form may have, and the
-meaning:
+Each row of this table has the name of a form of cycle, the kinds of dependency that a cycle of this
+form may have, and the meaning of the form:
 
     G0            ww                         writes of two operations interleave, in both orders
     G1c           ww, wr                     information flows in a cycle
@@ -12,23 +12,27 @@ meaning:
     G0-realtime   ww, process, realtime      as G0-process, also by the order in real time
     G1c-realtime  ww, wr, process, realtime  as G1c-process, also by the order in real time
 
-The module `dependencies` defines ww, wr, rw, process and realtime. G-single and G2 have no -process
-and -realtime forms: a reader that only lags would cause such a cycle.
+The module `dependencies` defines ww, wr, rw, process and realtime. G-single and G2 have no forms
+with the suffixes -process and -realtime, because a reader that only lags would cause such a cycle.
 
 For each form, the search reports at most one shortest cycle in each strongly connected component.
-If a component has a stronger form, the search leaves out the weaker one:
+If a component has a cycle of a stronger form, the search does not report cycles of the weaker
+forms:
 
-- A form is stronger if it needs fewer kinds of dependency. A G0 hides a G1c, and a G1c or a
-  G0-process hides a G1c-process.
-- A G-single hides a G2. A G0 or G1c, which is a cycle without rw, hides a G2 too.
+- A form is stronger than another form if it needs fewer kinds of dependency. A G0 hides a G1c. Both
+  a G1c and a G0-process hide a G1c-process.
+- A G-single hides a G2.
+- A G0 or a G1c is a cycle without rw dependencies. Such a cycle hides a G2, too.
 
-Jepsen's checker has no process dependencies, and calls a -process form -realtime. It also gives a
-second name to each G0 and G1c form, such as `PL-1-cycle-exists` to G0 (see `IMPRECISE`).
+Jepsen's checker has no process dependencies. It uses the suffix -realtime for a form that has the
+suffix -process in Urteil. It also gives a second name to each G0 and G1c form, such as
+`PL-1-cycle-exists` to G0 (see `IMPRECISE`).
 
 Source: Adya, "Weak Consistency"; Elle's cycle search.
-Simplified: Elle's other forms (predicates, G-nonadjacent) have no meaning or no use for logs. With
-rw, lagging readers connect almost all operations. So in a component with more than `SEARCHED`
-operations, the search looks only for a G-single between two operations, and for no G2.
+Simplified: Elle's other forms (predicates, G-nonadjacent) have no meaning or no use for logs. If rw
+dependencies are included, lagging readers connect almost all operations. So in a component with
+more than `SEARCHED` operations, the search looks only for a G-single between two operations, and it
+looks for no G2.
 """
 
 from __future__ import annotations
@@ -84,7 +88,9 @@ G2: Final = "G2"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Cycle:
-    """A cycle: each operation in `ops` must precede the next one, and the last one the first."""
+    """A cycle of operations: each operation in `ops` must precede the next operation, and the last
+    operation must precede the first.
+    """
 
     first_op: int
     component: int  # number of operations that depend on each other through records
@@ -96,7 +102,7 @@ class Cycle:
 
     @property
     def size(self) -> int:
-        """The negated number of operations, so that reports list shorter cycles first."""
+        """The negated number of operations. So a report lists short cycles before long cycles."""
         return -len(self.ops)
 
 
@@ -105,8 +111,10 @@ Between = Mapping[tuple[int, int], list[Dependency]]
 
 @remembered
 def dependencies(history: History, declared: Declarations) -> tuple[Dependency, ...]:
-    """Returns the dependencies of the cycle search: ww only if `declared.ww_deps`, rw only if
-    `declared.rw_deps`.
+    """Returns all dependencies that the cycle search uses.
+
+    The wr, process and realtime dependencies are always included. The ww dependencies are included
+    if `declared.ww_deps` is True. The rw dependencies are included if `declared.rw_deps` is True.
     """
     records = [
         *read_dependencies(history),
@@ -118,9 +126,10 @@ def dependencies(history: History, declared: Declarations) -> tuple[Dependency, 
 
 
 def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, ...]:
-    """Returns the cycles of one form, such as `G1c`: at most one per strongly connected component.
+    """Returns the cycles of one form, such as `G1c`: at most one for each strongly connected
+    component.
 
-    The graph has the dependencies that `declared` allows.
+    The ww and rw dependencies are part of the graph only if `declared` adds them.
     """
     found = dependencies(history, declared)
     if form in FORMS:
@@ -140,9 +149,10 @@ def graph_of(found: tuple[Dependency, ...], kinds: tuple[str, ...]) -> Graph:
 
 @remembered
 def between(found: tuple[Dependency, ...], kinds: tuple[str, ...]) -> Between:
-    """Maps each pair (first, second) of operations to its dependencies of these kinds.
+    """Maps each pair (first, second) of operations to the dependencies from `first` to `second`.
 
-    The dependencies of a pair are in the order ww, wr, rw, process, realtime.
+    Only dependencies whose kind is in `kinds` are included. The dependencies of a pair are in the
+    order ww, wr, rw, process, realtime.
     """
     pairs: dict[tuple[int, int], list[Dependency]] = {}
     for one in sorted(found, key=lambda d: (KINDS.index(d.kind), d)):
@@ -199,11 +209,15 @@ def of_anti_dependencies(
     component: tuple[int, ...], flow: Graph, missed: Iterable[tuple[int, int]]
 ) -> tuple[str, tuple[int, ...]] | None:
     """Returns the form and the operations of a cycle with rw dependencies, such as `("G-single",
-    (3, 7))`, or None.
+    (3, 7))`. Returns None if the component has no such cycle.
 
-    The operations of a G-single begin with the reader of its rw dependency. Without a G-single, the
-    function returns a G2. `flow` is the graph of the ww and wr dependencies. `missed` has the rw
-    dependencies, as pairs of a reader and a sender.
+    If the component has a G-single, the function returns a shortest one. Its operations begin with
+    the reader of the rw dependency. Otherwise the function returns a shortest G2, except in two
+    cases: the component has more than `SEARCHED` operations, or it has a cycle without rw
+    dependencies.
+
+    `flow` is the graph of the ww and wr dependencies. `missed` has the rw dependencies, as pairs of
+    a reader and a sender.
     """
     members, small = set(component), len(component) <= SEARCHED
     inside = [(reader, sender) for reader, sender in missed if {reader, sender} <= members]
@@ -240,7 +254,9 @@ def cycle_row(ops: tuple[int, ...], component: int, pairs: Between) -> Cycle:
 
 
 def steps(row: Cycle) -> Iterator[Dependency]:
-    """Yields, for each operation of the cycle, one dependency: why it must precede the next one."""
+    """Yields one dependency for each operation of the cycle: the reason why this operation must
+    precede the next operation.
+    """
     for place, kind in enumerate(row.kinds):
         yield Dependency(
             first=row.ops[place],

@@ -1,6 +1,7 @@
-"""Dependencies: which operation must precede which other one, because of records or of time.
+"""Dependencies: which operation must precede which other operation, because of records or of time.
 
-In these definitions, "first" and "second" are two operations:
+Each row of this table has a kind of dependency, and the condition under which one operation ("the
+first") must precede another operation ("the second"):
 
     ww        the first sent a value, and the second sent the next value in the log of the key
     wr        the first sent a value that the second polled
@@ -8,20 +9,22 @@ In these definitions, "first" and "second" are two operations:
     process   the first ended ok, and the same process then ran the second
     realtime  the first ended ok before the second was invoked
 
-Dependencies through records hold for every outcome, because a consumer receives only committed
-records. Dependencies through time begin only at an operation that ended ok: another one may take
-effect later. An operation without any ww or wr dependency has no dependencies through time.
+The dependencies ww, wr and rw do not depend on the outcomes of the operations, because a consumer
+receives only committed records. The dependencies through time (process and realtime) require that
+the first operation ended ok. An operation with another outcome may take effect later. If an
+operation has no ww or wr dependency, it has no dependencies through time.
 
-The next value is the value at the next offset where a poll or an acknowledgement proves a value. If
-this offset has several values, all of them are next values. If a value has several offsets, it is a
-next value only at the largest. Only the last value of a poll has an rw dependency, because the next
-poll continues after it.
+The next value of a log is the value at the next offset at which a poll or an acknowledgement proves
+a value. If this offset has several values, all of them are next values. If a value was observed at
+several offsets, it is a next value only at the largest of them. If an operation polled several
+values of a key, only the last of them has an rw dependency, because the next poll continues after
+it.
 
 Source: Adya, "Weak Consistency"; Elle's wr and ww graphs of jepsen.tests.kafka, and the rw graph
 that is commented out there.
-Simplified: of several values at an offset, Jepsen uses only one (`order.ranking`). Jepsen gives up
-on a value without a sender; in Urteil such a value has no dependency. Events at the same instant
-are concurrent.
+Simplified: if an offset has several values, Jepsen uses only one of them (`order.ranking`). If a
+value has no sender, Jepsen stops the analysis; in Urteil, such a value has no dependency. Two
+events at the same instant are concurrent.
 """
 
 from __future__ import annotations
@@ -42,9 +45,10 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Dependency:
-    """A reason why operation `first` must precede operation `second`.
+    """A reason why the operation `first` must precede the operation `second`.
 
-    If the reason is time (process or realtime), the key and the values are empty.
+    If the reason is time (the kinds process and realtime), `key`, `value` and `next_value` are
+    empty.
     """
 
     first: int
@@ -57,10 +61,10 @@ class Dependency:
 
 @remembered
 def sender_of(history: History) -> dict[KeyValue, int]:
-    """Maps each log and value to the last operation that sent the value and did not fail.
+    """Maps each pair (key, value) to the operation that counts as the sender of the value.
 
-    If all operations that sent the value failed, the result has the last of them. Operations are
-    ordered by number.
+    The sender is the last operation, by number, that sent the value and did not fail. If all
+    operations that sent the value failed, the sender is the last of them.
     """
     return {
         key_value: max(ops, key=lambda op: (history[op].outcome != "fail", op))
@@ -70,7 +74,11 @@ def sender_of(history: History) -> dict[KeyValue, int]:
 
 @remembered
 def next_values(history: History) -> tuple[tuple[str, int, str, str], ...]:
-    """Returns (key, offset, value, next value) for every two neighbouring values of a log."""
+    """Returns (key, offset, value, next value) for every two values at neighbouring offsets of a
+    log.
+
+    An offset is included only if a poll or an acknowledgement proves its value.
+    """
     log: defaultdict[str, defaultdict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     located = locations(history)
     found: list[tuple[str, int, str, str]] = []
@@ -88,7 +96,10 @@ def next_values(history: History) -> tuple[tuple[str, int, str, str], ...]:
 
 @remembered
 def write_dependencies(history: History) -> tuple[Dependency, ...]:
-    """Returns the ww dependencies: from a value's sender to the sender of the log's next value."""
+    """Returns the ww dependencies.
+
+    A ww dependency leads from the sender of a value to the sender of the next value in the log.
+    """
     sender, found = sender_of(history), list[Dependency]()
     for key, _, value, following in next_values(history):
         first, second = sender.get((key, value)), sender.get((key, following))
@@ -108,7 +119,10 @@ def write_dependencies(history: History) -> tuple[Dependency, ...]:
 
 @remembered
 def read_dependencies(history: History) -> tuple[Dependency, ...]:
-    """Returns the wr dependencies, one for each polled record, from its sender to its reader."""
+    """Returns the wr dependencies, one for each polled record.
+
+    A wr dependency leads from the sender of the record to the operation that polled the record.
+    """
     sender, found = sender_of(history), list[Dependency]()
     for number, operation in enumerate(history):
         for micro in operation.did:
@@ -126,12 +140,15 @@ def read_dependencies(history: History) -> tuple[Dependency, ...]:
 def possible_steps(
     history: History, kinds: Collection[Kind], *, ww_deps: bool
 ) -> Iterator[Dependency]:
-    """Yields the wr dependencies that can be in a cycle of dependencies of these kinds.
+    """Yields each wr dependency that can be part of a cycle whose dependencies have these kinds.
 
-    A cycle needs a dependency that begins at the reader: the reader sent a record. It also needs
-    one that ends at the sender: the sender polled a record, or `ww_deps` is true. With `process`,
-    later operations of the reader's process and earlier ones of the sender's process count too.
-    With `realtime`, every dependency can be in a cycle.
+    A wr dependency leads from a sender to a reader. The cycle needs another dependency that begins
+    at the reader, so the reader must have sent a record, too. The cycle also needs a dependency
+    that ends at the sender, so the sender must have polled a record, or `ww_deps` must be True.
+
+    If `kinds` has `process`, a later operation of the reader's process may have sent the record,
+    and an earlier operation of the sender's process may have polled the record. If `kinds` has
+    `realtime`, the function yields every wr dependency.
     """
 
     sending, polling = (
@@ -153,7 +170,11 @@ def possible_steps(
 
 @remembered
 def anti_dependencies(history: History) -> tuple[Dependency, ...]:
-    """Returns the rw dependencies, from the reader of a value to the sender of the next value."""
+    """Returns the rw dependencies.
+
+    An rw dependency leads from an operation that polled a value to the sender of the next value in
+    the log. It exists only for the last value that the operation polled from the key.
+    """
     sender, located, found = sender_of(history), locations(history), list[Dependency]()
     following: defaultdict[tuple[str, int, str], list[str]] = defaultdict(list)
     for key, offset, value, after in next_values(history):

@@ -1,4 +1,5 @@
-"""The explanation of a cycle in prose, as in Elle: why each operation must precede the next.
+"""The explanation of a cycle in prose, as in Elle: why each operation must precede the next
+operation.
 
 Source: Elle: elle.core, explain-cycle-ops; the explainers of jepsen.tests.kafka.
 """
@@ -16,7 +17,9 @@ from properties.anomalies.rendering import in_ms
 
 
 def explain(row: Cycle, operations: Mapping[int, Operation]) -> str:
-    """Returns the operations of the cycle as text, and why each must precede the next one."""
+    """Returns a text that lists the operations of the cycle, and the reason why each operation must
+    precede the next operation.
+    """
     names = {op: f"T{number}" for number, op in enumerate(row.ops, 1)}
     reasons = list(steps(row))
     lines = ["Let:"]
@@ -50,9 +53,9 @@ def _concerned(
 
 
 def because(step: Dependency, names: Mapping[int, str], operations: Mapping[int, Operation]) -> str:
-    """Returns a sentence: why the first operation of a dependency must precede the second.
+    """Returns the reason, as text, why the first operation of a dependency must precede the second.
 
-    `names` maps each operation to its short name.
+    `names` maps each operation of the cycle to a short name, such as `T1`.
     """
     first, second = names[step.first], names[step.second]
     before, after = operations[step.first], operations[step.second]

@@ -75,9 +75,10 @@ _EDGES: Final = {
 
 
 def anomalies(declared: Declarations) -> Iterator[Anomaly]:
-    """Yields one anomaly for each form of cycle (G0, G1c, ..., G2), from the strongest on.
+    """Yields one anomaly for each form of cycle (G0, G1c, ..., G2). The strongest form comes first.
 
-    G0 requires the option `ww-deps`; G-single and G2 require `rw-deps`.
+    The analysis looks for G0 only with the option `ww-deps`. It looks for G-single and G2 only with
+    the option `rw-deps`.
     """
     for form in (*FORMS, G_SINGLE, G2):
         yield _anomaly(form, declared)

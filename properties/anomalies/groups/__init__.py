@@ -1,4 +1,6 @@
-"""Anomalies of consumer groups: wrong committed offsets, and lost or repeated input."""
+"""Anomalies of consumer groups: wrong committed offsets, and input that a group lost or processed
+twice.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """A fetch returned a group offset that was sent in an aborted transaction, but not committed.
 
-The coordinator discards such an offset. If a fetch returns it, the group skips input records whose
-output was discarded.
+If a transaction aborts, the coordinator discards the group offset that the transaction sent. If a
+fetch returns this offset nevertheless, the group skips input records whose output was discarded.
 
-A fetch counts only if a different offset was observed before it. Otherwise the fetched offset may
-have been committed before the history began.
+A fetch is checked only if a different offset of the group was observed before the fetch. Otherwise
+the fetched offset may have been committed before the history began.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from properties.anomalies.rendering import in_ms, render
 class AbortedOffsetRead:
     """A fetch of an offset that was sent in an aborted transaction, but not committed.
 
-    `aborted_op` is the first such transaction.
+    `aborted_op` is the first aborted transaction that sent the offset.
     """
 
     group: str

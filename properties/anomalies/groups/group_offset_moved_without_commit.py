@@ -2,14 +2,16 @@
 
 The fetch is not reported in two cases:
 
-- A commit of this offset that may have succeeded was invoked before the fetch completed.
-- No other offset was observed before the fetch began. Then this offset may have been committed
-  before the history began.
+- A client invoked a commit of this offset before the fetch completed, and the commit may have
+  succeeded.
+- No other offset of the group was observed before the fetch began. In this case, the fetched offset
+  may have been committed before the history began.
 
-An offset that only aborted transactions committed is an `aborted-offset-read` instead.
+If the offset was sent only in transactions that aborted, the fetch is an `aborted-offset-read`
+instead.
 
-Simplified: a commit that the history does not record (an automatic one, or one of another client)
-counts as no commit.
+Simplified: the history does not record automatic commits, and it does not record commits of clients
+outside the history. The check ignores such commits.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ from properties.anomalies.rendering import in_ms, render
 class GroupOffsetMovedWithoutCommit:
     """A fetch of a group offset that no client had committed.
 
-    `known_op` is the earliest operation that ended before this fetch, and that committed or fetched
-    another offset, `known_offset`.
+    `known_op` is the earliest operation that proves another offset, `known_offset`: the operation
+    committed or fetched `known_offset`, and it ended before the fetch began.
     """
 
     group: str
@@ -57,8 +59,11 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the earliest commit or fetch of another offset of the same register that completed
-    before `fetch` began, or None.
+    """Returns the earliest commit or fetch that proves another offset of the group before `fetch`
+    began.
+
+    The earliest is the one that completed first. Returns None if no other offset is proved. The
+    group and the key are the same as those of `fetch`.
     """
     others = [
         fact for fact in facts(history) if known_to(fetch, fact) and fact.offset != fetch.offset
@@ -67,10 +72,11 @@ def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
 
 
 def commits_of(history: History, fetch: Fetch) -> list[Commit]:
-    """Returns all commits of the fetch's register and offset that were invoked before the fetch
-    ended.
+    """Returns all commits that may have set the offset that `fetch` returned, and also failed
+    commits of this offset.
 
-    Failed ones are included.
+    A commit is included if it has the same group, key and offset as `fetch`, and if it was invoked
+    before `fetch` completed.
     """
     return [
         commit

@@ -1,12 +1,12 @@
 """A fetch returned a lower group offset than was observed before, and no commit lowered it.
 
-So the group reads input again. The fetch is not reported if a commit of the lower offset may have
-taken effect after the higher offset was observed. A fetch that returns no offset counts as lower
-than every offset.
+So the group reads some of its input a second time. The fetch is not reported if a commit of the
+lower offset may have taken effect after the higher offset was observed. If a fetch returns no
+offset, the result is treated as lower than every offset.
 
 Simplified: the coordinator may have expired the offset (offsets.retention.minutes, for a group
-without members), or a client may have deleted it. The history does not record this; for the group
-the effect is the same.
+without members), or a client may have deleted it. The history does not record an expiry or a
+deletion. The effect on the group is the same as if the offset had gone backwards.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ from properties.anomalies.rendering import in_ms, render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class GroupOffsetWentBackwards:
-    """A fetch of a group offset that is lower than an offset that was observed before.
+    """A fetch of a group offset that is lower than an offset that was observed before the fetch.
 
-    `known_offset` is the highest such offset, and `known_op` observed it.
+    `known_offset` is the highest offset that was observed before the fetch, and that no later
+    commit replaced. The operation `known_op` observed it.
     """
 
     group: str
@@ -54,10 +55,11 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields the earlier commits and fetches of higher offsets that no later commit explains.
+    """Yields each commit or fetch that proves a higher offset before `fetch`, if no commit explains
+    why `fetch` returned a lower offset.
 
-    A commit explains the fetch if it has the fetched offset, and may have taken effect after the
-    higher offset.
+    A commit is an explanation if it has the offset that `fetch` returned, and if it may have taken
+    effect after the higher offset was observed.
     """
     back = [
         commit

@@ -1,8 +1,9 @@
 """Two committed transactions of a pipeline consumed the same input record.
 
-Each committed an offset above the record, so the later one should have read only records above it.
-The pair is not reported if another commit that did not fail may have moved the group's offset back
-in between.
+Each of the two transactions committed an offset above the record. So the later transaction should
+have read only records above the offset that the earlier transaction committed. The pair is not
+reported if another commit may have moved the group's offset back between the two transactions. A
+failed commit cannot have moved it.
 """
 
 from __future__ import annotations

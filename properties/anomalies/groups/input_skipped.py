@@ -1,14 +1,16 @@
 """A pipeline skipped an input record: no committed transaction consumed the record.
 
-Three facts show this. The record is in the log. A transaction that ended `ok` committed a higher
-offset, so the group will not read the record again. No operation of the group polled the record,
-except operations that failed.
+Three facts prove that a group skipped a record:
+- The record is in the log.
+- A transaction of the group committed a higher offset and ended `ok`. So the group will not read
+  the record later.
+- No operation of the group polled the record, except operations that failed.
 
 The record is not reported in four cases:
 - The record is below every offset that the group polled, committed or fetched.
-- The application itself committed a higher offset outside transactions.
+- The application committed a higher offset outside a transaction.
 - The log may have dropped the record (`retention`).
-- A transaction with an unknown outcome and no recorded polls may have consumed the record.
+- A transaction with an unknown outcome and without recorded polls may have consumed the record.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ from properties.anomalies.transactions.visible import TRANSACTION
 class InputSkipped:
     """An input record that a group skipped: a transaction of the group committed a higher offset.
 
-    The operation `known_op` observed the record; the transaction is `passed_op`.
+    The operation `known_op` proves that the record is in the log. The operation `passed_op` is the
+    transaction that committed the higher offset.
     """
 
     group: str
@@ -100,11 +103,11 @@ def _first_commit_above(history: History, register: Register, offset: int) -> St
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Maps each input record (group, key, offset) that a group must have consumed to (step,
+    """Maps each input record (group, key, offset) that a group must have consumed to a pair (step,
     observation).
 
-    The step is the group's first transaction that committed a higher offset of this key. The
-    observation shows that the log has the record.
+    The step is the first transaction of the group that committed a higher offset of the key. The
+    observation proves that the record is in the log.
     """
     kept = kept_from(history, declared)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)

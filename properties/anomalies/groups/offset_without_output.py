@@ -1,14 +1,16 @@
 """A transaction's committed offset took effect, but a record of its output is missing.
 
-A transaction commits a group's offset and its output together. A fetch of the group's offset proves
-that the transaction committed if two conditions are true:
+A transaction commits the group's offset and the output records together. If a fetch returns the
+group's offset, the fetch proves that the transaction committed, provided that two conditions are
+true:
 
 - No other operation can have set the fetched offset.
 - A different offset was observed before the fetch. Otherwise the fetched offset may have been
   committed before the history began.
 
-Then the output is in the log, and a reader that reads beyond an output record must receive the
-record. If no reader did, the group consumed input without its output.
+If the transaction committed, its output is in the log. So each reader that reads beyond an output
+record must receive the record. If no reader received an output record, the group consumed its input
+without producing the output.
 
 Source: ydb#52731, where a batch is dropped while offsets are committed.
 """
@@ -35,7 +37,9 @@ from properties.anomalies.transactions.visible import sent_by
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetWithoutOutput:
-    """A missing record of a transaction, and a fetch that returned the transaction's offset."""
+    """An output record of a transaction that is missing, although a fetch returned the group offset
+    that the transaction committed.
+    """
 
     key: str
     value: str
@@ -60,9 +64,10 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields each fetch of an offset that only one commit can have set, with this commit.
+    """Yields (fetch, commit) for each fetch that proves that a transaction with output committed.
 
-    The commit belongs to a transaction that also sent records.
+    The fetch returned an offset that only `commit` can have set. The commit is part of a
+    transaction that also sent records.
     """
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]

@@ -1,13 +1,14 @@
 """The commits and fetches of a group's offset in a history, and which commit explains a fetch.
 
-The committed offset of a group and key is one *register*. A commit outside a transaction takes
-effect when the coordinator accepts it. A commit inside a transaction is pending until the
-transaction commits. The coordinator orders all commits by arrival: a commit that arrived later
-wins, even if the earlier one is pending and takes effect only afterwards.
+The committed offset of a group for one key is called a *register*. A commit outside a transaction
+takes effect when the coordinator accepts it. A commit inside a transaction is pending until the
+transaction commits. The coordinator orders all commits by their arrival. The commit that arrived
+last determines the offset, even if an earlier commit was pending and takes effect afterwards.
 
 A fetch at read_committed waits while a transaction with a pending offset is undecided (KIP-447,
 `require_stable`). A fetch at read_uncommitted may return an older offset, even after the
-transaction has ended `ok`. NONE stands for no committed offset, and is below every offset.
+transaction has ended `ok`. The value NONE means that no offset was committed. It is lower than
+every offset.
 
 Source: KIP-98, KIP-447; OffsetMetadataManager of Apache Kafka for the order of pending commits.
 """
@@ -29,7 +30,7 @@ Register = tuple[str, str]  # group, key
 
 @dataclass(frozen=True, slots=True, order=True)
 class Commit:
-    """An operation that set, or tried to set, a group's committed offset."""
+    """An operation that committed a group's offset, or tried to commit it."""
 
     register: Register
     offset: int
@@ -54,7 +55,7 @@ class Fetch:
 
 @remembered
 def commits(history: History) -> tuple[Commit, ...]:
-    """Returns every commit of a group's offset, whatever its outcome."""
+    """Returns every commit of a group's offset, whatever the outcome of the operation."""
     return tuple(
         Commit(
             (operation.group, micro.key),
@@ -93,15 +94,16 @@ def fetches(history: History) -> tuple[Fetch, ...]:
 
 @remembered
 def facts(history: History) -> tuple[Commit | Fetch, ...]:
-    """Returns all commits and all fetches of group offsets, the commits first."""
+    """Returns all commits and all fetches of group offsets. The commits come first."""
     return (*commits(history), *fetches(history))
 
 
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
-    """Returns True if `fact` proves the group's offset at a time before `fetch` began.
+    """Returns True if `fact` proves which offset the group had at a time before `fetch` began.
 
-    Such a fact is an earlier fetch, or an earlier commit that ended `ok`, of the same register. A
-    commit inside a transaction counts only if `fetch` is at read_committed.
+    `fact` must be about the same group and key as `fetch`, and it must have completed before
+    `fetch` began. If `fact` is a commit, it must have ended `ok`. A commit inside a transaction is
+    a proof only if `fetch` is at read_committed.
     """
     if fact.register != fetch.register or fact.completed_ns >= fetch.invoked_ns:
         return False
@@ -111,10 +113,10 @@ def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
 
 
 def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
-    """Returns True if the commit did not fail and may have taken effect after `fact`, on the same
-    register.
+    """Returns True if the commit did not fail, and may have taken effect after `fact` on the same
+    group and key.
 
-    This is possible in two cases:
+    The commit may have taken effect after `fact` in two cases:
 
     - The commit completed after `fact` was invoked.
     - The commit is inside a transaction, and `fact` is a fetch at read_uncommitted. Such a fetch

@@ -1,12 +1,12 @@
 """A transaction's output was read, but a later fetch did not return the transaction's offset.
 
-Output and group offset of a transaction become visible together. A fetch at read_committed waits
-while a transaction is undecided (KIP-447). So a fetch that began after a reader received the output
-must return the transaction's offset or a later one. With a lower offset, the group consumes the
-input again and produces the output twice.
+The output records and the group offset of a transaction become visible together. A fetch at
+read_committed waits while a transaction is undecided (KIP-447). So if a fetch begins after a reader
+received the output, the fetch must return the transaction's offset or a later offset. If the fetch
+returns a lower offset, the group consumes the input a second time and produces the output twice.
 
-The fetch is not reported if another commit may have set the lower offset after the transaction: it
-completed after the transaction began.
+The fetch is not reported if another commit may have set the lower offset after the transaction.
+This is possible if the other commit completed after the transaction began.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from properties.anomalies.transactions.visible import first_readers, sent_by
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OutputWithoutOffset:
-    """A fetch of a lower group offset than that of a transaction whose output had been read."""
+    """A fetch that returned a lower group offset than a transaction had committed, although a
+    reader had received the output of the transaction before the fetch.
+    """
 
     group: str
     key: str
@@ -54,9 +56,10 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each offset commit of a transaction, with the first read of the transaction's records.
+    """Yields each offset commit of a transaction, together with the first read of any record that
+    the transaction sent.
 
-    Transactions that failed, or whose records no reader received, are left out.
+    A transaction is not included if it failed, or if no reader received any of its records.
     """
     readers = first_readers(history)
     for commit in commits(history):

@@ -1,9 +1,10 @@
 """Pipelines: transactions that consume input, send output and commit the offset they reached.
 
-A *step* of a pipeline is the part of a transaction that commits a group's offset for one input key;
-a transaction that consumed from two keys has two steps. The step's input is the records that it
-polled from this key, below the committed offset. A step that ended `ok` consumed its input, one
-that ended `fail` did not, and one that ended `info` may have.
+A *step* of a pipeline is the part of a transaction that commits a group's offset for one input key.
+A transaction that consumed from two keys has two steps. The input of a step is the set of records
+that the transaction polled from the key below the committed offset. A step that ended `ok` consumed
+its input. A step that ended `fail` did not consume it. A step that ended `info` (unknown outcome)
+may have consumed it.
 
 Source: KIP-98, KIP-447: sendOffsetsToTransaction; D2 of docs/sources.md (consume, process,
 produce).
@@ -20,7 +21,9 @@ from properties.anomalies.groups.offsets import Commit, Register, commits
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The part of one committed transaction that concerns one input key."""
+    """The part of a transaction that consumed one input key and committed the group's offset for
+    this key.
+    """
 
     register: Register
     op: int
@@ -29,7 +32,9 @@ class Step:
 
 
 def steps(history: History) -> Iterator[Step]:
-    """Yields a step for each committed transaction and each input key whose offset it committed."""
+    """Yields the steps of all transactions that ended `ok`: one step for each key whose offset the
+    transaction committed.
+    """
     for register, op in sorted(
         {(c.register, c.op) for c in commits(history) if c.in_transaction and c.outcome == "ok"}
     ):
@@ -45,7 +50,9 @@ def steps(history: History) -> Iterator[Step]:
 
 
 def rewinds(history: History, register: Register, offset: int) -> list[Commit]:
-    """Returns the commits that may have set the group's offset to `offset` or lower."""
+    """Returns the commits that did not fail and that set the group's offset to `offset` or
+    lower.
+    """
     return [
         commit
         for commit in commits(history)

@@ -1,11 +1,12 @@
 """G1a: a poll that ended `ok` returned a value whose sends had all failed.
 
-A reader at `read_committed` must not receive records of an aborted transaction. Polls at
-`read_uncommitted` may receive such records, so they are not checked.
+A reader at `read_committed` must not receive records of an aborted transaction. A poll at
+`read_uncommitted` may receive such records, so these polls are not checked.
 
 Source: Adya, Weak Consistency, G1a; jepsen.tests.kafka g1a-cases.
-Simplified: a value may be sent again after a failed send. If the second send did not fail, a poll
-may have returned its record, so the value is not reported. Jepsen never sends a value again.
+Simplified: a client may send a value a second time after a failed send. If the second send did not
+fail, a poll may have returned the record of the second send, so the value is not reported. Jepsen
+never sends a value twice.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class AbortedRead:
-    """A value that was read although all its sends failed, with its first sender and reader."""
+    """A value that was read although all its sends failed.
+
+    `writer_op` is the first operation that sent the value, and `reader_op` is the first operation
+    that read it.
+    """
 
     key: str
     value: str

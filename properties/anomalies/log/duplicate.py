@@ -1,6 +1,6 @@
 """A value is at two offsets of a log, although it was sent once.
 
-Reading the same offset again is no duplicate.
+If the same offset is read twice, the value is no duplicate.
 
 Source: jepsen.tests.kafka duplicate-cases.
 """
@@ -21,7 +21,7 @@ from properties.anomalies.rendering import render
 class Duplicate:
     """A value that is at several offsets of a log.
 
-    `seen_by` has the first observer of each offset.
+    For each offset, `seen_by` has the first operation that observed the value at this offset.
     """
 
     key: str

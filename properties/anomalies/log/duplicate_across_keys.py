@@ -1,10 +1,10 @@
 """A value that was sent to only one partition of a topic is in another partition too.
 
-The outcomes of the sends do not matter. A value that was sent to several partitions is not checked:
-in Jepsen's tests, only the values sent to one partition are unique.
+The outcomes of the sends do not matter. A value that was sent to several partitions is not checked.
+In Jepsen's tests, only a value that is sent to one partition is unique.
 
-Simplified: a key such as `orders-0` stands for a partition of the topic `orders`. A key without a
-number, such as `x`, counts as a partition of one nameless topic.
+Simplified: a key such as `orders-0` means partition 0 of the topic `orders`. All keys without a
+number, such as `x`, are treated as partitions of one topic without a name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class DuplicateAcrossKeys:
-    """The partitions of a topic that contain one value, with the value's lowest offset in each."""
+    """A value that is in several partitions of a topic, although it was sent to only one of them.
+
+    For each partition, `offsets` has the lowest offset of the value.
+    """
 
     key: str  # the key to which the value was sent
     value: str

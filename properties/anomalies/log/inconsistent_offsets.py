@@ -18,7 +18,9 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InconsistentOffset:
-    """The values observed at one offset, and for each value the first operation to observe it."""
+    """An offset at which several values were observed. For each value, the row has the first
+    operation that observed it.
+    """
 
     key: str
     offset: int

@@ -1,15 +1,19 @@
 """A write that must have taken effect was never read, although a later record was read.
 
-Only polls that ended `ok` count. The *bound* of a key is the highest offset of a value that a poll
-returned. A value is lost if its send must have taken effect, its offset is not above the bound of
-its key, and no poll returned it.
+Only polls that ended `ok` are considered. The *bound* of a key is the highest offset of a value
+that a poll returned. A value is lost if three things are true:
 
-If a value was observed at several offsets, its lowest offset counts for the bound, and its highest
-offset is compared with the bound. So fewer values are reported. Values without an observed offset,
-and values that may legally be gone (`retention`), are not checked.
+- The send of the value must have taken effect.
+- The offset of the value is not above the bound of its key.
+- No poll returned the value.
+
+If a value was observed at several offsets, its lowest offset determines the bound, and its highest
+offset is compared with the bound. This choice makes the check report fewer values. A value without
+an observed offset is not checked. A value that the log may legally have dropped (`retention`) is
+not checked either.
 
 Source: jepsen.tests.kafka lost-write-cases.
-Simplified: a value without a known sender stops Jepsen's check; Urteil does not report such a
+Simplified: if a value has no known sender, Jepsen's check stops; Urteil does not report such a
 value.
 """
 
@@ -30,7 +34,7 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class LostWrite:
-    """A value that a reader must have received, but that no poll that ended `ok` returned."""
+    """A value that a reader must have received, although no poll that ended `ok` returned it."""
 
     key: str
     value: str
@@ -50,9 +54,10 @@ class LostWrite:
 
 
 def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
-    """Maps each log to (highest offset read, value there, first operation that read the value).
+    """Maps each key to (highest offset read, value at this offset, first operation that read the
+    value).
 
-    If a value was observed at several offsets, only the lowest counts.
+    If a value was observed at several offsets, only the lowest of them is considered.
     """
     located, readers = locations(history), read_values(history)
     highest: dict[str, tuple[int, int, str]] = {}

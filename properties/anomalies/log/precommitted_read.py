@@ -1,7 +1,7 @@
 """An operation polled a record of its own transaction before the transaction was committed.
 
-A consumer at `read_committed` receives no record of a transaction before the commit, not even
-inside it. Operations at `read_uncommitted` are not checked.
+A consumer at `read_committed` receives no record of a transaction before the commit, not even if
+the consumer is part of the transaction. Operations at `read_uncommitted` are not checked.
 
 Source: jepsen.tests.kafka precommitted-read-cases.
 """
@@ -20,7 +20,7 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class PrecommittedRead:
-    """A value that one operation both sent and polled."""
+    """A value that the same operation both sent and polled."""
 
     key: str
     value: str

@@ -1,14 +1,15 @@
 """An acknowledged write that no poll ever returned, although the readers read every log to its end.
 
-Unlike `lost-write`, this check has values above the highest offset that was read, and values
-without an observed offset. If the user declares that the readers did not read every log to its end,
-such a value is no violation.
+The anomaly `lost-write` covers only values up to the highest offset that was read. This check also
+covers values above that offset, and values without an observed offset. If the user declares that
+the readers did not read every log to its end, an unseen value is no violation.
 
 Source: jepsen.tests.kafka unseen.
-Simplified: Jepsen counts the unseen writes after every operation; in Urteil only the end of the
-history counts. Jepsen has a defect: it counts the polled values of some keys as unseen, if no send
-to the key was acknowledged, and the history's last operation that ended ok is the first to poll the
-key. In Urteil, a value that was polled is never unseen.
+Simplified: Jepsen determines the unseen writes after every operation; Urteil determines them only
+at the end of the history. Jepsen has a defect: it reports the polled values of a key as unseen
+under two conditions. No send to the key was acknowledged, and the history's last operation that
+ended ok is the first operation that polls the key. In Urteil, a value that was polled is never
+unseen.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SOMEWHERE: Final = 2**63 - 2  # stands for the offset of a value without an obse
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Unseen:
-    """A value whose send ended `ok`, but that no poll that ended `ok` returned."""
+    """A value whose send ended `ok`, although no poll that ended `ok` returned the value."""
 
     key: str
     value: str

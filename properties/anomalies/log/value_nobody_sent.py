@@ -1,9 +1,9 @@
 """A poll returned a value that no operation tried to send to the key: a phantom.
 
-A value whose send failed is an aborted read, not a phantom.
+If a value was sent, but the send failed, the value is an aborted read and no phantom.
 
-Simplified: records of clients outside the history are phantoms too, so a history must be recorded
-on topics of its own.
+Simplified: a record of a client outside the history is reported as a phantom, too. So a history
+must be recorded on topics that no other client writes to.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ValueNobodySent:
-    """A value that no operation sent, with its first poll and the number of its polls."""
+    """A value that polls returned, although no operation sent it. `op` is the first operation that
+    polled the value, and `times` is the number of polled records with this value.
+    """
 
     key: str
     value: str

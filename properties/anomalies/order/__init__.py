@@ -1,4 +1,6 @@
-"""Anomalies of the order within one process: polls or sends that go back or skip records."""
+"""Anomalies of the order within one process: polls or sends that go back in the log or skip
+records.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Two consecutive polls or sends of a process went back in the log, or stayed at one offset.
+"""Two consecutive polls, or two consecutive sends, of a process went back in the log, or stayed at
+the same offset.
 
 Source: jepsen.tests.kafka int-nonmonotonic-poll, nonmonotonic-poll, int-nonmonotonic-send,
 nonmonotonic-send.

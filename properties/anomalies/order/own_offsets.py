@@ -1,15 +1,19 @@
 """The offset of each poll and each send: where this operation received or appended the value.
 
+In this history, each line is an operation of a process, with a comment on the right:
+
     p1 send k=a  -> ok @0       a is in the log twice: a retry was appended too, at offset 5
     c1 poll      -> ok k=a@0    c1 received a at offset 0, then b at 1, and a again at 5
     c1 poll      -> ok k=b@1
     c1 poll      -> ok k=a@5
 
-So the reader above went forward with each poll. The offset of a send that took effect is the
-acknowledged one; a send that failed has none. A poll or send without a recorded offset gets the
-offset of its value, if the value was observed at exactly one offset.
+So the reader `c1` went forward with each poll. If a send took effect, its offset is the
+acknowledged offset. If a send failed, it has no offset. If the history records no offset for a poll
+or a send, it gets the offset of its value, provided that the value was observed at exactly one
+offset.
 
-Jepsen has one offset for each value, the highest one that it has in the history: see `ranking`.
+Jepsen has only one offset for each value: the highest offset that the value has in the history (see
+`ranking`).
 """
 
 from __future__ import annotations
@@ -28,9 +32,11 @@ from properties.anomalies.remembered import remembered
 
 @remembered
 def own_offsets(history: History) -> Mapping[tuple[int, int], int]:
-    """Maps each poll and send to its offset; unknown offsets are left out.
+    """Maps each poll and each send to its offset. A poll or send with an unknown offset is not
+    included.
 
-    A key is (operation number, position of the poll or send in the operation).
+    A key of the result is a pair: the number of the operation, and the position of the poll or send
+    in this operation.
     """
     only = {of: offsets[0] for of, offsets in locations(history).items() if len(offsets) == 1}
     read = committed_reads(history)

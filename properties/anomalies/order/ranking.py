@@ -1,10 +1,15 @@
 """Jepsen's rule for values and offsets: one value for each offset of a log, one offset per value.
 
-It applies only with the option `--jepsen`; otherwise the rule of `own_offsets` applies.
+The rule is used only with the option `--jepsen`. Without the option, the rule of `own_offsets` is
+used.
 
-If an offset has several values, the rule chooses one. If all are integers, it is the value that
-Jepsen uses (the first of a Clojure hash set), so that the verdicts agree; otherwise it is the least
-value. If a value is chosen at several offsets, its offset is the largest of these.
+If several values were observed at an offset, the rule chooses one of them:
+
+- If all values are integers, the rule chooses the value that Jepsen uses: the first value of a
+  Clojure hash set. So the verdicts agree with Jepsen's.
+- Otherwise, the rule chooses the least value in text order.
+
+If a value is chosen at several offsets, the offset of the value is the largest of them.
 
 Source: jepsen.tests.kafka version-orders; Clojure: clojure.lang.PersistentHashSet and Murmur3, for
 longs.
@@ -27,7 +32,11 @@ _BITS: Final = 5  # bits of a hash that choose the branch at each level of the s
 
 
 def ranked(values: Collection[str]) -> str:
-    """Returns one of the values observed at one offset: the one that Jepsen's checker uses."""
+    """Returns the value that Jepsen's checker uses, out of the values that were observed at one
+    offset.
+
+    If some value is not an integer, the function returns the least value in text order.
+    """
     # integers: the one that a Clojure hash set has first; else the least text
     if all(map(_INTEGER.fullmatch, values)):
         return min(values, key=lambda value: _branches(int(value)))
@@ -59,9 +68,10 @@ def _rotated_left(word: int, bits: int) -> int:
 
 @remembered
 def ranks(history: History) -> Mapping[KeyValue, int]:
-    """Returns an offset for each (key, value), chosen as in Jepsen's checker.
+    """Maps each (key, value) to one offset, which is chosen as in Jepsen's checker.
 
-    A value that is never chosen is left out.
+    If Jepsen's rule chooses another value at every offset of a value, the value is not in the
+    result.
     """
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for it in observations(history):

@@ -1,17 +1,18 @@
 """A process skipped records that are surely in the log.
 
-A step (`steps`) is a skip if the history shows a record between the offsets of its two values.
-Otherwise the gap may be transaction markers or compacted records.
+A step is a pair of values that a process polled, or sent, in direct succession (`steps`). A step is
+a skip if the history proves that a record is between the offsets of its two values. If the history
+proves no record there, the gap may consist of transaction markers or compacted records.
 
-Some records do not count, because a poll may legally skip them:
+A poll may legally skip some records. Such a record does not make the step a skip:
 
-- a record that may be gone (`retention`);
+- a record that the log may have dropped (`retention`);
 - for a poll at `read_committed`, a record that was returned only by polls at `read_uncommitted`,
   because its transaction may have aborted;
 - for a poll at `read_committed`, a record whose sends all failed, because a reader must not receive
   such a record (`G1a`).
 
-Jepsen counts the records of the last two kinds.
+In Jepsen, records of the last two kinds do make the step a skip.
 
 Source: jepsen.tests.kafka int-poll-skip, poll-skip, int-send-skip.
 """
@@ -42,8 +43,11 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip(Step):
-    """Two values that a process polled or sent consecutively, and the records that it skipped in
-    between.
+    """Two values that a process polled or sent in direct succession, and the records between them
+    that the process skipped.
+
+    `skipped` is the number of offsets with a skipped record. The other fields describe the skipped
+    record with the lowest offset.
     """
 
     skipped: int

@@ -1,24 +1,26 @@
 """Steps: two values of a log that one process polled, or sent, one directly after the other.
 
-Inside an operation, every two consecutive records of a key that it polled (or sent) are a step. But
-if a rebalance of the key happened during the operation, its polls of the key are no steps.
+Inside an operation, every two consecutive records of a key that the operation polled (or sent) are
+a step. But if a rebalance of the key happened during the operation, its polls of the key are no
+steps.
 
-A step may also lead from the last record of a key in one operation to the first record of this key
-in another operation of the process:
+A step may also lead from one operation of a process to another operation of the same process. It
+leads from the last record of a key in the first operation to the first record of the same key in
+the second operation:
 
 - A step of polls begins in an operation that ended `ok`. It ends in the next operation that polls
-  the key, whatever its outcome.
+  the key, whatever the outcome of that operation is.
 - A step of sends begins and ends in operations that did not fail.
 - If the process calls `assign` or `subscribe` between the two operations, and the call does not
-  name the key, there is no step. A rebalance between them does not remove the step.
+  name the key, there is no step. A rebalance between the two operations does not remove the step.
 
 The length of a step is the distance between the offsets at which the process received or appended
-the values (`own_offsets`). With the option --jepsen, `ranking` chooses one offset for each value. A
-step with an unknown offset proves nothing.
+the two values (`own_offsets`). With the option --jepsen, `ranking` chooses one offset for each
+value. If an offset is unknown, there is no step.
 
 Source: jepsen.tests.kafka, the six passes that look for skips and nonmonotonic cases.
-Simplified: in Jepsen, a poll that ended `ok` and lists a key without records makes the consumer
-forget its position in that key; in Urteil the position stays.
+Simplified: in Jepsen, a consumer forgets its position in a key if a poll that ended `ok` lists the
+key without any records; in Urteil the consumer retains its position.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ Kind = type[Poll] | type[Send]
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Step:
-    """Two values of a log that one process polled, or sent, consecutively, with their offsets."""
+    """Two values of a log that one process polled, or sent, in direct succession, and the offsets
+    of both.
+    """
 
     key: str
     second_op: int
@@ -53,7 +57,9 @@ class Step:
 
     @property
     def size(self) -> int:
-        """The distance by which the step goes back: from offset 7 to 5 gives 2."""
+        """The number of offsets by which the step goes back. For a step from offset 7 to offset 5,
+        it is 2. If the step goes forward, it is negative.
+        """
         return self.first_offset - self.second_offset
 
     @property
@@ -62,7 +68,9 @@ class Step:
 
 
 class Steps(Protocol):
-    """A function that returns steps of a history, such as `polls_within`."""
+    """The type of a function that returns the steps of one kind in a history, such as
+    `polls_within`.
+    """
 
     def __call__(
         self, history: History, /, declared: Declarations = NOTHING_DECLARED
@@ -138,26 +146,33 @@ def _between(history: History, kind: Kind) -> Iterator[tuple[str, _Seen, _Seen]]
 
 @remembered
 def polls_within(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
-    """Returns each pair of records of one log that one operation polled in direct succession."""
+    """Returns a step for every two consecutive records of a log that one operation polled.
+
+    If the key was rebalanced during the operation, the operation has no such steps.
+    """
     return tuple(_located(history, declared, _within(history, Poll)))
 
 
 @remembered
 def sends_within(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
-    """Returns each pair of records that one operation sent to one log directly after each other."""
+    """Returns a step for every two consecutive records that one operation sent to a log."""
     return tuple(_located(history, declared, _within(history, Send)))
 
 
 @remembered
 def polls_between(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
-    """Returns a step for each two successive operations in which one process polled a log.
+    """Returns a step for every two successive operations in which one process polled the same log.
 
-    For example, polls of the offsets 3, 4 and then 7, 8 give the step from 4 to 7.
+    For example, the first operation polls the offsets 3 and 4, and the second operation polls the
+    offsets 7 and 8. The step leads from offset 4 to offset 7.
     """
     return tuple(_located(history, declared, _between(history, Poll)))
 
 
 @remembered
 def sends_between(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
-    """Returns a step for each two successive operations in which one process sent to a log."""
+    """Returns a step for every two successive operations in which one process sent to the same log.
+
+    The step leads from the last record of the first operation to the first record of the second.
+    """
     return tuple(_located(history, declared, _between(history, Send)))

@@ -1,4 +1,5 @@
-"""Anomalies of real time: an operation contradicts an observation from before its invocation.
+"""Anomalies of real time: an operation contradicts a fact that was observed before the operation
+began.
 
 All times in a history come from one clock, the clock of the recorder.
 """

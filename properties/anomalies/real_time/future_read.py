@@ -1,7 +1,8 @@
 """A record was polled by an operation that completed before any client began to send the record.
 
-This is always a violation, and the simplest G1c-realtime cycle (`cycles`). The outcome of the send
-does not matter: if it failed, the poll is an aborted read too.
+A future read is a violation under all conditions. It is the simplest cycle of the form G1c-realtime
+(`cycles`). The outcome of the send does not matter: if the send failed, the poll is also an aborted
+read.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from properties.anomalies.rendering import in_ms, render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class FutureRead:
-    """A value whose first poll completed before any operation began to send the value."""
+    """A value whose first poll completed before any operation that sent the value began."""
 
     key: str
     value: str

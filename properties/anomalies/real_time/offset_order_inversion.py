@@ -1,11 +1,11 @@
 """A send got an offset below a log end that had been observed before the send began.
 
-The end of a log only moves forward, so a later send must get an offset at or above the end that a
-send, a poll or a read of the end observed in any process. Operations that overlap in time may get
-their offsets in any order.
+The end of a log only moves forward. A send, a poll or a request for the end offset in any process
+may observe the end. If a send begins after such an observation, its offset must be at or above the
+observed end. Operations that overlap in time may get their offsets in any order.
 
-If the send was not acknowledged, its offset is the lowest one at which a successful poll returned
-the value. Sends that failed have no offset.
+If a send was not acknowledged, its offset is the lowest offset at which a successful poll returned
+the value. A send that failed has no offset.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KNOWN_BY: Final[Mapping[By, str]] = {
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetOrderInversion:
-    """A send got an offset below a log end that was observed before the send was invoked."""
+    """A send whose offset is below a log end that was observed before the send was invoked."""
 
     key: str
     offset: int

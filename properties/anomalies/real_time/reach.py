@@ -1,18 +1,21 @@
 """The facts of a history that prove how far a log had reached at some time.
 
-"The log reaches e" means that every record appended from now on gets offset e or higher. An
-operation that ended ok proves such a *fact*, from its completion on:
+"The log reaches e" means that every record that is appended from now on gets the offset e or a
+higher offset. An operation that ended ok can prove such a *fact*. The fact holds from the
+completion of the operation on. Each row of this table has an observation and the fact that it
+proves:
 
     a send acknowledged at o    the log reaches o + 1
     a record polled at o        the log reaches o + 1
     an end h that was read      the log reaches h, at either isolation level
 
-An empty poll proves none: a fetch may return before it has data, and a new leader's high watermark
-may lag (KIP-207).
+A poll without records proves no fact. A fetch may return before it has data, and the high watermark
+of a new leader may lag (KIP-207).
 
-Readers at `read_committed` see only the last stable offset. For a key to which transactions send,
-only their polls and end offsets prove how far the last stable offset has reached. For any other
-key, every fact in the table does.
+A reader at `read_committed` sees the log only up to the last stable offset. If transactions send to
+a key, only polls and end offsets at `read_committed` prove how far its last stable offset has
+reached. If no transaction sends to a key, every fact in the table also proves how far the last
+stable offset has reached.
 """
 
 from __future__ import annotations
@@ -28,7 +31,9 @@ By = Literal["send", "poll", "end_offset"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """A proof that the log `key` ended at `end` or higher from the time `completed_ns` on."""
+    """A proof that the end of the log `key` was at `end` or higher from the time `completed_ns`
+    on.
+    """
 
     key: str
     end: int
@@ -39,20 +44,24 @@ class Reached:
     stable: bool  # the last stable offset reached `end` too
 
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
-        """Returns True if an operation invoked at `invoked_ns` must not get `offset`: the log had
-        passed it.
+        """Returns True if `offset` contradicts this proof: an operation that was invoked at
+        `invoked_ns` got an offset that the log `key` had already passed.
         """
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 
 
 def reads_committed(operation: Operation) -> bool:
-    """Returns True if the operation reads at `read_committed`, which is the default level."""
+    """Returns True if the isolation level of the operation is `read_committed`, which is the
+    default.
+    """
     return operation.isolation != "read_uncommitted"
 
 
 def reached(history: History) -> Iterator[Reached]:
-    """Yields a proof of how far a log reached, for each successful send, poll and end-offset
-    request.
+    """Yields one proof of how far a log had reached for each send, each poll and each request for
+    an end offset.
+
+    The operation must have ended `ok`, and the history must record the offset.
     """
     held_back = transactional_keys(history)
     for number, operation in enumerate(history):
@@ -82,7 +91,9 @@ def reached(history: History) -> Iterator[Reached]:
 
 
 def transactional_keys(history: History) -> frozenset[str]:
-    """Returns the topic partitions to which a transaction sends, whatever its outcome."""
+    """Returns the topic partitions to which transactions send, whatever the outcomes of the
+    transactions.
+    """
     return frozenset(
         micro.key
         for operation in history
@@ -95,9 +106,10 @@ def transactional_keys(history: History) -> frozenset[str]:
 def is_known(
     facts: Collection[Reached], key: str, invoked_ns: int, *, stable: bool = False
 ) -> bool:
-    """Returns True if one of `facts`, completed before `invoked_ns`, is about the log `key`.
+    """Returns True if at least one of `facts` is about the log `key` and completed before
+    `invoked_ns`.
 
-    With `stable`, only facts about the last stable offset count.
+    If `stable` is True, the fact must also prove how far the last stable offset had reached.
     """
     return any(
         fact.key == key and fact.completed_ns < invoked_ns and (fact.stable or not stable)
@@ -106,5 +118,7 @@ def is_known(
 
 
 def furthest(facts: Collection[Reached]) -> Reached:
-    """Returns the fact with the highest log end; of several, the one that completed first."""
+    """Returns the fact with the highest log end. If several facts have the highest end, the
+    function returns the one that completed first.
+    """
     return min(facts, key=lambda fact: (-fact.end, fact.completed_ns, fact.op, fact.position))

@@ -1,16 +1,17 @@
 """A read of a log's end returned a lower end than was observed before the read began.
 
-At `read_uncommitted` the end is the high watermark, and all observations count (`reach`). At
-`read_committed` it is the last stable offset, which an open transaction legally holds back. So if
-transactions write to the log, only observations at `read_committed` count.
+At `read_uncommitted` the end of a log is the high watermark. So every earlier observation of the
+end (`reach`) is compared with the read. At `read_committed` the end is the last stable offset,
+which an open transaction legally holds back. So if transactions write to the log, only earlier
+observations at `read_committed` are compared with the read.
 
-A new leader's high watermark lags until its followers have reported. In this time, brokers since
-2.2 refuse to return the end (OFFSET_NOT_AVAILABLE, KIP-207). Older brokers returned the lagging
-value.
+The high watermark of a new leader lags until its followers have reported. During this time, brokers
+since 2.2 refuse to return the end (OFFSET_NOT_AVAILABLE, KIP-207). Older brokers returned the
+lagging value.
 
-With acks=1, a leader acknowledges a record before the record is replicated. If a new leader lacks
-the record, the lower end is no fault of Kafka. The read is still reported, because the acknowledged
-record may be lost.
+With acks=1, a leader acknowledges a record before the record is replicated. If a new leader does
+not have the record, the lower end is no fault of Kafka. The read is reported nevertheless, because
+the acknowledged record may be lost.
 """
 
 from __future__ import annotations

@@ -1,18 +1,20 @@
 """A fetch returned a group offset that no order of commits and fetches in real time explains.
 
-The committed offset of a group and key is a register: a fetch returns the offset of the last commit
-that took effect before the fetch. Each takes effect at one instant between its invocation and its
-completion. A commit that ended `info` may take effect later or never; a failed commit never does.
-The initial offset is unknown, and a commit may lower the offset.
+The committed offset of a group for one key is a register: a fetch returns the offset of the last
+commit that took effect before the fetch. Each commit and each fetch takes effect at one instant
+between its invocation and its completion. A commit that ended `info` may take effect later, or
+never. A failed commit never takes effect. The initial offset is unknown, and a commit may lower the
+offset.
 
-`properties.linearizability` searches for such an order. It checks the fetches in order of
-completion, reports each fetch that fits no order, and continues without it. If any transaction
-commits an offset of the register, fetches at `read_uncommitted` are not checked: they do not wait
-for transactions.
+`properties.linearizability` searches for an order that explains all fetches. It checks the fetches
+in the order of their completion. If a fetch fits into no order, the search reports the fetch and
+continues without it. A fetch at `read_uncommitted` does not wait for transactions. So if any
+transaction commits an offset of the register, such fetches are not checked.
 
 Source: Herlihy and Wing, linearizability; KIP-447.
-Simplified: a group's offsets expire after offsets.retention.minutes without members. The history
-does not record this, so a fetch that then returns no offset looks like a lost offset.
+Simplified: if a group has no members, its offsets expire after offsets.retention.minutes. The
+history does not record the expiry. So if a fetch returns no offset because of an expiry, the fetch
+is reported.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ from properties.linearizability import (
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class StaleGroupOffset:
-    """A fetch whose offset no linearization explains, and the offsets that were possible."""
+    """A fetch whose offset no legal order of commits and fetches explains, and the offsets that it
+    could legally have returned.
+    """
 
     group: str
     key: str
@@ -78,9 +82,9 @@ def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
 
 
 def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
-    """Maps each group and key to the commits and fetches that must be linearizable.
+    """Maps each register (a group and a key) to the commits and fetches that must be linearizable.
 
-    These are left out:
+    The result does not include:
 
     - registers without a fetch;
     - commits that failed;
@@ -105,8 +109,8 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
 
 
 def rows_of(where: Register, some: Collection[Call[RegisterAction]]) -> Iterator[StaleGroupOffset]:
-    """Returns one violation per fetch that fits into no order of the register's commits and
-    fetches.
+    """Returns one violation for each fetch that fits into no legal order of the register's commits
+    and fetches. `some` has these commits and fetches.
     """
     misfits = list(stuck(some, UNKNOWN, register))
     fitting = set(some) - {found.call for found in misfits}
@@ -147,9 +151,10 @@ def observed(history: History) -> int:
 
 
 def _later_fetches(some: Collection[Commit | Fetch]) -> int:
-    """Returns the number of fetches that are not the first operation to complete on their register.
+    """Returns the number of fetches that could contradict an earlier operation of their register.
 
-    The first contradicts nothing, as the initial offset is unknown.
+    The first operation of the register that completes is not included. If it is a fetch, it
+    contradicts nothing, because the initial offset is unknown.
     """
     ended = [one for one in some if one.completed_ns < FOREVER_NS]
     first = min(ended, key=lambda one: (one.completed_ns, one.op, isinstance(one, Fetch)))

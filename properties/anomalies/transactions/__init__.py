@@ -1,4 +1,6 @@
-"""Anomalies of transactions: a torn, open or fenced transaction is read, or a zombie writes."""
+"""Anomalies of transactions: a reader receives records of a torn, open or fenced transaction, or a
+zombie producer writes.
+"""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ When a newer producer registers the same transactional id, the broker aborts the
 the older producer. The older producer gets a fencing error, and none of its records may become
 visible. Each anomaly of this kind is also a `G1a`.
 
-A transaction counts as fenced if it ended `fail` with an error that names ProducerFenced or
-InvalidProducerEpoch. A transaction that ended `info` does not count, because it may have been
-committed before the error.
+A transaction is treated as fenced if it ended `fail` with an error that names ProducerFenced or
+InvalidProducerEpoch. A transaction that ended `info` is not treated as fenced, because it may have
+been committed before the error.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ FENCED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class FencedTransactionRead:
-    """A record that only fenced transactions sent, but that a reader received.
+    """A record that a reader received, although only fenced transactions had sent it.
 
-    The fields have its first sender and its first reader.
+    `op` is the first transaction that sent the record, and `reader_op` is the first operation that
+    received the record.
     """
 
     key: str
@@ -49,7 +50,9 @@ class FencedTransactionRead:
 
 
 def fenced(operation: Operation) -> bool:
-    """Returns True for a transaction that failed because its producer was fenced."""
+    """Returns True if the operation is a transaction that failed because its producer was
+    fenced.
+    """
     failed = operation.f == TRANSACTION and operation.outcome == "fail"
     return failed and FENCED.search(operation.error or "") is not None
 

@@ -1,18 +1,20 @@
 """The missing records of a committed transaction: no reader received them, but readers read on.
 
-A record is missing if no reader received it, but some reader received a record at the same or a
-higher offset. The offset of a missing record is known exactly, or only an upper bound is known:
+A record is missing if no reader received it, although some reader received a record of the same key
+at the same offset or at a higher offset. The exact offset of a missing record is not always known.
+So a missing record has one of these labels, which say what its field `offset` means:
 
     at       the offset was observed: the record was acknowledged, or an operation polled it
     up to    the offset was not observed; later operations give an upper bound
 
-The record was in the log when its transaction committed. So the acknowledged offset of every later
-send, and every high watermark that a client read later, are above its offset. The last stable
-offset gives no bound, since it waits for the marker. Records that the log may have dropped
-(`retention`) are not missing.
+The record was in the log when its transaction committed. So the record's offset is lower than the
+acknowledged offset of every later send, and lower than every high watermark that a client read
+later. The last stable offset gives no bound, because it waits for the transaction marker. A record
+that the log may have dropped (`retention`) is not missing.
 
-Simplified: a reader counts even if it began to read above the missing record, as for `lost-write`.
-So if all readers began above a record, it is reported as missing, although it may not be lost.
+Simplified: it does not matter whether a reader began to read above the missing record, as for
+`lost-write`. So if all readers began above a record, the record is reported as missing, although it
+may not be lost.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ Lies = Literal["at", "up to"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """A record of a transaction that no reader received, although a reader read beyond it."""
+    """A record of a transaction that no reader received, although a reader read at its offset or
+    beyond.
+    """
 
     key: str
     value: str
@@ -46,8 +50,8 @@ class Missing:
 def missing_of(history: History, declared: Declarations) -> Callable[[int, int], Iterator[Missing]]:
     """Returns a function that yields the missing records of one transaction.
 
-    Its parameters are the operation number of the transaction, and a time when its records were
-    already in the log.
+    The function that is returned has two parameters: the operation number of the transaction, and a
+    time at which the records of the transaction were already in the log.
     """
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)
@@ -76,10 +80,10 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
 
 
 def passed_of(history: History, declared: Declarations) -> Callable[[int, int], int]:
-    """Returns a function that counts the records of one transaction that readers received or that
-    are missing.
+    """Returns a function that returns how many records of one transaction the readers have passed.
 
-    Its parameters are those of the function of `missing_of`.
+    The readers have passed a record if they received the record, or if the record is missing. The
+    function that is returned has the same two parameters as the result of `missing_of`.
     """
     readers, missing = first_readers(history), missing_of(history, declared)
 
@@ -101,11 +105,12 @@ def _location(history: History, send: Send) -> tuple[int, int] | None:
 
 
 def _bound(history: History, key: str, in_log_ns: int) -> tuple[int, int] | None:
-    """Returns the highest offset that a record can have, and the operation that proves this, or
-    None.
+    """Returns an upper bound of the unknown offset of a record, and the operation that proves the
+    bound.
 
-    The record of `key`, with an unknown offset, was in the log at `in_log_ns`. A send that began
-    afterwards, and an end offset read afterwards at read_uncommitted, are above it.
+    The record was in the log `key` at the time `in_log_ns`. The bound is lower than the offset of
+    each send that began later, and lower than each high watermark that was read later. Returns None
+    if no later operation gives a bound.
     """
     bounds = [
         (micro.offset - 1, number)

@@ -1,10 +1,12 @@
 """A reader at read_committed received a record of a transaction that was still open.
 
-No poll that completed before the client requested the end of its transaction may return a record of
-it, even if the transaction committed later. If the time of the request (`end_asked_ns`) is unknown,
-only polls that completed before the transaction began are reported.
+The client of a transaction requests the commit or the abort at some time (`end_asked_ns`). If a
+poll completed before this time, it must not return a record of the transaction, even if the
+transaction committed later. If the time of the request is unknown, only a poll that completed
+before the transaction began is reported.
 
-If several operations sent the same value, the first one that did not fail counts as its sender.
+If several operations sent the same value, the first operation that did not fail is treated as its
+sender.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from properties.anomalies.transactions.visible import (
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OpenTransactionRead:
-    """A record that was read while its transaction was open, and the first reader to complete."""
+    """A record that was read while its transaction was open, and the first reader that received
+    it.
+    """
 
     key: str
     value: str

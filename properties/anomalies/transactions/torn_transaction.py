@@ -1,11 +1,11 @@
 """A committed transaction is visible only in part: some records were read, others are missing.
 
-A transaction has committed if it ended `ok`, or if it ended `info` and one of its records was read.
-`missing` defines a missing record.
+A transaction has committed if it ended `ok`. It has also committed if it ended `info` (unknown
+outcome) and one of its records was read. The module `missing` defines a missing record.
 
-A transaction of which no record was read is not torn: its missing records are a `lost-write`. In a
-torn transaction, a missing record with an observed offset is also a `lost-write`. If a record of a
-failed transaction was read, this is a G1a.
+If no record of a transaction was read, the transaction is not torn: its missing records are a
+`lost-write`. In a torn transaction, a missing record with an observed offset is also a
+`lost-write`. If a record of a failed transaction was read, this is a G1a.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from properties.anomalies.transactions.visible import TRANSACTION, first_readers
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class TornTransaction:
-    """A missing record of a transaction, and another of its records that a reader received."""
+    """A missing record of a transaction, and another record of the same transaction that a reader
+    received.
+    """
 
     key: str
     value: str
@@ -57,9 +59,9 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields, for each transaction with several records, the first read that returned any of them.
+    """Yields the first read of any record of each transaction that sent at least two records.
 
-    Transactions that failed, or whose records no reader received, are left out.
+    A transaction is not included if it failed, or if no reader received any of its records.
     """
     readers = first_readers(history)
     for number, operation in enumerate(history):

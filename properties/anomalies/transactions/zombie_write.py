@@ -1,18 +1,23 @@
 """A producer wrote successfully after a newer producer had replaced it.
 
 The operation `init_producer` makes its process an instance of a transactional id, and fences every
-older instance. A write (a transaction, or a send outside of transactions) of an older instance must
-fail if its end was requested after the newer instance was made:
+older instance. A write of an older instance must fail if the end of the write was requested after
+the newer instance was made. A write is a transaction, or a send outside of transactions. In this
+drawing, time runs to the right:
 
     older instance made | newer instance made | end requested        -->  a zombie's write
 
-The commit or abort of a transaction requests its end; for a send outside of transactions, its
-invocation counts. A write succeeded if its operation ended `ok` with a send or an offset commit, or
-if a reader at read_committed received one of its records. A process is checked only if its last
-`init_producer` ended `ok`.
+For a transaction, the end is requested by its commit or abort. For a send outside of transactions,
+the invocation of the send is the request. A write succeeded in each of these cases:
+
+- Its operation ended `ok` and contains a send or an offset commit.
+- A reader at read_committed received one of its records.
+
+A process is checked only if its last `init_producer` ended `ok`.
 
 Source: KIP-98, zombie fencing; KIP-360.
-Simplified: a write whose records were seen only at read_uncommitted counts as failed.
+Simplified: if the records of a write were seen only at read_uncommitted, the write is treated as
+failed.
 """
 
 from __future__ import annotations
@@ -38,7 +43,8 @@ INIT: Final = "init_producer"
 class ZombieWrite:
     """A write whose end was requested after a newer producer had replaced the writer.
 
-    The fields also have the init_producer operations of both producers.
+    `older_op` is the `init_producer` operation of the writer, and `newer_op` is the `init_producer`
+    operation of the newer producer.
     """
 
     transactional_id: str
@@ -66,10 +72,12 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 
 
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
-    """Yields (operation, transactional id, `init_producer`) for each operation of an instance.
+    """Yields (operation, transactional id, `init_producer`) for each operation that a producer with
+    a transactional id ran.
 
-    The `init_producer` is the newest one that the same process called before the operation. If it
-    did not end `ok`, the operation is left out.
+    The third item is the operation that made the process an instance of the transactional id: the
+    newest `init_producer` that the same process called before the operation. If this
+    `init_producer` did not end `ok`, the operation is not included.
     """
     for number, operation in enumerate(history):
         name = operation.transactional_id
@@ -88,10 +96,12 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first `init_producer` to complete, before the time `asked`, of those invoked
-    after operation `made` completed; None if there is none.
+    """Returns the `init_producer` operation of the newer producer that first replaced a producer.
+
+    `made` is the `init_producer` operation of the replaced producer. The newer `init_producer` was
+    invoked after `made` completed, and it completed before the time `asked`. Returns None if there
+    is no such operation.
     """
-    # `made` is the fenced producer's `init_producer`, `asked` the time of the request.
     made_ns = history[made].completed_ns
     newer = [
         (completed_ns, init)
@@ -107,10 +117,10 @@ def _replaced_by(history: History, name: str, made: int, asked: int) -> int | No
 def _writes_of_replaced(history: History) -> Iterator[tuple[int, str, int, int]]:
     """Yields each write whose end was requested after a newer producer had replaced the writer.
 
-    The items are (operation, transactional id, `init_producer` of the writer, `init_producer` of
-    the newer producer), with operation numbers.
+    Each item has four parts: the operation number of the write, the transactional id, the
+    `init_producer` of the writer, and the `init_producer` of the newer producer.
     """
-    # A write counts even if it had no effect.
+    # A write is included even if it had no effect.
     for number, name, made in _instances(history):
         operation = history[number]
         newer = _replaced_by(history, name, made, end_requested_ns(operation))
