@@ -1,1 +1,3 @@
-"""The guarantees of Kafka: claims, anomalies of histories, refinement and property suites."""
+"""The guarantees of Kafka, in four forms: claims, anomalies of client histories, refinement checks
+and property suites.
+"""

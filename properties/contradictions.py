@@ -1,8 +1,9 @@
 """The anomalies that contradict a delivery semantics: at-most-once, at-least-once or exactly-once.
 
-`delivery` compares the records that an application received with the sends that surely took effect.
-This misses some repetitions and losses that an anomaly proves. Such an anomaly excludes the
-semantics that it contradicts (`judged`).
+The module `delivery` compares the records that an application received with the sends that surely
+took effect. This comparison does not find every repetition and every loss. An anomaly may prove a
+repetition or a loss that the comparison does not find. So `judged` excludes each semantics that an
+anomaly of the history contradicts.
 """
 
 from __future__ import annotations
@@ -58,7 +59,11 @@ _KEEPING: Final[Mapping[Promise, frozenset[Semantics]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The delivery semantics of a history, and the anomalies that exclude stronger semantics."""
+    """The delivery semantics of a history, and the anomalies that exclude a stronger semantics.
+
+    `contradictions` has one entry for each anomaly that breaks a promise that the deliveries alone
+    do not break.
+    """
 
     semantics: Semantics
     applications: Mapping[str, int]  # their number by semantics
@@ -66,9 +71,10 @@ class Judged:
 
 
 def judged(deliveries: Iterable[Delivery], violated: Iterable[str]) -> Judged | None:
-    """Returns the strongest delivery semantics that no delivery and no anomaly contradicts.
+    """Returns the strongest delivery semantics that no delivery and no anomaly in `violated`
+    contradicts.
 
-    Returns None if no application received a record.
+    Returns None if `deliveries` is empty, because then no application received a record.
     """
     some, names = tuple(deliveries), set(violated)
     found = tuple(one for name, one in CONTRADICTIONS.items() if name in names)

@@ -1,20 +1,26 @@
 """Delivery semantics: whether a history is at-most-once, at-least-once or exactly-once.
 
-A history satisfies a semantics if each of its applications does. An application is a consumer
-group, or a process that consumes without a group.
+A history satisfies a semantics if each of its applications satisfies the semantics. An application
+is a consumer group, or a process that consumes without a group. The table defines each semantics
+for one application:
 
     at-most-once    no record was delivered twice
     at-least-once   no record was skipped
     exactly-once    both
 
-A record, identified by key and value, is *delivered* by an operation that received it and ended
-`ok`. If a producer's retry appends a record again, and both copies are delivered, the record was
-delivered twice. So was a record that the application received again after a seek.
+A record is identified by its key and its value. A record is *delivered* if an operation received
+the record and ended `ok`. A record was delivered twice in each of these cases:
 
-A record is *skipped* if its send must have taken effect, but the application did not receive it. An
-operation that ended `fail` received nothing. Only offsets between the lowest received one and the
-highest delivered one are checked, because later records may still arrive. Records that retention
-may have deleted do not count as skipped.
+- The retry of a producer appended the record a second time, and the application received both
+  copies.
+- The application received the record, moved its position back (a seek), and received the record a
+  second time.
+
+A record is *skipped* if its send must have taken effect, but the application did not receive the
+record. An operation that ended `fail` received nothing. In each key, a record is checked only if
+its offset is between the lowest offset that the application received and the highest offset that
+was delivered to it: later records may still arrive. A record that retention may have deleted is not
+skipped.
 
 Source: docs/sources.md D0; claims: at_most_once, at_least_once, exactly_once_publish,
 exactly_once_pipeline, rewind_redelivers.
@@ -45,7 +51,10 @@ _SEMANTICS: Final[Mapping[tuple[bool, bool], Semantics]] = {  # repeated, skippe
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class DeliveredAt:
-    """A delivery of a record: the operation, and the poll's position among its micro-operations."""
+    """The place of a delivery: the operation, and the position of the poll in the operation.
+
+    An operation is a list of micro-operations, such as sends and polls of single records.
+    """
 
     op: int
     position: int
@@ -95,7 +104,11 @@ class Repetition:
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip:
-    """The evidence of a skip: the record's send, and the delivery of a later record."""
+    """A record that an application skipped, and the two operations that prove the skip.
+
+    The operation `writer_op` sent the record. The operation `beyond_op` of the application received
+    a record at the higher offset `beyond_offset`.
+    """
 
     application: str
     key: str
@@ -125,10 +138,11 @@ class Skip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """The deliveries to one application: counts, and examples of a repetition and of a skip.
+    """The deliveries to one application: counts, one example of a repetition, and one of a skip.
 
-    The repetition is the one that completed first. The skipped record has the lowest topic
-    partition, and there the lowest offset.
+    The example of a repetition is the record whose second delivery came first in the history. The
+    example of a skip is the skipped record of the first topic partition by name. If this topic
+    partition has several skipped records, the example is the one with the lowest offset.
     """
 
     application: str
@@ -140,17 +154,20 @@ class Delivery:
 
     @property
     def semantics(self) -> Semantics:
-        """The strongest semantics that the application satisfies, or `neither`."""
+        """The strongest semantics that the application satisfies. It is `neither` if the
+        application satisfies none.
+        """
         return _SEMANTICS[self.repeated > 0, self.skipped > 0]
 
 
 def strongest(
     deliveries: Iterable[Delivery], contradicted: Collection[Promise] = ()
 ) -> Semantics | None:
-    """Returns the strongest semantics that every application satisfies; None without applications.
+    """Returns the strongest semantics that every application satisfies.
 
-    The result is `neither` if some record was repeated and some record was skipped. A promise in
-    `contradicted` counts as broken.
+    Returns None if `deliveries` is empty. Returns `neither` if some record was repeated and some
+    record was skipped, even if two different applications did so. A promise in `contradicted` is
+    treated as broken, whatever the deliveries are.
     """
     some = tuple(deliveries)
     if not some:
@@ -161,10 +178,11 @@ def strongest(
 
 
 def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
-    """Returns one skipped record and one repeated record as examples, if there are any.
+    """Returns at most two examples: one skipped record, and one record that was delivered twice.
 
-    The skipped record is from the application that skipped most records, the repeated one from that
-    with most repeated records.
+    The skipped record is an example of the application that skipped the most records. The repeated
+    record is an example of the application with the most repeated records. The result is empty if
+    no record was skipped or repeated.
     """
     some = sorted(deliveries, key=lambda it: it.application)
     skips = max(some, key=lambda it: it.skipped, default=None)
@@ -176,7 +194,10 @@ def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
 
 
 def application(operation: Operation) -> str:
-    """Returns the operation's consumer group or, without one, its process."""
+    """Returns the name of the application that ran the operation, such as `group orders`.
+
+    If the operation has no consumer group, the application is its process: `process 7`.
+    """
     if operation.group is not None:
         return f"group {operation.group}"
     return f"process {operation.process}"
@@ -244,7 +265,11 @@ def _skips(history: History, name: str, declared: Declarations) -> Iterator[Skip
 
 
 def deliveries(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Delivery, ...]:
-    """Returns the deliveries to each application that received a record, ordered by name."""
+    """Returns one `Delivery` for each application that received a record, ordered by application
+    name.
+
+    If no application received a record, the result is empty.
+    """
     made: list[Delivery] = []
     for name in sorted({application(operation) for operation in history}):
         delivered = _delivered(history, name)
@@ -267,5 +292,7 @@ def deliveries(history: History, declared: Declarations = NOTHING_DECLARED) -> t
 
 
 def explain(broken: Iterable[Skip | Repetition], operations: Mapping[int, Operation]) -> str:
-    """Returns a sentence for each skip and repetition, followed by the operations that prove it."""
+    """Returns a text with one sentence for each skip and each repetition in `broken`. Below each
+    sentence, the text shows the operations that prove it.
+    """
     return "\n".join(line for it in broken for line in (it.in_words(), *it.shown(operations)))

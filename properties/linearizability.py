@@ -1,12 +1,14 @@
 """Linearizability by search: is there a legal order of all calls that agrees with real time?
 
 A call takes effect at one instant between its invocation and its completion. A call that never
-completed may take effect later or never. The search visits invocations and completions in the order
-of time, with every possible configuration: a state of the object, and the open calls that have
-taken effect. If a completion leaves no configuration, no legal order exists.
+completed may take effect at any time after its invocation, or never. The search visits all
+invocations and completions in the order of time. At each of them, it computes every possible
+configuration: a state of the object, and the open calls that have already taken effect. If no
+configuration is possible at a completion, no legal order exists.
 
-A log needs no search, because its end only grows: without a legal order, two of the calls
-contradict each other (`anomalies.real_time`). Tests compare both methods.
+For a log, the search is not necessary, because the end of a log never moves back. So if a log has
+no legal order, two of its calls contradict each other, and `anomalies.real_time` finds such pairs.
+The tests compare the two methods.
 
 Source: Wing and Gong, "Testing and verifying concurrent objects", 1993; Lowe, "Testing for
 linearizability", 2017 (the memory of configurations, just-in-time linearization).
@@ -27,10 +29,10 @@ ActionT = TypeVar("ActionT", bound=Hashable)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call(Generic[ActionT]):
-    """An operation on the object, such as a read of a register.
+    """One call of an operation of the object, such as a read of a register.
 
-    Without a completion, it may take effect at any time, or never. Two calls are never equal,
-    whatever their fields.
+    A call without a completion time may take effect at any time after its invocation, or never. Two
+    `Call` objects are never equal, even if all their fields are equal.
     """
 
     op: int
@@ -41,8 +43,8 @@ class Call(Generic[ActionT]):
 
 @dataclass(frozen=True, slots=True)
 class Stuck(Generic[StateT, ActionT]):
-    """A call that no legal order can contain, and the possible states of the object at its
-    completion.
+    """A call that no legal order can contain, and the states that the object could have when the
+    call completed.
     """
 
     call: Call[ActionT]
@@ -56,11 +58,11 @@ _Configuration = tuple[StateT, frozenset[Call[ActionT]]]
 def stuck(
     calls: Collection[Call[ActionT]], initial: StateT, step: Step[StateT, ActionT]
 ) -> Iterator[Stuck[StateT, ActionT]]:
-    """Yields each call that no legal order of the calls can contain; the search then continues
-    without it.
+    """Yields each call that no legal order can contain, in the order of completion.
 
-    `step` permits each call of a legal order. All calls are linearizable if and only if the
-    iterator is empty.
+    After such a call, the search continues with the remaining calls. `step(state, action)` returns
+    the state after the action, or None if the action is illegal in `state`. The calls are
+    linearizable if and only if the iterator is empty.
     """
     configurations: set[_Configuration[StateT, ActionT]] = {(initial, frozenset())}
     opened: set[Call[ActionT]] = set()
@@ -127,9 +129,10 @@ UNKNOWN: Final = -(2**63)  # the initial value of a register
 
 
 def register(value: int, action: RegisterAction) -> int | None:
-    """Returns the register's value after a write or a read; None if the read is illegal.
+    """Returns the value of a register after a write or a read, or None if the read is illegal.
 
-    Every read of an `UNKNOWN` value is legal.
+    A read is legal if it returns the register's value. If the register's value is `UNKNOWN`, every
+    read is legal, and the register has the value that was read afterwards.
     """
     if isinstance(action, Write) or value == UNKNOWN or value == action.value:
         return action.value
@@ -141,7 +144,9 @@ def register(value: int, action: RegisterAction) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """An append to a log of a record, which is then the last one, at `offset`."""
+    """An append of the record `value` at `offset`. The record becomes the last record of the
+    log.
+    """
 
     offset: int
     value: str
@@ -149,7 +154,9 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class ReadRecord:
-    """A read of the record `value` at `offset`; `sent` is true if the history has a send of it."""
+    """A read of the record `value` at `offset`. `sent` is True if the history has a send of the
+    record.
+    """
 
     offset: int
     value: str
@@ -159,7 +166,9 @@ class ReadRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReadEnd:
-    """A read of the end offset, or of the last stable offset if `stable`."""
+    """A read of the end offset of a log. If `stable` is True, the read returned the last stable
+    offset instead.
+    """
 
     offset: int
     stable: bool
@@ -170,7 +179,9 @@ LogAction = Append | ReadRecord | ReadEnd
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The state of a log: its known records, its end offset and its last stable offset."""
+    """The state of a log: the records that calls have appended or read, its end offset, and its
+    last stable offset.
+    """
 
     records: frozenset[tuple[int, str]] = frozenset()
     end: int = 0
@@ -178,17 +189,19 @@ class Log:
     transactional: bool = False  # otherwise both end offsets are equal
 
     def reaching(self, end: int, *, stable: bool) -> Log:
-        """Returns this log with its end offset, and if `stable` also its last stable offset, raised
-        to at least `end`.
+        """Returns the log with its end offset raised to at least `end`. If `stable` is True, the
+        last stable offset is raised to at least `end`, too.
         """
         stable_end = max(self.stable_end, end if stable else 0)
         return replace(self, end=max(self.end, end), stable_end=stable_end)
 
 
 def log(held: Log, action: LogAction) -> Log | None:
-    """Returns the log after an append or a read; None if the action is illegal.
+    """Returns the state of the log after an append or a read, or None if the action is illegal in
+    the state `held`.
 
-    Offsets may have gaps: transaction markers, and records of other clients.
+    The offsets of the records may have gaps. A transaction marker takes an offset, and so does a
+    record of a client outside the history.
     """
     match action:
         case Append(offset, value):
