@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka clients recorders others tlc hostile kills week fuzz-histories fuzz-tables trial hunt agreement convictions seeds proofs counterexamples mutants changed-mutants sbom image requirements clean
+.PHONY: verify test lint workflows docs bench bench-kafka clients recorders others tlc hostile kills week fuzz-histories fuzz-tables trial hunt agreement convictions seeds proofs counterexamples mutants changed-mutants sbom image requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -19,6 +19,10 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+
+# The workflows below .github, checked by actionlint. Needs Go, and a network once.
+workflows:
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 # The site, in build/docs; a link that leads nowhere fails.
 docs: $(READY)
