@@ -1,1 +1,3 @@
-"""Claims: Kafka's guarantees and warnings, with an executable definition of each."""
+"""Claims: the guarantees and warnings of Kafka's documents. Each claim has an executable
+definition.
+"""

@@ -1,7 +1,9 @@
 """The type of a claim's violation by one run, and the types of the checks of claims.
 
-A claim that must *always* hold has a function from the observations of a run to all violations. A
-claim that something *can* happen has goals, and some run must reach each goal.
+If a claim must *always* hold, its check is a function that takes the observations of a run and
+returns all violations. If a claim promises that something *can* happen, it has goals. The check of
+a goal is a function that takes the observations of a run and returns True if the run reached the
+goal. At least one run must reach each goal.
 """
 
 from __future__ import annotations

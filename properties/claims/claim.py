@@ -13,9 +13,10 @@ Group = Literal["delivery", "log", "replication", "transactions", "groups", "cos
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """The engine that checks a claim, and the name of the suite, anomaly or model property.
+    """The engine that checks a claim, and what the engine checks: a suite, an anomaly or a model
+    property.
 
-    A model property is named `spec.property`.
+    The name of a model property has the form `spec.property`.
     """
 
     engine: Engine

@@ -1,8 +1,10 @@
 """Executable definitions of the claims about delivery: they compare sent values with stored values.
 
-Values are unique among all sends. The application writes each value unchanged to its output.
+No two sends have the same value. The application writes each value that it processes unchanged to
+its output.
 
-A claim that something can happen has goals (`SOMETIMES`): situations that some run must reach.
+A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that some run must
+reach.
 
 Source: D0, D1, D2, D3 of docs/sources.md.
 """
@@ -19,7 +21,9 @@ from properties.claims.breach import Breach
 
 
 class Rewind(NamedTuple):
-    """A rewind of a consumer: the process, the offset that it went back to, and the time."""
+    """A consumer that went back in a log: its process, the offset to which it went back, and the
+    time.
+    """
 
     process: int
     offset: int
@@ -28,9 +32,10 @@ class Rewind(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """The values that were sent, stored, and written to the output (`downstream`) in one run.
+    """The values of one run of an application: the values that were sent, the values in its
+    database (`stored`), and the values in its output topic (`downstream`).
 
-    The run reads one topic partition, whose log is `log`.
+    The application reads one topic partition, and `log` has the records of this topic partition.
     """
 
     sent: tuple[str, ...]  # the values sent, in this order
@@ -45,12 +50,20 @@ Claimed = Callable[[Delivered], tuple[Breach, ...]]
 
 
 def lost(sent: tuple[str, ...], found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence for each missing value, such as `v0 is not in the output`."""
+    """Yields a sentence for each value of `sent` that is not in `found`, such as `v0 is not in the
+    output`.
+
+    `where` describes the place of `found` in the sentence.
+    """
     return (f"{value} is not {where}" for value in sent if value not in found)
 
 
 def repeated(found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence for each repeated value, such as `v0 is in the output 2 times`."""
+    """Yields a sentence for each value that is in `found` more than once, such as `v0 is in the
+    output 2 times`.
+
+    `where` describes the place of `found` in the sentence.
+    """
     return (f"{value} is {where} {times} times" for value, times in Counter(found).items()
             if times > 1)  # fmt: skip
 
@@ -96,9 +109,11 @@ def default_is_at_least_once(run: Delivered) -> tuple[Breach, ...]:
 
 
 def rewind_redelivers(run: Delivered) -> tuple[Breach, ...]:
-    """Claim: after a rewind the consumer receives the log from the rewind's offset on, in order.
+    """Claim: after a rewind, the consumer receives the records of the log in order, beginning at
+    the offset of the rewind.
 
-    Only records before the next rewind or rebalance of the same process are compared.
+    The check compares only the records that the process received before its next rewind or
+    rebalance.
     """
     return tuple(
         Breach(
@@ -138,10 +153,11 @@ def _kept_from(run: Delivered, offset: int) -> list[int | None]:
 
 
 def kafka_and_database_not_atomic(run: Delivered) -> tuple[Breach, ...]:
-    """Claim: every sent value is exactly once in the database and in the output topic.
+    """Claim: every value that was sent is exactly once in the database, and exactly once in the
+    output topic.
 
-    The name states the danger: Kafka and a database do not commit together. So only an idempotent
-    application satisfies the claim.
+    The name of the claim states the danger: Kafka and a database do not commit together. So only an
+    idempotent application satisfies the claim.
     """
     stored, downstream = Counter(run.stored), Counter(run.downstream)
     return tuple(
@@ -172,8 +188,8 @@ ALWAYS: Final[Mapping[str, Claimed]] = {
 
 
 def done_twice_and_sent_once(run: Delivered) -> bool:
-    """True if the run shows that this can happen: a side effect happens at least twice for a
-    value that is once in the output.
+    """Returns True if the run has a value whose side effect happened at least twice, although the
+    value is in the output exactly once.
     """
     stored, downstream = Counter(run.stored), Counter(run.downstream)
     return any(stored[value] > 1 == downstream[value] for value in run.sent)

@@ -1,14 +1,15 @@
 """Executable definitions of the claims about the in-sync set, elections and committed records.
 
 `Watched` has the history of the clients, the final log, and the states of all replicas after each
-change. Two records are equal if offset, leader epoch and value are equal.
+change. Two records are equal if their offsets, leader epochs and values are equal.
 
-A claim that something can happen has goals (`SOMETIMES`): situations that some run must reach.
+A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that some run must
+reach.
 
 Source: D0, D3 of docs/sources.md; KIP-966; hachikuji/kafka-specification; Vanlightly's
 specifications of replication.
-Simplified: while a broker is down, its replica has the log from before the crash. Records that a
-power loss destroyed are missing only after the restart.
+Simplified: while a broker is down, its replica has the log from before the crash. If a power loss
+destroyed records, they are missing only after the restart.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """The state of one replica at one time of the run, with its own view of the in-sync set."""
+    """The state of one replica at one time of the run. Its leader and its in-sync set are the ones
+    that the replica itself believes in.
+    """
 
     is_up: bool = True
     is_registered: bool = True  # the controller has registered the broker since its last start
@@ -56,7 +59,9 @@ class Replica:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """The state of the topic partition after a step of a broker or the controller, or a fault."""
+    """The state of the topic partition after one event: a step of a broker, a step of the
+    controller, or a fault.
+    """
 
     at_ms: int
     leader: int  # of the controller
@@ -67,7 +72,9 @@ class Moment:
 
     @property
     def leaders(self) -> Iterator[tuple[int, Replica]]:
-        """The replicas that act as leader; an old leader does so until it learns of the new one."""
+        """The replicas that act as leader, each with its broker id. A replaced leader acts as
+        leader until it learns of the new leader, so there may be several.
+        """
         return ((name, replica) for name, replica in self.replicas.items() if replica.leads)
 
 
@@ -84,9 +91,10 @@ class Watched:
             yield sent.value, [seen for seen in self.moments if seen.at_ms <= at_ms][-1]
 
     def before_read(self) -> Watched:
-        """Returns the run without the states after a reader began to read the final log.
+        """Returns the run up to the time when a reader began to read the final log, without the
+        later states.
 
-        If that time was not recorded, returns the whole run.
+        If that time was not recorded, the function returns the whole run.
         """
         read_at_ms = self.published.read_at_ms
         if read_at_ms is None:
@@ -116,7 +124,8 @@ def _lost(watched: Watched) -> Iterator[str]:
 def committed_definition(watched: Watched) -> Iterator[str]:
     """Claim: every ISR member has each record that was ever below a leader's high watermark.
 
-    A leader's high watermark does not advance while its ISR is smaller than min.insync.replicas.
+    The claim also says that a leader's high watermark does not advance while the leader's ISR is
+    smaller than min.insync.replicas.
     """
     for seen, committed in _committed(watched):
         for member in seen.in_sync:
@@ -145,7 +154,8 @@ def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
 def _advances(watched: Watched) -> Iterator[tuple[int, int, int]]:
     """Yields (leader, ISR size, new high watermark) for each advance of a leader's high watermark.
 
-    The leader, its epoch and its ISR must be the same before and after the advance.
+    An advance is included only if the leader, its epoch and its ISR did not change at the same
+    time.
     """
     for before, after in pairwise(watched.moments):
         for name, leader in after.leaders:
@@ -183,9 +193,9 @@ def _has(replica: Replica, value: str) -> bool:
 
 
 def survives_f_failures(watched: Watched) -> Iterator[str]:
-    """Claim: a record acknowledged while all replicas are in sync is never lost.
+    """Claim: if a record is acknowledged while all replicas are in sync, the record is never lost.
 
-    So with f + 1 replicas the record survives the failure of f of them.
+    So if a topic partition has f + 1 replicas, the record survives the failure of f replicas.
     """
     kept = watched.published.offsets_of()
     for value, seen in watched.acknowledged():
@@ -196,9 +206,9 @@ def survives_f_failures(watched: Watched) -> Iterator[str]:
 def clean_election(watched: Watched) -> Iterator[str]:
     """Claim: while a member of the ISR or the ELR is up, no other broker is elected.
 
-    A broker that restarts after a crash may have lost records, so it counts as down until it has
-    registered again (KIP-966). The claim also breaks if a send ends with an error, or an
-    acknowledged record is lost.
+    A broker that restarts after a crash may have lost records. So it is treated as down until it
+    has registered with the controller after the restart (KIP-966). The claim also breaks if a send
+    ends with an error, or if an acknowledged record is lost.
     """
     for before, after in pairwise(watched.moments):
         candidates = {*before.in_sync, *before.eligible}
@@ -216,8 +226,8 @@ def clean_election(watched: Watched) -> Iterator[str]:
 def wait_for_last_leader(watched: Watched) -> Iterator[str]:
     """Claim: after a time without a leader, only a member of the last ISR or ELR is elected.
 
-    These are the ISR and the ELR just before the partition lost its leader. The claim also breaks
-    if an acknowledged record is lost.
+    The last ISR and the last ELR are the two sets just before the topic partition lost its leader.
+    The claim also breaks if an acknowledged record is lost.
     """
     candidates: set[int] = set()
     for before, after in pairwise(watched.moments):
@@ -235,8 +245,9 @@ def _names(brokers: set[int]) -> str:
 def writes_to_leader(watched: Watched) -> Iterator[str]:
     """Claim: a leader epoch has only one leader and, at each offset, only one value.
 
-    Also, every record that a leader committed is in the log at the end. With acks=1 a leader may
-    commit records while this log is being read; they do not count.
+    The claim also says that every record that a leader committed is in the final log. With acks=1,
+    a leader may commit records while a reader is reading the final log. The check does not require
+    these records in the final log.
     """
     led: defaultdict[int, set[int]] = defaultdict(set)
     written: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
@@ -277,9 +288,7 @@ ALWAYS: Final[Always] = {
 
 
 def a_failed_replica_leaves(watched: Watched) -> bool:
-    """True if the run shows that this can happen: a broker that was in the ISR is down, and has
-    left the ISR.
-    """
+    """Returns True if, during the run, a broker that is down left the ISR."""
     return any(
         not after.replicas[name].is_up and name not in after.in_sync
         for before, after in pairwise(watched.moments)
@@ -288,22 +297,20 @@ def a_failed_replica_leaves(watched: Watched) -> bool:
 
 
 def the_leader_commits_alone(watched: Watched) -> bool:
-    """True if the run shows that this can happen: a leader that is alone in the ISR advances its
-    high watermark.
+    """Returns True if the run has a leader that advanced its high watermark while it was alone in
+    the ISR.
     """
     return any(in_sync == 1 for _, in_sync, _ in _advances(watched))
 
 
 def acknowledged_and_lost(watched: Watched) -> bool:
-    """True if the run shows that this can happen: at the end of the run, an acknowledged value
-    is not in the log.
-    """
+    """Returns True if, at the end of the run, an acknowledged value is not in the log."""
     return any(True for _ in _lost(watched))
 
 
 def a_replica_drops_what_was_committed(watched: Watched) -> bool:
-    """True if the run shows that this can happen: a replica loses a record that some leader had
-    committed before.
+    """Returns True if, during the run, a replica lost a record that some leader had committed
+    before.
     """
     for (before, committed), (after, _) in pairwise(_committed(watched)):
         for name, replica in before.replicas.items():

@@ -1,6 +1,6 @@
 """Executable definitions of the claims about the members of a group.
 
-An epoch is the generation of a classic group, or the member epoch of KIP-848.
+In these definitions, an epoch is the generation of a classic group, or the member epoch of KIP-848.
 
 Source: D0, D3 of docs/sources.md; KIP-848.
 """
@@ -17,7 +17,7 @@ from properties.claims.breach import Always, Breach, Sometimes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Began:
-    """A member that begins to process an assigned partition at the committed position."""
+    """An event: a member begins to process an assigned partition at the committed position."""
 
     member: str
     epoch: int
@@ -29,7 +29,7 @@ class Began:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """A position that a member committed and the coordinator accepted."""
+    """An event: a member committed a position, and the coordinator accepted the commit."""
 
     member: str
     epoch: int
@@ -41,8 +41,8 @@ class Committed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouped:
-    """The assignments and commits of one run, in order; `owned` has the partitions of each member
-    alive at the end.
+    """The assignments and the commits of one run, in order. `owned` maps each member that is alive
+    at the end of the run to its partitions.
     """
 
     partitions: tuple[str, ...]
@@ -52,12 +52,12 @@ class Grouped:
 
 
 def one_owner(run: Grouped) -> tuple[Breach, ...]:
-    """Claim: each partition has at most one owner in each epoch, and exactly one at the end of the
-    run.
+    """Claim: each partition has at most one owner in each epoch, and exactly one owner at the end
+    of the run.
 
-    An old owner that missed a rebalance may continue to process, but cannot commit: once a member
-    begins to process a partition in a new epoch, no other member commits a position of it in an
-    older epoch.
+    If a member missed a rebalance, it may continue to process its old partition, but it cannot
+    commit. So after another member has begun to process the partition in a newer epoch, the old
+    owner commits no position of the partition in the older epoch.
     """
     return tuple(map(partial(Breach, "one_owner"), _owners(run)))
 
@@ -83,10 +83,11 @@ def _owners(run: Grouped) -> Iterator[str]:
 
 
 def position_resumes(run: Grouped) -> tuple[Breach, ...]:
-    """Claim: a new owner of a partition begins to consume at the highest committed position, or
-    higher.
+    """Claim: a new owner of a partition begins to consume at the highest committed position, or at
+    a higher position.
 
-    Positions that were committed after the owner requested its position do not count.
+    If a position was committed after the new owner requested its position, the check ignores the
+    commit.
     """
     return tuple(map(partial(Breach, "position_resumes"), _resumed(run)))
 
@@ -103,9 +104,9 @@ def _resumed(run: Grouped) -> Iterator[str]:
 
 
 def idle_members(run: Grouped) -> tuple[Breach, ...]:
-    """Claim: at the end, the partition counts of any two members differ by at most one.
+    """Claim: at the end of the run, the partition counts of any two members differ by at most one.
 
-    So a group with more members than partitions has idle members.
+    So if a group has more members than partitions, some members are idle.
     """
     return tuple(map(partial(Breach, "idle_members"), _uneven(run)))
 

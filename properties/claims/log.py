@@ -1,9 +1,11 @@
 """Executable definitions of the claims about reading and writing a log.
 
 A writer sends one record at a time, so the times of its sends give the order of its records. A
-reader polls from a start offset to the end. Values are unique.
+reader polls a topic partition from a start offset to the end of the log. No two sends have the same
+value.
 
-A claim that something can happen has goals (`SOMETIMES`): situations that some run must reach.
+A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that some run must
+reach.
 
 Source: D3 of docs/sources.md.
 """
@@ -22,7 +24,9 @@ from properties.claims.breach import Always, Breach, Sometimes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAndWritten:
-    """The history of one run's writers and readers, and the final log of each topic partition."""
+    """The history of the writers and readers in one run, and the final log of each topic
+    partition.
+    """
 
     history: History
     logs: Mapping[str, tuple[tuple[int, str], ...]]  # (offset, value) in log order, by partition
@@ -61,7 +65,9 @@ def consumer_order(run: ReadAndWritten) -> tuple[Breach, ...]:
 
 
 def any_offset_readable(run: ReadAndWritten) -> tuple[Breach, ...]:
-    """Claim: from its start offset on, each reader receives all records of the log in order."""
+    """Claim: each reader receives all records of the log in order, beginning at the reader's start
+    offset.
+    """
     breaches: list[Breach] = []
     for process, starts in run.starts.items():
         for key, start in starts.items():
@@ -91,11 +97,11 @@ ALWAYS: Final[Always] = {
 
 
 def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
-    """True if the run shows that this can happen: a reader receives two records of one writer in
-    another order than the writer sent them.
+    """Returns True if a reader of the run received two records of one writer, but not in the order
+    in which the writer sent them.
 
-    The two records are in different topic partitions, and the second was sent after the first was
-    acknowledged.
+    The two records must be in different topic partitions, and the writer must have sent the second
+    record after the first record was acknowledged.
     """
     sends = [(operation, sent) for operation, sent in run.sends() if operation.outcome == "ok"]
     later_than = {
@@ -112,10 +118,10 @@ def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
 
 
 def producers_change_places(run: ReadAndWritten) -> bool:
-    """True if the run shows that this can happen: a record is in the log before a record that
-    another writer sent earlier.
+    """Returns True if a log of the run has a record before another record that a different writer
+    began to send earlier.
 
-    The records of each single writer are in order.
+    The records of each single writer must be in the order in which the writer sent them.
     """
     locations = run.locations()
     sent = sorted(
@@ -132,10 +138,10 @@ def producers_change_places(run: ReadAndWritten) -> bool:
 
 
 def consumers_are_apart(run: ReadAndWritten) -> bool:
-    """True if the run shows that this can happen: a reader receives a record after another reader
-    received one at a higher offset.
+    """Returns True if a reader of the run received a record after another reader had received a
+    record of the same topic partition at a higher offset.
 
-    Each single reader receives its records in log order.
+    Each single reader must receive its records in log order.
     """
     received = [
         (operation.process, did.key, did.offset or 0)

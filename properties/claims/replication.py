@@ -1,10 +1,12 @@
 """Executable definitions of the claims about publishing and replication.
 
-After all faults have ended, a reader reads the log from its start. Values are unique among all
-sends. A process has only one request open at a time, so a producer with several requests in flight
-is several processes, which share a producer session (`sessions`).
+After all faults have ended, a reader reads the log from its start. No two sends have the same
+value. In a history, a process has only one open request at a time. So if a producer has several
+requests in flight, the history shows it as several processes, which have the same producer session
+(`sessions`).
 
-A claim that something can happen has goals (`SOMETIMES`): situations that some run must reach.
+A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that some run must
+reach.
 
 Source: D0, D1, D3 of docs/sources.md.
 """
@@ -90,7 +92,9 @@ def reads_are_committed(published: Published) -> tuple[Breach, ...]:
 
 
 def append_order(published: Published) -> tuple[Breach, ...]:
-    """Claim: the values of a producer session are in the log in the order in which sends began."""
+    """Claim: the log has the values of a producer session in the order in which their sends
+    began.
+    """
     where = published.offsets_of()
     by_session: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for operation, sent in published.sends("ok", "info", "fail"):
@@ -165,29 +169,29 @@ ALWAYS: Final[Always] = {
 
 
 def unanswered_and_written(published: Published) -> bool:
-    """True if the run shows that this can happen: a value whose send has an unknown outcome is
-    in the log.
+    """Returns True if the run has a value whose send has an unknown outcome, and the value is in
+    the log.
     """
     where = published.offsets_of()
     return any(sent.value in where for _, sent in published.sends("info"))
 
 
 def unanswered_and_not_written(published: Published) -> bool:
-    """True if the run shows that this can happen: a value whose send has an unknown outcome is
-    not in the log.
+    """Returns True if the run has a value whose send has an unknown outcome, and the value is not
+    in the log.
     """
     where = published.offsets_of()
     return any(sent.value not in where for _, sent in published.sends("info"))
 
 
 def written_twice(published: Published) -> bool:
-    """True if the run shows that this can happen: a value is in the log twice."""
+    """Returns True if the log of the run has some value at two offsets or more."""
     return any(len(offsets) > 1 for offsets in published.offsets_of().values())
 
 
 def done_with_and_lost(published: Published) -> bool:
-    """True if the run shows that this can happen: a value is not in the log although its send
-    ended `ok` or `info`.
+    """Returns True if some value is not in the log of the run, although its send completed with the
+    outcome `ok` or `info`.
     """
     where = published.offsets_of()
     return any(

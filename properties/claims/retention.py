@@ -1,9 +1,9 @@
 """Executable definition of the claim that a reader may be away for some time and misses no record.
 
-An absence begins when the reader has read to the end of the log and stops polling. A reader that
-returns requests the end offset; the absence ends when the reader has read up to this offset. If an
-absence is shorter than the retention time, the reader must receive every record that was sent
-during it. Values are unique.
+An absence of a reader begins when the reader has read to the end of the log and stops polling. When
+the reader returns, it requests the end offset. The absence ends when the reader has read up to this
+end offset. If the absence is shorter than the retention time, the reader must receive every record
+that was sent during the absence. No two sends have the same value.
 
 Source: D3 of docs/sources.md.
 """
@@ -22,7 +22,9 @@ NS_PER_MS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
-    """An absence of a reader, from its last poll before it leaves until it has caught up again."""
+    """An absence of a reader. It lasts from the reader's last poll before it leaves until the
+    reader has caught up with the log.
+    """
 
     process: int
     left_ns: int
@@ -32,7 +34,9 @@ class Absence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptForReaders:
-    """The history of one run on a topic partition, and the absences of the partition's readers."""
+    """The history of one run on a topic partition, and the absences of the readers of this topic
+    partition.
+    """
 
     history: History
     absences: tuple[Absence, ...]

@@ -1,11 +1,13 @@
 """Executable definitions of the claims about transactions.
 
-Values are unique among all sends. A value such as `work 3:2` names the work (`work 3`) and the
-attempt (`2`): after an abort, the application repeats the same work in another attempt. Each
-transaction that commits a group offset commits a different one. A transaction is *void* if it
-failed, or *abandoned*: its end was never requested. None of its records may be visible.
+No two sends have the same value. A value such as `work 3:2` consists of the work (`work 3`) and the
+attempt (`2`). If a transaction aborts, the application repeats the same work in another attempt. No
+two transactions commit the same group offset. A transaction is *abandoned* if its end was never
+requested. A transaction is *void* if it failed or was abandoned. No record of a void transaction
+may be visible.
 
-A claim that something can happen has goals (`SOMETIMES`): situations that some run must reach.
+A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that some run must
+reach.
 
 Source: D2 of docs/sources.md; KIP-98, KIP-447, KIP-890.
 """
@@ -49,8 +51,9 @@ class Ends(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transacted:
-    """What clients observed in one run, and the logs long after every transaction should have
-    ended.
+    """The observations of the clients in one run, and the final logs.
+
+    The logs are read long after every transaction should have ended.
     """
 
     history: History
@@ -66,13 +69,17 @@ class Transacted:
         return Counter(poll.value for log in self.read.values() for poll in log)
 
     def polls(self) -> Iterator[tuple[Operation, Poll]]:
-        """Yields every record that a reader at the run's isolation level received."""
+        """Yields every record that a reader at the run's isolation level received, with its
+        operation.
+        """
         for operation in self.history:
             if operation.outcome == "ok" and operation.isolation == self.isolation:
                 yield from ((operation, did) for did in operation.did if isinstance(did, Poll))
 
     def fetched(self) -> Iterator[tuple[Operation, int | None]]:
-        """Yields each successful fetch of the group's offset, with this offset or None."""
+        """Yields each successful fetch of the group's offset, with the offset that it returned. The
+        offset is None if no offset was committed.
+        """
         for operation in self.history:
             if operation.outcome == "ok":
                 yield from (
@@ -85,7 +92,7 @@ def sends(transaction: Operation) -> tuple[Send, ...]:
 
 
 def is_void(transaction: Operation) -> bool:
-    """Returns True if the transaction failed, or its end was never requested."""
+    """Returns True if the transaction failed, or if its end was never requested."""
     return transaction.outcome == "fail" or transaction.end_asked_ns is None
 
 
@@ -93,11 +100,11 @@ def is_void(transaction: Operation) -> bool:
 
 
 def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
-    """Claim: readers receive all records of a transaction or none.
+    """Claim: readers receive either all records of a transaction or none of them.
 
-    At the end of the run, they receive all records of a committed transaction, and none of a void
-    one. If they lack a record of a transaction, no OffsetFetch may return the group offset that the
-    transaction committed.
+    At the end of the run, readers receive all records of each committed transaction, and no record
+    of a void transaction. If readers do not receive some record of a transaction, no OffsetFetch
+    may return the group offset that the transaction committed.
     """
     return tuple(Breach("atomic_commit", why) for why in _torn(run))
 
@@ -149,8 +156,8 @@ def transactional_implies_idempotent(run: Transacted) -> tuple[Breach, ...]:
 
 
 def read_committed_waits(run: Transacted) -> tuple[Breach, ...]:
-    """Claim: a reader receives no record of an open or void transaction, and none that follows a
-    record of an open transaction in the log.
+    """Claim: a reader receives no record of an open or void transaction. If a record of an open
+    transaction is in the log, a reader receives no record that follows it.
 
     The end offset that readers at read_committed see never goes back.
     """
@@ -198,7 +205,9 @@ def _ends_that_go_back(run: Transacted) -> Iterator[str]:
 
 
 def coordinator_log_is_replicated(run: Transacted) -> tuple[Breach, ...]:
-    """Claim: an acknowledged commit is visible; the coordinator forgets no transactional id."""
+    """Claim: the records of an acknowledged commit are visible, and the coordinator forgets no
+    transactional id.
+    """
     return tuple(Breach("coordinator_log_is_replicated", why) for why in _forgotten(run))
 
 
@@ -213,10 +222,11 @@ def _forgotten(run: Transacted) -> Iterator[str]:
 
 
 def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
-    """Claim: a fetched group offset comes from a committed transaction.
+    """Claim: a committed transaction set each group offset that a fetch returns.
 
-    A transaction counts as committed if it did not fail, and its end was requested before the fetch
-    completed. At read_committed, no later transaction may have been committed when the fetch began.
+    A transaction is treated as committed if it did not fail, and if its end was requested before
+    the fetch completed. At read_committed, the fetch must not return an old offset: when the fetch
+    began, no later transaction may have been committed.
     """
     return tuple(Breach("offsets_in_transaction", why) for why in _misplaced(run))
 
@@ -251,7 +261,7 @@ def _before(one: Operation, other: Operation) -> bool:
 
 
 def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
-    """Claim: a replaced producer writes no more records, and readers read no value twice.
+    """Claim: a replaced producer writes no further records, and readers read no value twice.
 
     A producer is replaced when another producer initializes with the same transactional id.
     """
@@ -267,7 +277,8 @@ def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
 def timeout_aborts(run: Transacted) -> tuple[Breach, ...]:
     """Claim: no transaction is open when a run ends, and every abandoned transaction was aborted.
 
-    That is, after each of its records, the next marker of the producer is an abort marker.
+    A transaction was aborted if an abort marker is the next marker of its producer after each of
+    its records.
     """
     return tuple(Breach("timeout_aborts", why) for why in _left_open(run))
 
@@ -309,8 +320,8 @@ ALWAYS: Final[Always] = {
 
 
 def aborted_and_read(run: Transacted) -> bool:
-    """True if the run shows that this can happen: a reader receives a record of a transaction
-    that its producer aborted.
+    """Returns True if a reader of the run received a record of a transaction that its producer
+    aborted.
     """
     aborted = {
         send.value
@@ -322,8 +333,8 @@ def aborted_and_read(run: Transacted) -> bool:
 
 
 def open_and_read(run: Transacted) -> bool:
-    """True if the run shows that this can happen: a reader receives a record before its client
-    requests the end of the transaction.
+    """Returns True if a reader of the run received a record of a transaction before the client
+    requested the end of the transaction.
     """
     requested_ns = {
         send.value: transaction.end_asked_ns
@@ -338,8 +349,8 @@ def open_and_read(run: Transacted) -> bool:
 
 
 def written_again_and_read_once(run: Transacted) -> bool:
-    """True if the run shows that this can happen: the logs have several records of one work
-    item, of which a reader reads only one.
+    """Returns True if the logs of the run have several records of the same work, and a reader reads
+    exactly one of them.
     """
     written = Counter(_work(entry.value) for log in run.logs.values() for entry in log)
     read = Counter(_work(value) for value in run.shown().elements())

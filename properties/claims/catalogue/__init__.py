@@ -1,8 +1,8 @@
 """The catalogue of claims: every guarantee and every warning of Kafka's documents, by family.
 
-A claim with a condition is checked twice: under the condition it must hold, and without it a
-counterexample must be found. The deciders of a claim are the suites, models and anomalies that
-check it. A claim without a decider has no check yet.
+If a claim has a condition, it is checked twice. Under the condition, the claim must hold. Without
+the condition, a counterexample must be found. The deciders of a claim are the suites, models and
+anomalies that check it. If a claim has no decider, nothing checks it yet.
 
 Source: docs/sources.md D0, D1, D2, D3.
 """
