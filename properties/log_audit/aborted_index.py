@@ -1,11 +1,12 @@
-"""The index of aborted transactions has an entry for every aborted transaction, and no other.
+"""The index of aborted transactions has an entry for every aborted transaction, and no other entry.
 
-A reader at read_committed drops aborted records by these entries. Without an entry, it returns
-aborted records.
+A reader at read_committed uses the entries of the index to drop aborted records. If an entry is
+missing, the reader returns the records of an aborted transaction.
 
 Source: KIP-98; TransactionIndex (`.txnindex`), CompletedTxn.
-Simplified: transactions are compared only within a contiguous run of batches. Below the log's first
-batch, and in compacted parts, an entry may stand for records that are no longer in the log.
+Simplified: transactions are compared only within a contiguous run of batches, that is, a part of
+the log without gaps. An entry may refer to records that are no longer in the log: records below the
+log's first batch, or records that compaction removed. Such an entry is no violation.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class IndexFault(Location):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """An aborted transaction whose abort marker is still in the log."""
+    """An aborted transaction whose abort marker is in the log."""
 
     marker: Batch
     first_offset: int  # -1: may be before the contiguous run

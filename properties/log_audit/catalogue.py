@@ -1,4 +1,6 @@
-"""All checks of the audit: first whether the files are readable, then their content."""
+"""All checks of the audit: first the checks that the files are readable, then the checks of their
+content.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,10 @@ BY_ID: Final = {check.id: check for check in CHECKS}
 
 
 def named(names: tuple[str, ...] = ()) -> tuple[Check, ...]:
-    """Returns the checks with these names, in catalogue order; without names, all checks.
+    """Returns the checks with the given names, in the order of the catalogue. If `names` is empty,
+    returns all checks.
 
-    Raises UnknownName.
+    Raises `UnknownName` if no check has one of the names.
     """
     for name in names:
         if name not in BY_ID:

@@ -1,6 +1,6 @@
 """A check of the audit: a statement about logs, the functions that find violations, and their text.
 
-Each module of checks is about one subject, such as `transactions`. The module defines
+Each module of checks is about one subject, such as `transactions`. The module defines these parts:
 
     dataclasses   the fields of a violation
     functions     that find the violations
@@ -22,8 +22,8 @@ from properties.log_audit.log import Batch, Logs, ReplicaLog
 class Location:
     """The location of a violation: a byte of a segment file, and an offset of the log.
 
-    `offset` is the base offset of the batch at `position`, or that of the next record if no batch
-    begins there.
+    `offset` is the base offset of the batch that begins at `position`. If no batch begins there, it
+    is the offset that the next record would have.
     """
 
     partition: str
@@ -40,11 +40,11 @@ class Location:
 class Check:
     """A statement that must be true of logs, and the function that finds its violations.
 
-    - `observed` counts the cases in which the statement could have been false.
-    - `observes` is the name of these cases, such as `producers of transactions`.
-    - `permits` has the conditions under which a finding is no violation, each with the reason.
+    - `observed` returns the number of cases in which the statement could have been false.
+    - `observes` is a noun for these cases, such as `producers of transactions`.
+    - `permits` maps each condition under which a finding is no violation to the reason.
     - `permitted` returns the condition that permits a finding, or None.
-    - `unread` is true if a finding only means that a part of the log was not audited.
+    - `unread` is True if a finding means only that a part of the log was not audited.
     """
 
     id: str
@@ -77,5 +77,7 @@ def count(logs: Logs, counts: Callable[[Batch], bool]) -> int:
 
 
 def many(number: int, noun: str) -> str:
-    """Returns a number with its noun, in the singular or plural: `1 byte`, `6,010 bytes`."""
+    """Returns the number with its noun, which is in the plural unless the number is 1: `1 byte`,
+    `6,010 bytes`.
+    """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,7 +1,7 @@
-"""Every byte of a segment is part of a batch, and every batch is unchanged since its write.
+"""Every byte of a segment is part of a batch, and every batch is unchanged since it was written.
 
-The checksum covers what a producer sends, but not the base offset and the leader epoch, which a
-broker writes. Other checks cover these two fields.
+The checksum of a batch covers the bytes that a producer sends. It does not cover the base offset
+and the leader epoch, because a broker writes these two fields. Other checks cover them.
 
 Source: Kafka documentation, "Record Batch"; LogSegment.recover, which truncates a log at the first
 byte that is no valid batch.
@@ -20,7 +20,7 @@ NOT_STOPPED: Final = "no clean shutdown"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class NoBatch(Location):
-    """The bytes at the end of a segment, if they are not a whole batch."""
+    """The bytes at the end of a segment that do not form a complete batch."""
 
     size: int  # in bytes
     stopped: int  # 1: after a clean shutdown
@@ -28,7 +28,9 @@ class NoBatch(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class BadBatch(Location):
-    """A batch with a wrong checksum, with records that cannot be read, or in an old format."""
+    """A batch that the audit cannot read. Either its checksum is wrong, or its records are
+    malformed, or its format is old.
+    """
 
     size: int  # in bytes
 
@@ -38,8 +40,10 @@ def torn_tails(logs: Logs) -> tuple[NoBatch, ...]:
 
 
 def unreadable_bytes(logs: Logs) -> tuple[NoBatch, ...]:
-    """Returns one violation per segment whose last bytes form no batch, without those of
-    `torn_tails`.
+    """Returns one violation for each segment whose last bytes form no batch.
+
+    An incomplete batch or zeros at the end of the newest segment are not included: `torn_tails`
+    returns them.
     """
     return _no_batch(logs, torn_tail=False)
 

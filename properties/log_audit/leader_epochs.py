@@ -1,7 +1,7 @@
-"""Leader epochs of a log ascend, and leader-epoch-checkpoint agrees with the log.
+"""The leader epochs of a log ascend, and the file leader-epoch-checkpoint agrees with the log.
 
-A follower uses this file to find where its log diverges from the leader's. A wrong line makes it
-truncate at a wrong offset.
+A follower uses the file to find the offset at which its log diverges from the leader's log. If a
+line of the file is wrong, the follower truncates its log at a wrong offset.
 
 Source: KIP-101, KIP-279; LeaderEpochFileCache.
 Simplified: the file may or may not list an epoch in which no record was written.
@@ -21,7 +21,7 @@ from properties.log_audit.log import Batch, Logs, ReplicaLog
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class EpochBack(Location):
-    """A batch whose leader epoch is below that of the batch before it."""
+    """A batch that has a lower leader epoch than the batch before it."""
 
     leader_epoch: int
     earlier_offset: int
@@ -30,7 +30,9 @@ class EpochBack(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class EpochElsewhere(Location):
-    """A batch whose leader epoch is not the one that leader-epoch-checkpoint has for its offset."""
+    """A batch whose leader epoch differs from the epoch that leader-epoch-checkpoint has for its
+    offset.
+    """
 
     leader_epoch: int
     checkpointed: int  # the epoch of the offset in the file

@@ -1,8 +1,8 @@
 """The logs of replicas as plain values: batches with their locations, and the files of metadata.
 
-Most checks compare neighbouring batches, but only within a *contiguous run*: batches that each
-begin where the previous one ends. Elsewhere bytes may be damaged, or compaction has removed
-offsets.
+Most checks compare neighbouring batches, but only within a *contiguous run*. In a contiguous run,
+each batch begins at the offset where the previous batch ends. Between two contiguous runs, bytes
+may be damaged, or compaction may have removed offsets.
 
 Source: Kafka documentation, "Log", "Message Format"; LogSegment, LeaderEpochCheckpointFile,
 TransactionIndex and OffsetCheckpointFile of Kafka.
@@ -27,9 +27,10 @@ SEQUENCE_NUMBERS: Final = 2**31  # sequence numbers wrap to 0 after the largest 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """The parts of a record on which replicas must agree.
+    """The parts of a record that must be equal on all replicas.
 
-    `content` identifies the record's timestamp, key, value and headers.
+    `content` is a text that identifies the timestamp, the key, the value and the headers of the
+    record.
     """
 
     offset: int
@@ -40,8 +41,9 @@ class Record:
 class Batch:
     """One record batch: its location, its header, and the parts of its content that checks need.
 
-    `fault` is why the content is unknown: a wrong checksum, records that cannot be read, or a
-    format before version 2. `marker` is `commit` or `abort`, and empty for a batch of records.
+    If the content of the batch is unknown, `fault` is the reason: a wrong checksum, records that
+    cannot be read, or a format before version 2. `marker` is `commit` or `abort` for the batch of a
+    transaction marker, and empty for a batch of records.
     """
 
     segment: str  # the file's name
@@ -68,7 +70,9 @@ class Batch:
 
     @property
     def compacted(self) -> bool:
-        """True if records inside the batch are missing; only compaction leaves such a batch."""
+        """True if some records inside the batch are missing. Only compaction produces such a
+        batch.
+        """
         return self.sound and len(self.records) <= self.last_offset - self.base_offset
 
     @property
@@ -80,7 +84,7 @@ class Batch:
 class Fragment:
     """Bytes at the end of a segment that form no batch.
 
-    If `torn`, they are zeros or the beginning of a batch.
+    If `torn` is True, the bytes are zeros or the beginning of a batch.
     """
 
     segment: str
@@ -92,7 +96,7 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aborted:
-    """An entry of the index of aborted transactions."""
+    """An entry of the index of aborted transactions: one transaction that was aborted."""
 
     segment: str
     producer_id: int
@@ -102,7 +106,7 @@ class Aborted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerState:
-    """A broker's state of one producer id; -1 stands for an unknown value."""
+    """The state that a broker stores for one producer id. A field is -1 if its value is unknown."""
 
     producer_id: int
     producer_epoch: int
@@ -114,7 +118,9 @@ class ProducerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A producer snapshot: the states of a log's producers before the offset `offset`."""
+    """A producer snapshot: the states of the producers of a log, computed from the records below
+    `offset`.
+    """
 
     offset: int
     producers: tuple[ProducerState, ...]
@@ -122,12 +128,14 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogMetadata:
-    """The metadata of a replica's log; a field is None if its file does not exist.
+    """The metadata of a replica's log, as the files beside the segments have it.
 
-    - `leader_epochs` are pairs of a leader epoch and its start offset.
-    - `cleaned_to` is the offset below which the replica was compacted.
-    - `stopped` is true after a clean shutdown.
-    - `snapshot` is the newest producer snapshot; a broker that starts reads no other.
+    - `high_watermark`, `leader_epochs`, `aborted` and `snapshot` are None if their file does not
+      exist.
+    - `leader_epochs` has pairs of a leader epoch and its start offset.
+    - `cleaned_to` is the offset below which the cleaner has compacted the log.
+    - `stopped` is True if the broker shut down cleanly.
+    - `snapshot` is the newest producer snapshot. A broker that starts reads only this snapshot.
     """
 
     replica: str
@@ -142,13 +150,17 @@ class LogMetadata:
 
     @property
     def is_sequenced(self) -> bool:
-        """True if brokers check sequence numbers: in all topics except `__consumer_offsets`."""
+        """True if brokers check the sequence numbers of the log. They do so in all topics except
+        `__consumer_offsets`.
+        """
         return not self.partition.startswith(CONSUMER_OFFSETS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaLog:
-    """One replica of a topic partition: its batches, in the order of its segment files."""
+    """The log of one replica of a topic partition: its batches, in the order of its segment
+    files.
+    """
 
     metadata: LogMetadata
     batches: tuple[Batch, ...] = ()
@@ -169,9 +181,9 @@ class ReplicaLog:
         return tuple(batch for batch in self.batches if batch.sound)
 
     def neighbours(self) -> Iterator[tuple[Batch, Batch]]:
-        """Yields each pair of consecutive sound batches, if no other bytes are between them.
+        """Yields each pair of consecutive sound batches that have no other bytes between them.
 
-        Their offsets may overlap, or leave a gap.
+        The offsets of the two batches may overlap, or have a gap between them.
         """
         for one, two in pairwise(self.batches):
             between = any(one.segment <= f.segment < two.segment for f in self.fragments)
@@ -179,7 +191,9 @@ class ReplicaLog:
                 yield one, two
 
     def contiguous_runs(self) -> list[list[Batch]]:
-        """Returns the sound batches as lists of contiguous batches."""
+        """Returns the sound batches as a list of contiguous runs. In a run, each batch begins at
+        the offset where the previous batch ends.
+        """
         joined = {
             id(two): one for one, two in self.neighbours() if two.base_offset == one.last_offset + 1
         }
@@ -194,7 +208,7 @@ class ReplicaLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorEntry:
-    """The newest entry of a transactional id in the transaction coordinator's log."""
+    """The newest entry of a transactional id in the log of the transaction coordinator."""
 
     transactional_id: str
     producer_id: int
@@ -205,7 +219,9 @@ class CoordinatorEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logs:
-    """The logs of one audit: all replicas, and the entries of the transaction coordinators."""
+    """The logs of one audit: the logs of all replicas, and the entries of the transaction
+    coordinators.
+    """
 
     replicas: tuple[ReplicaLog, ...]
     coordinated: tuple[CoordinatorEntry, ...] = ()
@@ -223,7 +239,9 @@ def base_offset(segment: str) -> int:
 
 
 def by_producer(batches: list[Batch] | tuple[Batch, ...]) -> dict[int, list[Batch]]:
-    """Maps each producer id to its batches in order; batches without a producer id are left out."""
+    """Maps each producer id to its batches, in the order of `batches`. Batches without a producer
+    id are not included.
+    """
     found: dict[int, list[Batch]] = {}
     for batch in batches:
         if batch.producer_id >= 0:

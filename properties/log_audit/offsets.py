@@ -1,14 +1,14 @@
-"""The offsets of a log ascend, and none is missing without a reason.
+"""The offsets of a log ascend, and no offset is missing without a reason.
 
-Retention deletes whole segments from the beginning, so a log may begin at any offset. Compaction
-removes records below the offset that the cleaner has reached. A compacted batch keeps its first and
-last offset, or is removed completely.
+Retention deletes whole segments from the beginning of a log, so a log may begin at any offset.
+Compaction removes records below the offset that the cleaner has reached. If compaction removes
+records of a batch, the batch either retains its first and last offset, or disappears completely.
 
 Source: Kafka documentation, "Log", "Log Compaction"; UnifiedLog.append; LogCleanerManager, which
 keeps `cleaner-offset-checkpoint`.
-Simplified: a follower that copied a compacted leader has gaps too. These gaps are faults, unless
-some replica gives evidence of the compaction: a checkpoint of the cleaner, or batches that lack
-records.
+Simplified: if a follower copied its log from a compacted leader, the follower's log has gaps too.
+These gaps are reported as faults, unless some replica gives evidence of the compaction. The
+evidence is a checkpoint of the cleaner, or a batch with missing records.
 """
 
 from __future__ import annotations
@@ -22,21 +22,25 @@ from properties.log_audit.log import Logs, ReplicaLog, base_offset
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetBack(Location):
-    """A batch that begins below the end of the previous batch or the base offset of its segment."""
+    """A batch that begins too low: below the end of the previous batch, or below the base offset of
+    its segment.
+    """
 
     next_offset: int  # the lowest offset at which it may begin
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetGap(Location):
-    """A batch that does not follow the previous batch directly, so that offsets are missing."""
+    """A batch that does not begin at the offset where the previous batch ends, so that offsets
+    between them are missing.
+    """
 
     next_offset: int  # the first missing offset
 
 
 def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
-    """Returns one violation per batch that begins below the end of the previous batch, or below the
-    base offset of the segment.
+    """Returns one violation for each batch that begins below the end of the previous batch, or
+    below the base offset of its segment.
     """
     rows: list[OffsetBack] = []
     for log in logs.replicas:
@@ -49,7 +53,9 @@ def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
 
 
 def cleaned_to(replicas: list[ReplicaLog]) -> int:
-    """Returns the highest offset below which one of the replicas may have been compacted."""
+    """Returns the highest offset below which at least one of the replicas may have been
+    compacted.
+    """
     checkpointed = max(log.metadata.cleaned_to for log in replicas)
     compacted = [log for log in replicas if any(batch.compacted for batch in log.batches)]
     # compaction removes records only below the newest segment
@@ -58,7 +64,10 @@ def cleaned_to(replicas: list[ReplicaLog]) -> int:
 
 
 def offset_gaps(logs: Logs) -> tuple[OffsetGap, ...]:
-    """Returns one violation per batch that follows a gap in the offsets, above `cleaned_to`."""
+    """Returns one violation for each batch that follows a gap in the offsets.
+
+    If compaction may have removed all missing offsets (`cleaned_to`), the gap is no violation.
+    """
     rows: list[OffsetGap] = []
     for replicas in logs.partitions().values():
         cleaned = cleaned_to(replicas)

@@ -1,14 +1,16 @@
 """Transactions that are open at the end of a log; some of them will never end.
 
-The coordinator ends an open transaction when its timeout is over. But a transaction *hangs* if the
-coordinator does not know it: nothing ends it, and readers at read_committed wait for it forever. If
-no available log of a coordinator has the producer, the transaction counts as hanging if it is older
-than the longest timeout. Each partition is checked on the replica with the highest log end.
+The coordinator ends an open transaction when the timeout of the transaction is over. But if the
+coordinator does not know an open transaction, the transaction *hangs*: nothing ends it, and readers
+at read_committed wait for it forever. The producer of an open transaction may be missing in every
+available log of a coordinator. Such a transaction is treated as hanging if it is older than the
+longest timeout. For each topic partition, only the replica with the highest log end is checked.
 
 Source: KIP-664, which finds hanging transactions by the same two criteria; KIP-890.
-Simplified: the current time is that of the newest batch in any log. A `transaction.max.timeout.ms`
-above the default is not taken into account. If an available partition of `__transaction_state` (the
-coordinators' log) has the producer, its newest entry decides, even if other partitions are missing.
+Simplified: the current time is the timestamp of the newest batch in any log. If
+`transaction.max.timeout.ms` is set to a value above the default, the check ignores the setting. If
+an available partition of `__transaction_state` (the log of the coordinators) has the producer, the
+producer's newest entry decides, even if other partitions of this topic are missing.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ UNNAMED: Final = "?"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OpenTransaction(Location):
-    """A transaction without a marker, at the location of its first batch.
+    """A transaction without a marker. Its location is the first batch of the transaction.
 
-    `why` is the evidence that it may still end, or that it will never end.
+    `why` is the evidence that the transaction may still end, or that it will never end.
     """
 
     producer_id: int
@@ -42,7 +44,7 @@ class OpenTransaction(Location):
 
 
 def open_transactions(logs: Logs) -> tuple[OpenTransaction, ...]:
-    """Returns the open transactions that may still end: all except the hanging ones."""
+    """Returns the open transactions that may still end. Hanging transactions are not included."""
     return tuple(sorted(row for hangs, row in _open(logs) if not hangs))
 
 
@@ -51,8 +53,9 @@ def hanging_transactions(logs: Logs) -> tuple[OpenTransaction, ...]:
 
 
 def furthest(logs: Logs) -> Iterator[ReplicaLog]:
-    """Yields, for each topic partition, the replica with the highest log end, the first one by
-    name.
+    """Yields one replica for each topic partition: the replica with the highest log end.
+
+    If several replicas have the highest log end, the function yields the first of them by name.
     """
     for replicas in logs.partitions().values():
         yield max(replicas, key=lambda log: log.end_offset)
@@ -95,10 +98,12 @@ def _first_open(batches: list[Batch]) -> Batch:
 def hangs_because(
     partition: str, producer_epoch: int, idle_ms: int, known: CoordinatorEntry | None
 ) -> tuple[bool, str]:
-    """Returns True if an open transaction will never end, with the evidence as text.
+    """Returns True if an open transaction will never end, and otherwise False. The second item of
+    the result is the evidence as text.
 
-    `idle_ms` counts from the producer's last batch to the newest batch of all logs. `known` is the
-    newest entry of the transactional id in the coordinator's log.
+    `idle_ms` is the time from the producer's last batch to the newest batch of all logs. `known` is
+    the newest entry of the producer's transactional id in the coordinator's log. It is None if no
+    available log has such an entry.
     """
     if known is not None:
         under_way = known.state in UNDER_WAY and partition in known.partitions
@@ -113,7 +118,9 @@ def hangs_because(
 
 
 def producers(logs: Logs) -> int:
-    """Returns how many producers wrote transactions; each counts once per topic partition."""
+    """Returns the number of producers that wrote transactions. A producer that wrote to several
+    topic partitions is counted for each of them.
+    """
     return sum(
         any(is_data(batch) for batch in batches)
         for log in furthest(logs)

@@ -3,13 +3,14 @@
 If the snapshot is wrong, the broker may refuse a producer's next batch, append a batch twice, or
 wait for a transaction that has ended.
 
-A marker may begin a new producer epoch (KIP-890). Until the producer has written in this epoch, the
-snapshot must have no last sequence number and no last offset of it.
+A transaction marker may begin a new producer epoch (KIP-890). Until the producer has written a
+record in the new epoch, the snapshot must have no last sequence number and no last offset for the
+producer.
 
 Source: ProducerStateManager (`.snapshot`), KIP-98, KIP-360.
-Simplified: only the newest snapshot of each log is compared, and only if the log still has the
-batches before and after the snapshot's offset. A producer that the snapshot lacks is no fault: it
-may have expired, a day after its last write.
+Simplified: only the newest snapshot of each log is compared, and only if the log has a sound batch
+that ends directly below the snapshot's offset. If a producer is missing in the snapshot, this is no
+fault: the broker drops a producer's state one day after the producer's last write.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ UNKNOWN: Final = -2  # the log does not show the value
 class SnapshotFault(Location):
     """A value in a producer snapshot that contradicts the log.
 
-    The location is that of the producer's newest batch below the snapshot's offset.
+    The location is the producer's newest batch below the offset of the snapshot.
     """
 
     snapshot_offset: int
@@ -43,8 +44,10 @@ class SnapshotFault(Location):
 
 
 def snapshot_faults(logs: Logs) -> tuple[SnapshotFault, ...]:
-    """Returns one violation per value of a producer's state that differs in the log and in the
-    snapshot.
+    """Returns one violation for each value of a producer's state that is different in the log and
+    in the snapshot.
+
+    If the log does not show a value, the value is not compared.
     """
     rows: list[SnapshotFault] = []
     for log in logs.replicas:
@@ -66,7 +69,9 @@ def snapshot_faults(logs: Logs) -> tuple[SnapshotFault, ...]:
 
 
 def facts(in_log: ProducerState, in_snapshot: ProducerState) -> Iterator[tuple[Known, int, int]]:
-    """Yields (name, value in log, value in snapshot) for each part of a producer's state."""
+    """Yields (name, value in the log, value in the snapshot) for each part of a producer's
+    state.
+    """
     yield "producer epoch", in_log.producer_epoch, in_snapshot.producer_epoch
     yield "last sequence", in_log.last_sequence, in_snapshot.last_sequence
     yield "last offset", in_log.last_offset, in_snapshot.last_offset

@@ -1,15 +1,16 @@
-"""The batches of each idempotent producer are in a log once, in order, with none missing.
+"""A log has each batch of an idempotent producer exactly once, in order, and no batch is missing.
 
-A producer numbers its records per topic partition; a broker accepts only the next sequence number.
-A new producer epoch begins at 0, and after the largest int32 the numbers begin again at 0. An
-unexpected number is a gap if it is ahead by less than half of the range, and otherwise a repeat.
+A producer numbers its records separately for each topic partition. A broker accepts only a batch
+that begins with the producer's next sequence number. In a new producer epoch, the numbers begin at
+0. After the largest int32, the numbers begin again at 0. A batch with an unexpected number is a gap
+if the number is ahead by less than half of the range. Otherwise the batch is a repeat.
 
-The logs of `__consumer_offsets` are left out: the group coordinator writes the offsets of a
-transaction under the producer's id, and numbers every batch from 0.
+The logs of `__consumer_offsets` are not checked. The group coordinator writes the offsets of a
+transaction to them with the producer's id, and begins every batch with the number 0.
 
 Source: KIP-98, KIP-360; ProducerAppendInfo.maybeValidateDataBatch.
-Simplified: after missing data (deleted or compacted batches, for example), a producer's first batch
-may have any number.
+Simplified: if data is missing (because batches were deleted or compacted, for example), the
+producer's first batch after the missing data may have any number.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from properties.log_audit.log import SEQUENCE_NUMBERS, Batch, Logs, ReplicaLog, 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class SequenceJump(Location):
-    """A batch that does not begin with its producer's next sequence number."""
+    """A batch that does not begin with the next sequence number of its producer."""
 
     producer_id: int
     producer_epoch: int
@@ -36,7 +37,9 @@ class SequenceJump(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ProducerEpochBack(Location):
-    """A batch or marker with a lower producer epoch than the previous batch of its producer."""
+    """A batch or marker that has a lower producer epoch than the previous batch of the same
+    producer.
+    """
 
     producer_id: int
     producer_epoch: int
@@ -45,9 +48,10 @@ class ProducerEpochBack(Location):
 
 
 def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
-    """Returns one violation per batch that skips sequence numbers of its producer: 6 after 4.
+    """Returns one violation for each batch that skips sequence numbers of its producer, such as a
+    batch that begins at 6 after a batch that ends at 4.
 
-    Two batches are not compared if data may be missing between them.
+    If data may be missing between two batches, they are not compared.
     """
     rows: list[SequenceJump] = []
     for log in _sequenced(logs):

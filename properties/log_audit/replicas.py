@@ -1,15 +1,15 @@
 """Replicas have equal records below their high watermarks.
 
-A record below the high watermark of any replica was committed. So two replicas must be equal below
-the lower of their high watermarks. Above this offset they may differ, since a leader that died may
-have had other records. A checkpointed high watermark may be lower than the real one, so not all
-committed records are compared.
+If a record is below the high watermark of any replica, the record was committed. So two replicas
+must be equal below the lower of their high watermarks. Above this offset, two replicas may differ,
+because a leader that failed may have had other records. The checkpointed high watermark of a
+replica may be lower than its real high watermark. So not all committed records are compared.
 
 Source: Kafka documentation, "Replication"; replication-offset-checkpoint, ReplicaManager.
-Simplified: an offset that only one replica has is no difference, because each replica is compacted
-at its own time; the check `offset-gap` reports gaps. After an unclean election, a checkpointed high
-watermark may be too high, because the replica has truncated records below it. Then records that are
-not committed are compared too, and reported if they differ.
+Simplified: if only one of two replicas has an offset, this is no difference, because each replica
+is compacted at its own time; the check `offset-gap` reports gaps. After an unclean election, a
+checkpointed high watermark may be too high, because the replica has truncated records below it. In
+this case, records that are not committed are also compared, and reported if they differ.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from properties.log_audit.log import Batch, Logs, Record, ReplicaLog
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Divergence(Location):
-    """The first offset at which two replicas have different committed records."""
+    """A pair of replicas with different committed records. The location is the first offset at
+    which the records differ.
+    """
 
     other_replica: str
     other_segment: str
@@ -36,7 +38,7 @@ class Divergence(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class BeyondEnd(Location):
-    """A log that ends below its checkpointed high watermark."""
+    """A log whose end is below its checkpointed high watermark."""
 
     high_watermark: int
     stopped: int  # 1: after a clean shutdown

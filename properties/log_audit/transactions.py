@@ -1,13 +1,14 @@
 """A transaction on a partition consists of records of one producer, closed by one marker.
 
-A marker carries the coordinator's epoch, and the producer's epoch (since KIP-890, the next producer
-epoch).
+A marker contains the epoch of the coordinator and the epoch of the producer. Since KIP-890, it
+contains the next epoch of the producer.
 
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
-Simplified: a transaction whose beginning or end was deleted is not checked. The markers on several
-partitions belong to one transaction if they have the same producer id and epoch. Markers are
-compared only if their epoch is newer than that of the records before them, as since KIP-890.
-Without KIP-890, the markers of a producer's different transactions may have the same epoch.
+Simplified: if the beginning or the end of a transaction was deleted, the transaction is not
+checked. The markers on several partitions belong to one transaction if they have the same producer
+id and epoch. Markers are compared only if they have a newer epoch than the records before them, as
+since KIP-890. Without KIP-890, two different transactions of a producer may have markers with the
+same epoch.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ RETRIED: Final = "marker written again"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class NotClosed(Location):
-    """A batch outside the transaction that its producer still has open in the log: a marker is
-    missing before it.
+    """A batch that follows an open transaction of its producer, but is not part of it: a marker is
+    missing before the batch.
 
-    The batch is not transactional, or it has a newer producer epoch.
+    The batch is not part of the open transaction because it is not transactional, or because it has
+    a newer producer epoch.
     """
 
     producer_id: int
@@ -39,7 +41,9 @@ class NotClosed(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class RepeatedMarker(Location):
-    """A marker whose producer has written no record since the producer's previous marker."""
+    """A marker that follows another marker of the same producer, although the producer wrote no
+    record between the two markers.
+    """
 
     producer_id: int
     producer_epoch: int
@@ -50,7 +54,7 @@ class RepeatedMarker(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class CoordinatorEpochBack(Location):
-    """A marker with a lower coordinator epoch than the previous marker of its producer."""
+    """A marker that has a lower coordinator epoch than the previous marker of the same producer."""
 
     producer_id: int
     coordinator_epoch: int
@@ -60,7 +64,9 @@ class CoordinatorEpochBack(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class SplitTransaction(Location):
-    """A commit marker of a transaction that was aborted on another partition."""
+    """A commit marker of a transaction that was aborted on another partition. The location is the
+    commit marker.
+    """
 
     producer_id: int
     producer_epoch: int
@@ -116,8 +122,8 @@ def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
 
 
 def coordinator_epochs_back(logs: Logs) -> tuple[CoordinatorEpochBack, ...]:
-    """Returns each marker with a lower coordinator epoch than its producer's previous marker in the
-    log.
+    """Returns one violation for each marker that has a lower coordinator epoch than the previous
+    marker of the same producer in the log.
     """
     return tuple(
         sorted(
@@ -144,10 +150,11 @@ def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
 
 
 def split_transactions(logs: Logs) -> tuple[SplitTransaction, ...]:
-    """Returns one violation per transaction committed in one partition and aborted in another.
+    """Returns one violation for each transaction that was committed on one partition and aborted on
+    another partition.
 
-    The result names one commit marker and one abort marker, each on the first such partition by
-    name.
+    If several partitions have a commit marker of the transaction, the violation has the one on the
+    first partition by name. The abort marker is chosen in the same way.
     """
     first: dict[tuple[int, int, str], tuple[tuple[str, int, str], ReplicaLog, Batch]] = {}
     for log, marker in _closings(logs):
