@@ -61,8 +61,8 @@ _KEEPING: Final[Mapping[Promise, frozenset[Semantics]]] = {
 class Judged:
     """The delivery semantics of a history, and the anomalies that exclude a stronger semantics.
 
-    `contradictions` has one entry for each anomaly that breaks a promise that the deliveries alone
-    do not break.
+    `contradictions` has the anomalies that break a promise (at-most-once or at-least-once). An
+    anomaly is not included if a delivery breaks the same promise.
     """
 
     semantics: Semantics

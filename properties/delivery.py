@@ -8,8 +8,8 @@ for one application:
     at-least-once   no record was skipped
     exactly-once    both
 
-A record is identified by its key and its value. A record is *delivered* if an operation received
-the record and ended `ok`. A record was delivered twice in each of these cases:
+A record is identified by its topic partition and its value. A record is *delivered* if an operation
+received the record and ended `ok`. A record was delivered twice in each of these cases:
 
 - The retry of a producer appended the record a second time, and the application received both
   copies.
@@ -17,10 +17,10 @@ the record and ended `ok`. A record was delivered twice in each of these cases:
   second time.
 
 A record is *skipped* if its send must have taken effect, but the application did not receive the
-record. An operation that ended `fail` received nothing. In each key, a record is checked only if
-its offset is between the lowest offset that the application received and the highest offset that
-was delivered to it: later records may still arrive. A record that retention may have deleted is not
-skipped.
+record. An operation that ended `fail` received nothing. In each topic partition, a record is
+checked only if its offset is between the lowest offset that the application received and the
+highest offset that was delivered to the application: later records may still arrive. A record that
+retention may have deleted is not skipped.
 
 Source: docs/sources.md D0; claims: at_most_once, at_least_once, exactly_once_publish,
 exactly_once_pipeline, rewind_redelivers.

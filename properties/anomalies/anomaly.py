@@ -47,8 +47,8 @@ RowT = TypeVar("RowT", bound=Row)
 class Anomaly:
     """A statement about the observations of clients that must never be true, and its checker.
 
-    - `permits` maps each condition (such as `ww-deps`) under which the anomaly is no violation to
-      the reason.
+    - `permits` has the conditions (such as `ww-deps`) under which the anomaly is no violation. It
+      maps each condition to the reason.
     - `observed` returns the number of observations in which the anomaly could occur.
     - `observes` is the noun for these observations in texts, such as `values polled`.
     - `only_with` is the name of the option that makes the analysis look for this anomaly. If it is

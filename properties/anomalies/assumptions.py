@@ -17,7 +17,8 @@ from model.histories import History, Operation, Send
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class RepeatedValue:
-    """A value that was sent to one key more than once, and the operations that sent the value.
+    """A value that was sent to one topic partition more than once, and the operations that sent the
+    value.
 
     Sends that failed are not included.
     """
@@ -97,7 +98,7 @@ def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...
     completed.
 
     If several earlier operations were open, the result has the one that completed latest. An
-    operation that never completed is later than all others.
+    operation that never completed is treated as the latest.
     """
 
     def closes(operation: Operation) -> float:

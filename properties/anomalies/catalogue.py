@@ -49,7 +49,7 @@ def named(
     empty, returns the whole catalogue.
 
     Raises `NotLookedFor` if an anomaly requires an option that is not in `declared`. Raises
-    `UnknownName` if no anomaly of the catalogue has a name.
+    `UnknownName` if a name in `names` is not in the catalogue.
     """
     of_all = catalogue(declared)
     needs = {one.id: one.only_with for one in EVERY}

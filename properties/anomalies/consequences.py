@@ -6,7 +6,7 @@ the report names that other anomaly as a possible cause. Both the cause and the 
 reported, because the consequence may have a different cause.
 
 `tools.convictions` tests this table with simulated histories, each with one fault: every reported
-anomaly must be an effect of the fault, or follow from one by this table.
+anomaly must be an effect of the fault, or it must follow from an effect according to this table.
 """
 
 from __future__ import annotations

@@ -62,8 +62,9 @@ class Declarations:
         return frozenset(condition for condition, true in conditions.items() if true)
 
     def compacts(self, key: str) -> bool:
-        """Returns True if the user declared that log compaction may have removed records of the key
-        or of its topic.
+        """Returns True if log compaction may have removed records of the topic partition `key`.
+
+        The user declares this for the topic partition or for its topic.
         """
         return bool(self.compacted) and not self.compacted.isdisjoint({key, topic_of(key)})
 

@@ -1,4 +1,4 @@
-"""Observations in a history: which value the log of a key has at which offset.
+"""Observations in a history: which value the log of a topic partition has at which offset.
 
 The offset of an acknowledged send is an observation if the operation of the send must have taken
 effect. An operation that ended `ok` must have taken effect. An operation that ended `info` (its
@@ -49,7 +49,8 @@ def dirty(operation: Operation) -> bool:
 
 @remembered
 def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
-    """Maps each pair (key, value) to the operations that polled the value and ended `ok`.
+    """Maps each pair (topic partition, value) to the operations that polled the value and ended
+    `ok`.
 
     A value that no such operation polled is not in the result.
     """
@@ -64,8 +65,8 @@ def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
 
 @remembered
 def polled_values(history: History) -> list[tuple[str, str, int]]:
-    """Returns (key, value, operation number) for each polled value, whatever the outcome of the
-    operation.
+    """Returns (topic partition, value, operation number) for each polled value, whatever the
+    outcome of the operation.
     """
     return [
         (micro.key, micro.value, number)
@@ -77,7 +78,7 @@ def polled_values(history: History) -> list[tuple[str, str, int]]:
 
 @remembered
 def committed_reads(history: History) -> frozenset[KeyValue]:
-    """Returns each pair (key, value) that a poll at read_committed returned.
+    """Returns each pair (topic partition, value) that a poll at read_committed returned.
 
     Only polls of operations that ended `ok` are included.
     """
@@ -103,7 +104,7 @@ def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) ->
 
 @remembered
 def keys_read(history: History) -> frozenset[str]:
-    """Returns the keys from which a poll at read_committed returned a record.
+    """Returns the topic partitions from which a poll at read_committed returned a record.
 
     Only polls of operations that ended `ok` are included.
     """
@@ -112,8 +113,8 @@ def keys_read(history: History) -> frozenset[str]:
 
 @remembered
 def senders(history: History) -> Mapping[KeyValue, tuple[int, ...]]:
-    """Maps each pair (key, value) to the operations that tried to send the value, whatever their
-    outcome.
+    """Maps each pair (topic partition, value) to the operations that tried to send the value,
+    whatever their outcome.
     """
     tried: defaultdict[KeyValue, tuple[int, ...]] = defaultdict(tuple)
     for number, operation in enumerate(history):
@@ -125,7 +126,7 @@ def senders(history: History) -> Mapping[KeyValue, tuple[int, ...]]:
 
 @remembered
 def aborted_values(history: History) -> frozenset[KeyValue]:
-    """Returns each pair (key, value) that was sent only by operations that failed."""
+    """Returns each pair (topic partition, value) that was sent only by operations that failed."""
     return frozenset(
         key_value
         for key_value, ops in senders(history).items()
@@ -135,8 +136,8 @@ def aborted_values(history: History) -> frozenset[KeyValue]:
 
 @remembered
 def committed_sends(history: History) -> dict[KeyValue, int]:
-    """Maps each pair (key, value) to the first operation that sent the value and took effect for
-    certain.
+    """Maps each pair (topic partition, value) to the first operation that sent the value and took
+    effect for certain.
     """
     read = committed_reads(history)
     writers: dict[KeyValue, int] = {}
@@ -156,7 +157,7 @@ def each_observation(history: History) -> Iterator[Observation]:
     """Yields one observation for each poll and each send whose offset is recorded.
 
     A send is included only if its operation must have taken effect. If an operation polled the same
-    record twice, it yields two equal observations.
+    record twice, the function yields two equal observations.
     """
     read = committed_reads(history)
     return (
@@ -193,8 +194,8 @@ def trusted_observations(history: History) -> frozenset[Observation]:
 
 @remembered
 def locations(history: History) -> dict[KeyValue, tuple[int, ...]]:
-    """Maps each pair (key, value) to the offsets at which the value was observed, in ascending
-    order.
+    """Maps each pair (topic partition, value) to the offsets at which the value was observed, in
+    ascending order.
 
     An offset is included only if a trusted observation proves it (`trusted_observations`).
     """

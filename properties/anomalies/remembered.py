@@ -1,4 +1,5 @@
-"""A cache for functions of a history: many definitions call such a function, but it runs only once.
+"""A cache for functions of a history: each runs only once for a history, although many definitions
+call it.
 
 The literal definitions of anomalies compute facts from the whole history, for example the sent
 values and their offsets. The result of a `remembered` function must depend only on its parameters,

@@ -1,10 +1,10 @@
 """Records that the log may legally have dropped: records below the log start, and records of a
 compacted topic.
 
-The log start of a key is the highest start offset that any client of the history read. The time of
-the read does not matter, because the start of a log never moves back. If a topic is declared as
-compacted, any of its records may be gone, because the history does not show which records
-compaction keeps.
+The log start of a topic partition is the highest start offset that any client of the history read.
+The time of the read does not matter, because the start of a log never moves back. If a topic is
+declared as compacted, any of its records may be gone, because the history does not show which
+records compaction keeps.
 
 Simplified: a record below the log start is never reported as missing, even if a reader skipped the
 record before the log dropped it.
@@ -25,7 +25,8 @@ NOWHERE: Final = 2**63 - 1  # above every offset: no record has to be there
 
 @remembered
 def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
-    """Returns a function from a key to an offset. The records from this offset on must still exist.
+    """Returns a function from a topic partition to an offset. The records from this offset on must
+    still exist.
 
     Each row has a condition and the offset. The first row whose condition is true determines the
     result:

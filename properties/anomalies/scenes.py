@@ -198,8 +198,9 @@ PROCESSES: Final = 100  # numbers that are reserved for each scene
 def scene(anomaly: str, number: int, first_process: int = 0) -> History:
     """Returns a small example history that has the anomaly.
 
-    `number` becomes part of every key, value, process, group and transactional id. So two examples
-    with different numbers have no name in common. `first_process` is added to the process numbers.
+    `number` becomes part of every topic partition, value, process, group and transactional id. So
+    two examples with different numbers have no name in common. `first_process` is added to the
+    process numbers.
     """
 
     def renamed(micro: MicroOperation) -> MicroOperation:

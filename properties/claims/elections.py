@@ -36,8 +36,9 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """The state of one replica at one time of the run. Its leader and its in-sync set are the ones
-    that the replica itself believes in.
+    """The state of one replica at one time of the run.
+
+    `leads` and `in_sync` are the replica's own view of the leader and of the in-sync set.
     """
 
     is_up: bool = True

@@ -38,7 +38,7 @@ def named(names: tuple[str, ...] = ()) -> tuple[Check, ...]:
     """Returns the checks with the given names, in the order of the catalogue. If `names` is empty,
     returns all checks.
 
-    Raises `UnknownName` if no check has one of the names.
+    Raises `UnknownName` if a name in `names` is not in the catalogue.
     """
     for name in names:
         if name not in BY_ID:

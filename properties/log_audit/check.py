@@ -42,7 +42,8 @@ class Check:
 
     - `observed` returns the number of cases in which the statement could have been false.
     - `observes` is a noun for these cases, such as `producers of transactions`.
-    - `permits` maps each condition under which a finding is no violation to the reason.
+    - `permits` has the conditions under which a finding is no violation. It maps each condition to
+      the reason.
     - `permitted` returns the condition that permits a finding, or None.
     - `unread` is True if a finding means only that a part of the log was not audited.
     """

@@ -128,7 +128,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogMetadata:
-    """The metadata of a replica's log, as the files beside the segments have it.
+    """The metadata of a replica's log, read from the files of the log directory.
 
     - `high_watermark`, `leader_epochs`, `aborted` and `snapshot` are None if their file does not
       exist.

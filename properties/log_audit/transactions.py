@@ -6,9 +6,9 @@ contains the next epoch of the producer.
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
 Simplified: if the beginning or the end of a transaction was deleted, the transaction is not
 checked. The markers on several partitions belong to one transaction if they have the same producer
-id and epoch. Markers are compared only if they have a newer epoch than the records before them, as
-since KIP-890. Without KIP-890, two different transactions of a producer may have markers with the
-same epoch.
+id and epoch. Since KIP-890, a marker has a newer epoch than the records before it, and only such
+markers are compared. Without KIP-890, two different transactions of a producer may have markers
+with the same epoch.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Each row of this table has a kind of dependency, and the condition under which one operation ("the
 first") must precede another operation ("the second"):
 
-    ww        the first sent a value, and the second sent the next value in the log of the key
+    ww        the first sent a value, and the second sent the next value in the same log
     wr        the first sent a value that the second polled
-    rw        the second sent the next value after the last one that the first polled from the key
+    rw        the first polled a log up to some value, and the second sent the next value
     process   the first ended ok, and the same process then ran the second
     realtime  the first ended ok before the second was invoked
 
@@ -17,8 +17,8 @@ operation has no ww or wr dependency, it has no dependencies through time.
 The next value of a log is the value at the next offset at which a poll or an acknowledgement proves
 a value. If this offset has several values, all of them are next values. If a value was observed at
 several offsets, it is a next value only at the largest of them. If an operation polled several
-values of a key, only the last of them has an rw dependency, because the next poll continues after
-it.
+values of a topic partition, only the last of them has an rw dependency, because the next poll
+continues after this value.
 
 Source: Adya, "Weak Consistency"; Elle's wr and ww graphs of jepsen.tests.kafka, and the rw graph
 that is commented out there.
@@ -61,7 +61,8 @@ class Dependency:
 
 @remembered
 def sender_of(history: History) -> dict[KeyValue, int]:
-    """Maps each pair (key, value) to the operation that counts as the sender of the value.
+    """Maps each pair (topic partition, value) to the operation that counts as the sender of the
+    value.
 
     The sender is the last operation, by number, that sent the value and did not fail. If all
     operations that sent the value failed, the sender is the last of them.
@@ -74,8 +75,8 @@ def sender_of(history: History) -> dict[KeyValue, int]:
 
 @remembered
 def next_values(history: History) -> tuple[tuple[str, int, str, str], ...]:
-    """Returns (key, offset, value, next value) for every two values at neighbouring offsets of a
-    log.
+    """Returns (topic partition, offset, value, next value) for every two values at neighbouring
+    offsets of a log.
 
     An offset is included only if a poll or an acknowledgement proves its value.
     """
@@ -173,7 +174,7 @@ def anti_dependencies(history: History) -> tuple[Dependency, ...]:
     """Returns the rw dependencies.
 
     An rw dependency leads from an operation that polled a value to the sender of the next value in
-    the log. It exists only for the last value that the operation polled from the key.
+    the log. It exists only for the last value that the operation polled from the topic partition.
     """
     sender, located, found = sender_of(history), locations(history), list[Dependency]()
     following: defaultdict[tuple[str, int, str], list[str]] = defaultdict(list)

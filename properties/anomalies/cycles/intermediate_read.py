@@ -1,20 +1,21 @@
 """G1b: a reader received part of a transaction, then a later record, but never the last part.
 
 A poll may return only the first records of a transaction. In that case, the next poll continues
-after these records. Or the reader stops for good, or loses the key to another reader. None of these
-cases is an anomaly. A read is intermediate if three things are true:
+after these records. Or the reader stops for good, or loses the topic partition to another reader.
+None of these cases is an anomaly. A read is intermediate if three things are true:
 
-- A process polled a value that the transaction sent to a key.
-- The next value that the process polled from this key comes after the last value that the
-  transaction sent to the key. So the process skipped a record (`order.skip`).
+- A process polled a value that the transaction sent to a topic partition.
+- The next value that the process polled from this topic partition comes after the last value that
+  the transaction sent to the topic partition. So the process skipped a record (`order.skip`).
 - The process never polled this last value.
 
 A step (two values that a process polled in direct succession, `steps`) is an observation if its
-first record belongs to a transaction, and the transaction sent a later record to the same key.
+first record belongs to a transaction, and the transaction sent a later record to the same topic
+partition.
 
 Source: Adya's G1b; jepsen.tests.kafka discusses G1b for a log but does not decide it.
-Simplified: only the transaction's last value of the key is checked. A reader that missed other
-values of the transaction is reported because of skips.
+Simplified: only the transaction's last value of the topic partition is checked. A reader that
+missed other values of the transaction is reported because of skips.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ ID: Final = "G1b"
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class IntermediateRead:
     """A read of part of a transaction: the reader received a value of the transaction, then a later
-    record, but never the last value that the transaction sent to the key.
+    record, but never the last value that the transaction sent to the topic partition.
     """
 
     key: str
@@ -122,11 +123,11 @@ def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int
 
 
 def _parts(history: History, declared: Declarations) -> set[tuple[str, int]]:
-    """Returns the (key, offset) of each intermediate record: the transaction that sent the record
-    sent a later record to the same key.
+    """Returns the (topic partition, offset) of each intermediate record.
 
-    A record is not included if retention may have deleted the last record that its transaction sent
-    to the key.
+    A record is intermediate if its transaction sent a later record to the same topic partition. If
+    retention may have deleted the last record that the transaction sent to the topic partition, the
+    intermediate records are not included.
     """
     kept, located, seen = kept_from(history, declared), locations(history), observations(history)
     parts: set[tuple[str, int]] = set()

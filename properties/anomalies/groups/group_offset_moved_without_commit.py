@@ -63,7 +63,7 @@ def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
     began.
 
     The earliest is the one that completed first. Returns None if no other offset is proved. The
-    group and the key are the same as those of `fetch`.
+    group and the topic partition are the same as those of `fetch`.
     """
     others = [
         fact for fact in facts(history) if known_to(fetch, fact) and fact.offset != fetch.offset
@@ -75,8 +75,8 @@ def commits_of(history: History, fetch: Fetch) -> list[Commit]:
     """Returns all commits that may have set the offset that `fetch` returned, and also failed
     commits of this offset.
 
-    A commit is included if it has the same group, key and offset as `fetch`, and if it was invoked
-    before `fetch` completed.
+    A commit is included if it has the same group, topic partition and offset as `fetch`, and if it
+    was invoked before `fetch` completed.
     """
     return [
         commit

@@ -1,9 +1,10 @@
 """The commits and fetches of a group's offset in a history, and which commit explains a fetch.
 
-The committed offset of a group for one key is called a *register*. A commit outside a transaction
-takes effect when the coordinator accepts it. A commit inside a transaction is pending until the
-transaction commits. The coordinator orders all commits by their arrival. The commit that arrived
-last determines the offset, even if an earlier commit was pending and takes effect afterwards.
+The committed offset of a group for one topic partition is called a *register*. A commit outside a
+transaction takes effect when the coordinator accepts it. A commit inside a transaction is pending
+until the transaction commits. The coordinator orders all commits by their arrival. The commit that
+arrived last determines the offset, even if an earlier commit was pending and takes effect
+afterwards.
 
 A fetch at read_committed waits while a transaction with a pending offset is undecided (KIP-447,
 `require_stable`). A fetch at read_uncommitted may return an older offset, even after the
@@ -101,9 +102,9 @@ def facts(history: History) -> tuple[Commit | Fetch, ...]:
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
     """Returns True if `fact` proves which offset the group had at a time before `fetch` began.
 
-    `fact` must be about the same group and key as `fetch`, and it must have completed before
-    `fetch` began. If `fact` is a commit, it must have ended `ok`. A commit inside a transaction is
-    a proof only if `fetch` is at read_committed.
+    `fact` must be about the same group and topic partition as `fetch`, and it must have completed
+    before `fetch` began. If `fact` is a commit, it must have ended `ok`. A commit inside a
+    transaction is a proof only if `fetch` is at read_committed.
     """
     if fact.register != fetch.register or fact.completed_ns >= fetch.invoked_ns:
         return False
@@ -114,7 +115,7 @@ def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
 
 def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
     """Returns True if the commit did not fail, and may have taken effect after `fact` on the same
-    group and key.
+    group and topic partition.
 
     The commit may have taken effect after `fact` in two cases:
 

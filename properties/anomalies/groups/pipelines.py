@@ -1,10 +1,10 @@
 """Pipelines: transactions that consume input, send output and commit the offset they reached.
 
-A *step* of a pipeline is the part of a transaction that commits a group's offset for one input key.
-A transaction that consumed from two keys has two steps. The input of a step is the set of records
-that the transaction polled from the key below the committed offset. A step that ended `ok` consumed
-its input. A step that ended `fail` did not consume it. A step that ended `info` (unknown outcome)
-may have consumed it.
+A *step* of a pipeline is the part of a transaction that commits a group's offset for one input
+topic partition. A transaction that consumed from two topic partitions has two steps. The input of a
+step is the set of records that the transaction polled from the topic partition below the committed
+offset. A step that ended `ok` consumed its input. A step that ended `fail` did not consume it. A
+step that ended `info` (unknown outcome) may have consumed it.
 
 Source: KIP-98, KIP-447: sendOffsetsToTransaction; D2 of docs/sources.md (consume, process,
 produce).
@@ -21,8 +21,8 @@ from properties.anomalies.groups.offsets import Commit, Register, commits
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The part of a transaction that consumed one input key and committed the group's offset for
-    this key.
+    """The part of a transaction that consumed one input topic partition and committed the group's
+    offset for this topic partition.
     """
 
     register: Register
@@ -32,8 +32,8 @@ class Step:
 
 
 def steps(history: History) -> Iterator[Step]:
-    """Yields the steps of all transactions that ended `ok`: one step for each key whose offset the
-    transaction committed.
+    """Yields the steps of all transactions that ended `ok`: one step for each topic partition whose
+    offset the transaction committed.
     """
     for register, op in sorted(
         {(c.register, c.op) for c in commits(history) if c.in_transaction and c.outcome == "ok"}

@@ -1,10 +1,10 @@
 """A write that must have taken effect was never read, although a later record was read.
 
-Only polls that ended `ok` are considered. The *bound* of a key is the highest offset of a value
-that a poll returned. A value is lost if three things are true:
+Only polls that ended `ok` are considered. The *bound* of a topic partition is the highest offset of
+a value that a poll returned. A value is lost if three things are true:
 
 - The send of the value must have taken effect.
-- The offset of the value is not above the bound of its key.
+- The offset of the value is not above the bound of its topic partition.
 - No poll returned the value.
 
 If a value was observed at several offsets, its lowest offset determines the bound, and its highest
@@ -54,8 +54,8 @@ class LostWrite:
 
 
 def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
-    """Maps each key to (highest offset read, value at this offset, first operation that read the
-    value).
+    """Maps each topic partition to (highest offset read, value at this offset, first operation that
+    read the value).
 
     If a value was observed at several offsets, only the lowest of them is considered.
     """

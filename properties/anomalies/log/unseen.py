@@ -6,10 +6,10 @@ the readers did not read every log to its end, an unseen value is no violation.
 
 Source: jepsen.tests.kafka unseen.
 Simplified: Jepsen determines the unseen writes after every operation; Urteil determines them only
-at the end of the history. Jepsen has a defect: it reports the polled values of a key as unseen
-under two conditions. No send to the key was acknowledged, and the history's last operation that
-ended ok is the first operation that polls the key. In Urteil, a value that was polled is never
-unseen.
+at the end of the history. Jepsen has a defect: it reports the polled values of a topic partition as
+unseen under two conditions. No send to the topic partition was acknowledged, and the history's last
+operation that ended ok is the first operation that polls the topic partition. In Urteil, a value
+that was polled is never unseen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A poll returned a value that no operation tried to send to the key: a phantom.
+"""A poll returned a value that no operation tried to send to the topic partition: a phantom.
 
 If a value was sent, but the send failed, the value is an aborted read and no phantom.
 

@@ -9,8 +9,8 @@ In this history, each line is an operation of a process, with a comment on the r
 
 So the reader `c1` went forward with each poll. If a send took effect, its offset is the
 acknowledged offset. If a send failed, it has no offset. If the history records no offset for a poll
-or a send, it gets the offset of its value, provided that the value was observed at exactly one
-offset.
+or a send, the poll or send gets the offset of its value, provided that the value was observed at
+exactly one offset.
 
 Jepsen has only one offset for each value: the highest offset that the value has in the history (see
 `ranking`).

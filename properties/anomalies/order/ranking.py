@@ -68,10 +68,10 @@ def _rotated_left(word: int, bits: int) -> int:
 
 @remembered
 def ranks(history: History) -> Mapping[KeyValue, int]:
-    """Maps each (key, value) to one offset, which is chosen as in Jepsen's checker.
+    """Maps each (topic partition, value) to one offset, which is chosen as in Jepsen's checker.
 
-    If Jepsen's rule chooses another value at every offset of a value, the value is not in the
-    result.
+    A value is not in the result if the rule chooses another value at each offset where the value
+    was observed.
     """
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for it in observations(history):

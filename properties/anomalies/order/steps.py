@@ -1,26 +1,27 @@
 """Steps: two values of a log that one process polled, or sent, one directly after the other.
 
-Inside an operation, every two consecutive records of a key that the operation polled (or sent) are
-a step. But if a rebalance of the key happened during the operation, its polls of the key are no
-steps.
+Inside an operation, every two consecutive records of a topic partition that the operation polled
+(or sent) are a step. But if a rebalance of the topic partition happened during the operation, there
+are no steps between its polls of the topic partition.
 
 A step may also lead from one operation of a process to another operation of the same process. It
-leads from the last record of a key in the first operation to the first record of the same key in
-the second operation:
+leads from the last record of a topic partition in the first operation to the first record of the
+same topic partition in the second operation:
 
 - A step of polls begins in an operation that ended `ok`. It ends in the next operation that polls
-  the key, whatever the outcome of that operation is.
+  the topic partition, whatever the outcome of that operation is.
 - A step of sends begins and ends in operations that did not fail.
 - If the process calls `assign` or `subscribe` between the two operations, and the call does not
-  name the key, there is no step. A rebalance between the two operations does not remove the step.
+  name the topic partition, there is no step. A rebalance between the two operations does not remove
+  the step.
 
 The length of a step is the distance between the offsets at which the process received or appended
 the two values (`own_offsets`). With the option --jepsen, `ranking` chooses one offset for each
 value. If an offset is unknown, there is no step.
 
 Source: jepsen.tests.kafka, the six passes that look for skips and nonmonotonic cases.
-Simplified: in Jepsen, a consumer forgets its position in a key if a poll that ended `ok` lists the
-key without any records; in Urteil the consumer retains its position.
+Simplified: in Jepsen, a consumer forgets its position in a topic partition if a poll that ended
+`ok` lists the topic partition without any records; in Urteil the consumer retains its position.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ def _between(history: History, kind: Kind) -> Iterator[tuple[str, _Seen, _Seen]]
 def polls_within(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
     """Returns a step for every two consecutive records of a log that one operation polled.
 
-    If the key was rebalanced during the operation, the operation has no such steps.
+    If the topic partition was rebalanced during the operation, the operation has no such steps.
     """
     return tuple(_located(history, declared, _within(history, Poll)))
 

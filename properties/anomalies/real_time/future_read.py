@@ -19,7 +19,7 @@ from properties.anomalies.rendering import in_ms, render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class FutureRead:
-    """A value whose first poll completed before any operation that sent the value began."""
+    """A value whose first poll completed before any operation began to send the value."""
 
     key: str
     value: str

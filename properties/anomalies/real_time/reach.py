@@ -13,9 +13,9 @@ A poll without records proves no fact. A fetch may return before it has data, an
 of a new leader may lag (KIP-207).
 
 A reader at `read_committed` sees the log only up to the last stable offset. If transactions send to
-a key, only polls and end offsets at `read_committed` prove how far its last stable offset has
-reached. If no transaction sends to a key, every fact in the table also proves how far the last
-stable offset has reached.
+a topic partition, only polls and end offsets at `read_committed` prove how far its last stable
+offset has reached. If no transaction sends to a topic partition, every fact in the table also
+proves how far the last stable offset has reached.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Reached:
     stable: bool  # the last stable offset reached `end` too
 
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
-        """Returns True if `offset` contradicts this proof: an operation that was invoked at
-        `invoked_ns` got an offset that the log `key` had already passed.
+        """Returns True if this proof excludes that an operation invoked at `invoked_ns` gets
+        `offset`: the log `key` had already passed the offset.
         """
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 

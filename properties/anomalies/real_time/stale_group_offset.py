@@ -1,10 +1,10 @@
 """A fetch returned a group offset that no order of commits and fetches in real time explains.
 
-The committed offset of a group for one key is a register: a fetch returns the offset of the last
-commit that took effect before the fetch. Each commit and each fetch takes effect at one instant
-between its invocation and its completion. A commit that ended `info` may take effect later, or
-never. A failed commit never takes effect. The initial offset is unknown, and a commit may lower the
-offset.
+The committed offset of a group for one topic partition is a register: a fetch returns the offset of
+the last commit that took effect before the fetch. Each commit and each fetch takes effect at one
+instant between its invocation and its completion. A commit that ended `info` may take effect later,
+or never. A failed commit never takes effect. The initial offset is unknown, and a commit may lower
+the offset.
 
 `properties.linearizability` searches for an order that explains all fetches. It checks the fetches
 in the order of their completion. If a fetch fits into no order, the search reports the fetch and
@@ -82,7 +82,8 @@ def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
 
 
 def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
-    """Maps each register (a group and a key) to the commits and fetches that must be linearizable.
+    """Maps each register (a group and a topic partition) to the commits and fetches that must be
+    linearizable.
 
     The result does not include:
 

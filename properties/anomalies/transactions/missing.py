@@ -1,8 +1,9 @@
 """The missing records of a committed transaction: no reader received them, but readers read on.
 
-A record is missing if no reader received it, although some reader received a record of the same key
-at the same offset or at a higher offset. The exact offset of a missing record is not always known.
-So a missing record has one of these labels, which say what its field `offset` means:
+A record is missing if no reader received it, although some reader received a record of the same
+topic partition at the same offset or at a higher offset. The exact offset of a missing record is
+not always known. So a missing record has one of these labels, which say what its field `offset`
+means:
 
     at       the offset was observed: the record was acknowledged, or an operation polled it
     up to    the offset was not observed; later operations give an upper bound

@@ -42,7 +42,9 @@ def received(history: History) -> Iterator[tuple[int, Poll]]:
 
 @remembered
 def first_readers(history: History) -> dict[KeyValue, int]:
-    """Maps each record (key, value) to the first reader's operation that received the record."""
+    """Maps each record (topic partition, value) to the first operation of a reader that received
+    the record.
+    """
     first: dict[KeyValue, int] = {}
     for number, poll in received(history):
         first.setdefault((poll.key, poll.value), number)
@@ -51,8 +53,8 @@ def first_readers(history: History) -> dict[KeyValue, int]:
 
 @remembered
 def furthest_readers(history: History) -> dict[str, tuple[int, int]]:
-    """Maps each key to a pair: the highest offset that a reader polled, and the first operation
-    that polled at this offset.
+    """Maps each topic partition to a pair: the highest offset that a reader polled, and the first
+    operation that polled at this offset.
     """
     furthest: dict[str, tuple[int, int]] = {}
     for number, poll in received(history):
@@ -64,7 +66,8 @@ def furthest_readers(history: History) -> dict[str, tuple[int, int]]:
 
 @remembered
 def writers(history: History) -> dict[KeyValue, int]:
-    """Maps each record (key, value) to the first operation that sent the record and did not fail.
+    """Maps each record (topic partition, value) to the first operation that sent the record and did
+    not fail.
 
     If all operations that sent the record failed, the result has the first of them.
     """
