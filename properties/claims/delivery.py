@@ -3,8 +3,8 @@
 No two sends have the same value. The application writes each value that it processes unchanged to
 its output.
 
-A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that some run must
-reach.
+A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that at least one
+run must reach.
 
 Source: D0, D1, D2, D3 of docs/sources.md.
 """

@@ -3,8 +3,8 @@
 `Watched` has the history of the clients, the final log, and the states of all replicas after each
 change. Two records are equal if their offsets, leader epochs and values are equal.
 
-A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that some run must
-reach.
+A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that at least one
+run must reach.
 
 Source: D0, D3 of docs/sources.md; KIP-966; hachikuji/kafka-specification; Vanlightly's
 specifications of replication.
@@ -289,7 +289,7 @@ ALWAYS: Final[Always] = {
 
 
 def a_failed_replica_leaves(watched: Watched) -> bool:
-    """Returns True if, during the run, a broker that is down left the ISR."""
+    """Returns True if, during the run, a broker left the ISR and was down afterwards."""
     return any(
         not after.replicas[name].is_up and name not in after.in_sync
         for before, after in pairwise(watched.moments)

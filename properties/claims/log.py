@@ -4,8 +4,8 @@ A writer sends one record at a time, so the times of its sends give the order of
 reader polls a topic partition from a start offset to the end of the log. No two sends have the same
 value.
 
-A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that some run must
-reach.
+A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that at least one
+run must reach.
 
 Source: D3 of docs/sources.md.
 """

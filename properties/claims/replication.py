@@ -5,8 +5,8 @@ value. In a history, a process has only one open request at a time. So if a prod
 requests in flight, the history shows it as several processes, which have the same producer session
 (`sessions`).
 
-A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that some run must
-reach.
+A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that at least one
+run must reach.
 
 Source: D0, D1, D3 of docs/sources.md.
 """

@@ -6,8 +6,8 @@ two transactions commit the same group offset. A transaction is *abandoned* if i
 requested. A transaction is *void* if it failed or was abandoned. No record of a void transaction
 may be visible.
 
-A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that some run must
-reach.
+A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that at least one
+run must reach.
 
 Source: D2 of docs/sources.md; KIP-98, KIP-447, KIP-890.
 """
