@@ -1,10 +1,13 @@
 """Measures the analysis of a history of many small files.
 
     python -m benchmarks.analyze.small_files --files 100000 --rows-per-file 20
+    python -m benchmarks.analyze.small_files --files 10000 --in-store --on-spark
 
-The files are Parquet in folders by date, on the local disk. The files are listed, their rows are
-copied into a few files, and the copy is analysed in this process. Each step has a CPU time and a
-wall time, and all have a peak of memory.
+The files are Parquet in folders by date, on the local disk. With `--in-store`, they are in an S3
+server on loopback. The files are listed, their rows are copied into a few files, and the copy is
+analyzed in one process. With `--on-spark`, Spark then analyzes the same files; the driver lists,
+reads and copies them again. Each step has a CPU time, without the server's, and a wall time. All
+steps together have a peak of memory.
 """
 
 from __future__ import annotations
@@ -12,12 +15,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,9 +34,11 @@ from benchmarks.analyze import costs
 from benchmarks.analyze.synthesis import Synthesis, synthesize
 from benchmarks.pairs import RESULTS, write_results
 from checkers.histories.analysis import analyze
-from checkers.histories.io.locations import FileSet
+from checkers.histories.io.locations import FileSet, Location, location
 from checkers.histories.io.reading import parquet_parts
 from checkers.histories.io.sources import sources
+from checkers.spark.run import analyze_on_spark
+from tests.checkers.histories.io.s3_server import Store, served
 
 RESULT: Final = "small_files"
 DAYS: Final = 30
@@ -48,16 +56,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog=f"python -m {MODULE}")
     parser.add_argument("--files", type=int, default=100_000)
     parser.add_argument("--rows-per-file", type=int, default=20)
-    parser.add_argument("--measure", type=Path, help="only measure the history in this folder")
+    parser.add_argument("--in-store", action="store_true", help="read the files from an S3 server")
+    parser.add_argument("--on-spark", action="store_true", help="analyze the files on Spark too")
+    parser.add_argument("--measure", help="only measure the history at this location")
     arguments = parser.parse_args()
     if arguments.measure:
-        sys.stdout.write(json.dumps(measured(arguments.measure)))
+        found = measured(location(arguments.measure), on_spark=arguments.on_spark)
+        sys.stdout.write(json.dumps(found))
         return
     with tempfile.TemporaryDirectory(prefix="urteil-small-files-") as made:
         history = Path(made) / "history"
         rows = written(history, arguments.files, arguments.rows_per_file)
-        output, peak = costs.run(MODULE, "--measure", str(history))
+        with served() if arguments.in_store else nullcontext() as store:
+            place = stored(history, store) if store else str(history)
+            options = ["--on-spark"] if arguments.on_spark else []
+            output, peak = costs.run(MODULE, "--measure", place, *options)
     facts = {
+        "place": "S3 server on loopback" if arguments.in_store else "local disk",
         "files": arguments.files,
         "rows": rows,
         "peak_bytes": peak,
@@ -67,12 +82,26 @@ def main() -> None:
     sys.stdout.write(f"  kept in {keep(facts)}\n")
 
 
+def stored(history: Path, store: Store) -> str:
+    """Moves the files of a folder to the store, and returns their address.
+
+    New processes find the server and its credentials in their environment.
+    """
+    store.put("bucket", "history", history)
+    shutil.rmtree(history)
+    os.environ.update(store.environment())
+    return "s3://bucket/history"
+
+
 def keep(facts: dict[str, Any]) -> Path:
-    """Adds the measurement, in place of an earlier one with the same number of files."""
+    """Adds the measurement to the results, in place of an earlier one of this number of files and
+    this place.
+    """
     file = RESULTS / f"{RESULT}.json"
     sizes = json.loads(file.read_text())["sizes"] if file.exists() else []
-    others = [one for one in sizes if one["files"] != facts["files"]]
-    sizes = sorted([*others, facts], key=lambda one: int(one["files"]))
+    case = itemgetter("place", "files")
+    others = [one for one in sizes if case(one) != case(facts)]
+    sizes = sorted([*others, facts], key=case)
     return write_results(RESULT, [], {"sizes": sizes})
 
 
@@ -81,7 +110,7 @@ def written(folder: Path, files: int, rows_per_file: int) -> int:
     whole = folder.with_name("whole")
     synthesize(Synthesis(folder=whole, rows=files * rows_per_file))
     parts = sorted(whole.glob("part-*.parquet"))
-    rows = sum(pq.read_metadata(part).num_rows for part in parts)
+    rows: int = sum(pq.read_metadata(part).num_rows for part in parts)
     for day in range(DAYS):
         (folder / f"date=2026-11-{day + 1:02}").mkdir(parents=True)
     ends = [rows * number // files for number in range(files + 1)]
@@ -110,14 +139,16 @@ def write_file(table: pa.Table, place: Path) -> None:
         file.write(content.getvalue())
 
 
-def measured(history: Path) -> dict[str, Any]:
+def measured(history: Location, *, on_spark: bool) -> dict[str, Any]:
     steps: list[Step] = []
 
     def timed(step: str, work: Callable[[], Any]) -> Any:
-        cpu, wall = time.process_time(), time.perf_counter()
-        result = work()
-        seconds = (time.process_time() - cpu, time.perf_counter() - wall)
-        steps.append(Step(step=step, cpu_s=round(seconds[0], 2), wall_s=round(seconds[1], 2)))
+        with costs.cpu_counted(os.getpid()) as cpu:
+            before, began = cpu(), time.perf_counter()
+            result = work()
+            wall_s, after = time.perf_counter() - began, cpu()
+        cpu_s = sum(after) - sum(before)
+        steps.append(Step(step=step, cpu_s=round(cpu_s, 2), wall_s=round(wall_s, 2)))
         return result
 
     with tempfile.TemporaryDirectory(prefix="urteil-copied-") as copied:
@@ -128,6 +159,8 @@ def measured(history: Path) -> dict[str, Any]:
         copy = timed("list, read and copy them", lambda: parquet_parts(history, Path(copied)))
         files = FileSet("the copy", tuple(copy))
         analysis = timed("analyze the copy", lambda: analyze(files))
+    if on_spark:
+        timed("list, read, copy and analyze on Spark", lambda: analyze_on_spark(history))
     return {
         "operations": analysis.operations,
         "bytes_by_listed_file": bytes_by_file,

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 KEY_ID, SECRET = "AKIDTEST", "hunter2-the-secret"
+MOST_KEYS = 1_000  # in a page of a list, as in S3
 
 
 @dataclass
@@ -117,23 +118,29 @@ def served() -> Generator[Store]:
 
 
 def listed(objects: dict[str, bytes], query: dict[str, str]) -> bytes:
-    """Returns the answer to ListObjectsV2, in one page."""
+    """Returns a page of the answer to ListObjectsV2: at most `max-keys` objects and folders.
+
+    A continuation token is the number of objects and folders in the pages before.
+    """
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
-    contents, folders = [], dict[str, None]()
+    entries: dict[str, str] = {}
     for key, content in sorted(objects.items()):
         if not key.startswith(prefix):
             continue
         inner, is_below, _ = key[len(prefix) :].partition(delimiter or "\0")
         if delimiter and is_below:
-            folders[f"{prefix}{inner}{delimiter}"] = None
+            folder = f"{prefix}{inner}{delimiter}"
+            entries[folder] = f"<CommonPrefixes><Prefix>{escape(folder)}</Prefix></CommonPrefixes>"
         else:
-            contents.append(
+            entries[key] = (
                 f"<Contents><Key>{escape(key)}</Key><Size>{len(content)}</Size>"
                 "<LastModified>2026-11-23T20:00:00.000Z</LastModified></Contents>"
             )
-    shared = [f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>" for one in folders]
+    before = int(query.get("continuation-token", 0))
+    end = before + int(query.get("max-keys", MOST_KEYS))
+    page = [*entries.values()][before:end]
+    more = f"<NextContinuationToken>{end}</NextContinuationToken>" if end < len(entries) else ""
     return (
-        "<ListBucketResult><IsTruncated>false</IsTruncated>"
-        f"<KeyCount>{len(contents) + len(shared)}</KeyCount>{''.join([*contents, *shared])}"
-        "</ListBucketResult>"
+        f"<ListBucketResult><IsTruncated>{'true' if more else 'false'}</IsTruncated>{more}"
+        f"<KeyCount>{len(page)}</KeyCount>{''.join(page)}</ListBucketResult>"
     ).encode()

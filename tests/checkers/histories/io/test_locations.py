@@ -18,9 +18,10 @@ from checkers.histories.io.locations import FileSet, Remote, UnreadableLocation,
 from checkers.histories.io.partitions import row_groups
 from checkers.histories.io.reading import parquet_parts, whole
 from checkers.histories.io.recorded import UnreadableHistory, as_table
+from checkers.histories.io.sources import sources
 from model.history_notation import history
 from tests.checkers.histories.io.iceberg_tables import folder_of, iceberg_tables
-from tests.checkers.histories.io.s3_server import KEY_ID, SECRET, Store, served
+from tests.checkers.histories.io.s3_server import KEY_ID, MOST_KEYS, SECRET, Store, served
 
 RECORDING = Path(__file__).parents[3] / "data" / "apache_kafka" / "safe"
 SAMPLE = Path(__file__).parents[3] / "data" / "jepsen" / "001-lost.edn"
@@ -202,6 +203,20 @@ def test_a_store_gives_the_same_verdicts(store: Store, tmp_path: Path) -> None:
     for address in ("s3://b/dates", "s3://b/dates/date=*", "s3://b/**/part-0.parquet"):
         assert whole(location(address)).drop_columns(["f"]).num_rows >= TABLE.num_rows
     assert whole(location("s3://b/dates")).equals(TABLE)
+
+
+def test_a_store_lists_its_objects_in_pages(store: Store, tmp_path: Path) -> None:
+    pq.write_table(TABLE, tmp_path / "h.parquet")
+    lists = []
+    for objects in (1, 2 * MOST_KEYS + 1):
+        names = [f"{objects}/date={number % 2}/{number:05}.parquet" for number in range(objects)]
+        for name in names:
+            store.put("b", name, tmp_path / "h.parquet")
+        store.requests.clear()
+        found = [str(place) for _, place in sources(location(f"s3://b/{objects}"))]
+        assert found == sorted(f"s3://b/{name}" for name in names)
+        lists.append(store.requests.count("GET "))
+    assert lists[1] == lists[0] + 2
 
 
 @pytest.mark.parametrize(("small_bytes", "is_one"), [(1 << 20, True), (0, False)])
