@@ -135,7 +135,8 @@ def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
 def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
     """Returns an empty tuple, because a `History` has exactly one object for each operation.
 
-    The assumption can fail only in a recorded file, where an operation consists of several rows.
+    Only a recorded file can have a mixed operation, because there an operation consists of several
+    rows.
     """
     del history
     return ()

@@ -53,7 +53,7 @@ def lost(sent: tuple[str, ...], found: tuple[str, ...], where: str) -> Iterator[
     """Yields a sentence for each value of `sent` that is not in `found`, such as `v0 is not in the
     output`.
 
-    `where` describes the place of `found` in the sentence.
+    `where` names the place of the values in the sentence, such as `in the output`.
     """
     return (f"{value} is not {where}" for value in sent if value not in found)
 
@@ -62,7 +62,7 @@ def repeated(found: tuple[str, ...], where: str) -> Iterator[str]:
     """Yields a sentence for each value that is in `found` more than once, such as `v0 is in the
     output 2 times`.
 
-    `where` describes the place of `found` in the sentence.
+    `where` names the place of the values in the sentence, such as `in the output`.
     """
     return (f"{value} is {where} {times} times" for value, times in Counter(found).items()
             if times > 1)  # fmt: skip

@@ -246,9 +246,9 @@ def _names(brokers: set[int]) -> str:
 def writes_to_leader(watched: Watched) -> Iterator[str]:
     """Claim: a leader epoch has only one leader and, at each offset, only one value.
 
-    The claim also says that every record that a leader committed is in the final log. With acks=1,
-    a leader may commit records while a reader is reading the final log. The check does not require
-    these records in the final log.
+    The claim also says that every record that a leader committed is in the final log. One kind of
+    record is an exception: a leader committed the record after a reader had begun to read the final
+    log. This is possible if the producers have acks=1.
     """
     led: defaultdict[int, set[int]] = defaultdict(set)
     written: defaultdict[tuple[int, int], set[str]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""Executable definitions of the claims about the members of a group.
+"""Executable definitions of what Kafka's documents claim about the members of a group.
 
 In these definitions, an epoch is the generation of a classic group, or the member epoch of KIP-848.
 

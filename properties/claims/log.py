@@ -118,10 +118,10 @@ def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
 
 
 def producers_change_places(run: ReadAndWritten) -> bool:
-    """Returns True if a log of the run has a record before another record that a different writer
-    began to send earlier.
+    """Returns True if two records of different writers are in a log in the opposite order of the
+    begins of their sends.
 
-    The records of each single writer must be in the order in which the writer sent them.
+    Returns False if two records of one writer are in the opposite order of their sends.
     """
     locations = run.locations()
     sent = sorted(
@@ -141,7 +141,7 @@ def consumers_are_apart(run: ReadAndWritten) -> bool:
     """Returns True if a reader of the run received a record after another reader had received a
     record of the same topic partition at a higher offset.
 
-    Each single reader must receive its records in log order.
+    Returns False if a single reader did not receive its own records in log order.
     """
     received = [
         (operation.process, did.key, did.offset or 0)

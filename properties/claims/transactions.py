@@ -102,9 +102,10 @@ def is_void(transaction: Operation) -> bool:
 def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
     """Claim: readers receive either all records of a transaction or none of them.
 
-    At the end of the run, readers receive all records of each committed transaction, and no record
-    of a void transaction. If readers do not receive some record of a transaction, no OffsetFetch
-    may return the group offset that the transaction committed.
+    At the end of the run, readers receive all records of each committed transaction. They receive
+    no record of a void transaction: one that failed, or whose end was never requested. If readers
+    do not receive some record of a transaction, no OffsetFetch may return the group offset that the
+    transaction committed.
     """
     return tuple(Breach("atomic_commit", why) for why in _torn(run))
 
@@ -225,8 +226,8 @@ def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
     """Claim: a committed transaction set each group offset that a fetch returns.
 
     A transaction is treated as committed if it did not fail, and if its end was requested before
-    the fetch completed. At read_committed, the fetch must not return an old offset: when the fetch
-    began, no later transaction may have been committed.
+    the fetch completed. At read_committed, the fetch must not return an old offset. An offset is
+    old if a later transaction set another offset and committed before the fetch began.
     """
     return tuple(Breach("offsets_in_transaction", why) for why in _misplaced(run))
 
@@ -349,8 +350,11 @@ def open_and_read(run: Transacted) -> bool:
 
 
 def written_again_and_read_once(run: Transacted) -> bool:
-    """Returns True if the logs of the run have several records of the same work, and a reader reads
-    exactly one of them.
+    """Returns True if the logs of the run have several records of one piece of work, and a reader
+    reads exactly one of them.
+
+    A value begins with the name of its piece of work. If a transaction is repeated, its values have
+    the same name of the work, and another text after the colon.
     """
     written = Counter(_work(entry.value) for log in run.logs.values() for entry in log)
     read = Counter(_work(value) for value in run.shown().elements())

@@ -181,7 +181,8 @@ class ReplicaLog:
         return tuple(batch for batch in self.batches if batch.sound)
 
     def neighbours(self) -> Iterator[tuple[Batch, Batch]]:
-        """Yields each pair of consecutive sound batches that have no other bytes between them.
+        """Yields each pair of consecutive batches that the audit could read (`sound`), with no
+        other bytes between them.
 
         The offsets of the two batches may overlap, or have a gap between them.
         """

@@ -21,11 +21,10 @@ forms:
 
 - A form is stronger than another form if it needs fewer kinds of dependency. A G0 hides a G1c. Both
   a G1c and a G0-process hide a G1c-process.
-- A G-single hides a G2.
-- A G0 or a G1c is a cycle without rw dependencies. Such a cycle hides a G2, too.
+- A G2 is hidden by a G0, a G1c and a G-single.
 
 Jepsen's checker has no process dependencies. It uses the suffix -realtime for a form that has the
-suffix -process in Urteil. It also gives a second name to each G0 and G1c form, such as
+suffix -process here. It also gives a second name to each G0 and G1c form, such as
 `PL-1-cycle-exists` to G0 (see `IMPRECISE`).
 
 Source: Adya, "Weak Consistency"; Elle's cycle search.

@@ -55,11 +55,12 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields each commit or fetch that proves a higher offset before `fetch`, if no commit explains
-    why `fetch` returned a lower offset.
+    """Yields each commit or fetch that proves that the group's offset was higher before `fetch`
+    began than the offset that `fetch` returned.
 
-    A commit is an explanation if it has the offset that `fetch` returned, and if it may have taken
-    effect after the higher offset was observed.
+    Yields nothing if a commit explains the lower offset. A commit is an explanation if it has the
+    offset that `fetch` returned, and if it may have taken effect after the higher offset was
+    observed.
     """
     back = [
         commit

@@ -103,11 +103,12 @@ def _first_commit_above(history: History, register: Register, offset: int) -> St
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Maps each input record (group, topic partition, offset) that a group must have consumed to a
-    pair (step, observation).
+    """Maps each input record (group, topic partition, offset) that a group should have consumed to
+    a pair (step, observation).
 
-    The step is the first transaction of the group that committed a higher offset of the topic
-    partition. The observation proves that the record is in the log.
+    A group should have consumed a record if the group committed a higher offset of the topic
+    partition. The step is the first transaction of the group that did this. The observation proves
+    that the record is in the log.
     """
     kept = kept_from(history, declared)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)

@@ -34,7 +34,7 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class LostWrite:
-    """A value that a reader must have received, although no poll that ended `ok` returned it."""
+    """A value that a reader should have received, although no poll that ended `ok` returned it."""
 
     key: str
     value: str

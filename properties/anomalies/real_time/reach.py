@@ -51,8 +51,9 @@ class Reached:
 
 
 def reads_committed(operation: Operation) -> bool:
-    """Returns True if the isolation level of the operation is `read_committed`, which is the
-    default.
+    """Returns True if the isolation level of the operation is `read_committed`.
+
+    An operation without a recorded isolation level is treated as `read_committed`.
     """
     return operation.isolation != "read_uncommitted"
 

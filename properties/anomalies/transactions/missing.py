@@ -13,9 +13,9 @@ acknowledged offset of every later send, and lower than every high watermark tha
 later. The last stable offset gives no bound, because it waits for the transaction marker. A record
 that the log may have dropped (`retention`) is not missing.
 
-Simplified: it does not matter whether a reader began to read above the missing record, as for
-`lost-write`. So if all readers began above a record, the record is reported as missing, although it
-may not be lost.
+Simplified, in the same way as `lost-write`: the check ignores the offset at which a reader began to
+read. So if all readers began above a record, the record is reported as missing, although it may not
+be lost.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class Missing:
 
 
 def missing_of(history: History, declared: Declarations) -> Callable[[int, int], Iterator[Missing]]:
-    """Returns a function that yields the missing records of one transaction.
+    """Returns a function that yields the missing records of one transaction: the records that the
+    readers should have received and did not receive.
 
     The function that is returned has two parameters: the operation number of the transaction, and a
     time at which the records of the transaction were already in the log.

@@ -59,7 +59,8 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields the first read of any record of each transaction that sent at least two records.
+    """Yields one read for each transaction that sent at least two records: the first read of any of
+    its records.
 
     A transaction is not included if it failed, or if no reader received any of its records.
     """
