@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from checkers.cli import completion
 from checkers.cli.command import command
 from checkers.cli.run import Run
 from checkers.cli.system_options import RUNNING, broker_settings, bug_option, system_options
@@ -20,7 +21,7 @@ from checkers.run_files import HISTORY
 from model.faults import InputFault, UnknownName
 
 if TYPE_CHECKING:
-    from checkers.client_config import Acks
+    from checkers.client_config import Acks, ClientConfig
     from checkers.histories.io.faults import Step
     from checkers.record.options import RecordOptions, Workload
     from checkers.record.recording import RecordResult
@@ -111,6 +112,13 @@ class Subject:
     help="Let Apache Kafka write TRACE logs into the run folder, for urteil trace.",
 )
 @bug_option
+@click.option(
+    "--resume",
+    metavar="RUN",
+    shell_complete=completion.runs,
+    help="Continue a recording that was killed or interrupted: its run folder, or last. Its options"
+    " apply again; a file of --client-config must be passed again.",
+)
 @command(decides=False)
 def record_command(
     run: Run,
@@ -132,6 +140,7 @@ def record_command(
     faults: Sequence[str],
     traced: bool,
     bugs: Sequence[str],
+    resume: str | None,
 ) -> None:
     """Record what real producers and consumers (confluent-kafka) observe, as Parquet.
 
@@ -140,11 +149,17 @@ def record_command(
     urteil record --on apache-kafka:4.3.0 --fault kill --fault pause
     urteil record --on kafka:9093 --client-config client.properties
     urteil record --workload transactions --sends 500
+    urteil record --resume last
     """
     from checkers.client_config import ClientConfig, read
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import named
+    from checkers.systems.remote import Remote
 
+    config = read(client_config) if client_config else ClientConfig()
+    if resume is not None:
+        emit_result(run, continued(run, resume, config))
+        return
     numbers = (partitions, producers, consumers, sends)
     for name, number in zip(
         ("partitions", "producers", "consumers", "sends"), numbers, strict=True
@@ -157,7 +172,7 @@ def record_command(
     options = RecordOptions(
         folder=run.folder.path / HISTORY,
         bootstrap_servers="",
-        client_config=read(client_config) if client_config else ClientConfig(),
+        client_config=config,
         workload=workload,
         topic=topic,
         partitions=partitions,
@@ -171,7 +186,8 @@ def record_command(
         seed=run.seed,
         progress=run.progress,
     )
-    emit_result(run, record(run, options, subject))
+    with _continuation_noted(run, options.folder if isinstance(system, Remote) else None):
+        emit_result(run, record(run, options, subject))
 
 
 def subject_of(
@@ -273,6 +289,31 @@ def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
                 fault_log.rename(options.folder / FAULTS)
             elif options.folder.exists() and done:
                 write_faults(options.folder, done)
+
+
+def continued(run: Run, text: str, client_config: ClientConfig) -> RecordResult:
+    """Records what is left of an earlier recording on a running cluster."""
+    from checkers.cli.resuming import resumed
+    from checkers.record import recording
+
+    with (
+        resumed(run, text, client_config) as (options, kept),
+        _continuation_noted(run, options.folder),
+    ):
+        return recording.record(options, kept)
+
+
+@contextmanager
+def _continuation_noted(run: Run, history: Path | None) -> Generator[None]:
+    """After Ctrl-C, prints the command that continues the recording, if one can."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if history is not None and history.exists():
+            run.note(
+                f"continue: {shlex.join(['urteil', 'record', '--resume', str(history.parent)])}"
+            )
+        raise
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -17,23 +17,34 @@ _LAST: Final = re.compile(r"last(?:~(\d+))?")
 _DAYS: Final = re.compile(r"(\d+)d")
 
 
-def named(text: str, runs: Sequence[KeptRun]) -> KeptRun:
+def _has_verdicts(run: KeptRun) -> bool:
+    return bool(run.verdicts)
+
+
+def named(
+    text: str,
+    runs: Sequence[KeptRun],
+    *,
+    counts: Callable[[KeptRun], bool] = _has_verdicts,
+    having: str = "verdicts",
+) -> KeptRun:
     """Returns the run that the text names: a folder, an id or its last four digits, or `last`.
 
-    `last~1` is the run before the last one; runs without verdicts do not count. Raises InputFault.
+    `last~1` is the run before the last one. Only runs that satisfy `counts` count; an error message
+    names what they have. Raises InputFault.
     """
     folder = Path(text)
     if (folder / DESCRIPTION).is_file():
         return read_run(folder)
     if found := _LAST.fullmatch(text):
         back = int(found[1] or 0)
-        decided = [run for run in runs if run.verdicts]
-        if back >= len(decided):
+        counted = [run for run in runs if counts(run)]
+        if back >= len(counted):
             raise InputFault(
-                f"{text}: there are {len(decided)} runs with verdicts; see urteil runs, or name "
+                f"{text}: there are {len(counted)} runs with {having}; see urteil runs, or name "
                 "their parent folder by --out"
             )
-        return decided[-1 - back]
+        return counted[-1 - back]
     matching = [run for run in runs if run.id == text or run.id.endswith(f"-{text}")]
     if not matching:
         raise UnknownName("run", text, [run.id for run in runs])

@@ -152,6 +152,16 @@ class Clients:
                 )
             time.sleep(0.02)
 
+    def require_topic(self, topic: str, partitions: int) -> None:
+        """Raises InputFault unless the topic of an earlier recording is still there."""
+        found = self.admin.list_topics(timeout=REACH_S).topics.get(topic)
+        if found is None or len(found.partitions) != partitions:
+            there = "no" if found is None else len(found.partitions)
+            raise InputFault(
+                f"{self.servers}: topic {topic} has {there} partitions, and the recording had "
+                f"{partitions}: the cluster has lost it, so record again"
+            )
+
     def _has_leaders(self, topic: str, partitions: int) -> bool:
         found = self.admin.list_topics(topic, timeout=REACH_S).topics[topic].partitions
         return len(found) == partitions and all(

@@ -296,8 +296,8 @@ class Attempt:
         return outcomes.of_transaction(error, requested=requested, replaced=replaced), reason, False
 
     def _record_end_request(self) -> None:
-        now_ns = time.monotonic_ns()
-        self.pipeline.shared.history.update(self.operation, self.did, end_asked_ns=now_ns)
+        history = self.pipeline.shared.history
+        history.update(self.operation, self.did, end_asked_ns=history.now_ns())
 
 
 def fetch_offsets(

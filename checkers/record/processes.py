@@ -30,11 +30,17 @@ class Topic:
 
 @dataclass(slots=True)
 class Shared:
+    """What all threads of a recording share; the processes of a resumed one get new numbers."""
+
     history: HistoryWriter
     stopped: threading.Event = field(default_factory=threading.Event)
     sent: threading.Event = field(default_factory=threading.Event)  # set when every record is sent
     _processes: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        if self.history.kept is not None:
+            self._processes = self.history.kept.processes
 
     def new_process(self) -> int:
         with self._lock:

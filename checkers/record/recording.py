@@ -4,6 +4,10 @@
 
 The recording creates its topics, and refuses topics that exist: an earlier client may have sent the
 same values to them.
+
+A killed or interrupted recording can be resumed. The clients of the resumed one are new processes,
+so their values are new too. Transactional ids are those of before: the coordinator fences the old
+producers and aborts what they left open.
 """
 
 from __future__ import annotations
@@ -12,14 +16,15 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Final
 
 from checkers.client_config import ClientConfig
-from checkers.histories.io.recorded import tables
+from checkers.histories.io.recorded import METADATA, tables
 from checkers.record import append_and_read, transactions
 from checkers.record.clients import LIBRARIES, Clients
+from checkers.record.kept import Kept
 from checkers.record.options import RecordOptions, Workload
 from checkers.record.processes import Shared, Topic
 from checkers.record.store import Described, HistoryWriter
@@ -34,6 +39,7 @@ SUB_VIA: Final[Mapping[Workload, tuple[str, ...]]] = {  # how its consumers get 
     "append-and-read": ("assign",),
     "transactions": ("assign", "subscribe"),
 }
+NOT_KEPT: Final = ("folder", "broker_log", "fault_injector", "progress", "client_config")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,25 +54,29 @@ class RecordResult:
     seconds: float
 
 
-def record(options: RecordOptions) -> RecordResult:
-    """Runs the workload and writes its history.
+def record(options: RecordOptions, kept: Kept | None = None) -> RecordResult:
+    """Runs the workload and writes its history; with `kept`, what is left of that recording.
 
     Raises UnreachableCluster, BadClientConfig or InputFault before it writes, and KeyboardInterrupt
     after it has saved the recorded operations.
     """
     started = time.monotonic()
-    if options.folder.exists():
+    if kept is None and options.folder.exists():
         raise InputFault(f"{options.folder} exists already: a history needs a new folder")
     topic = options.topic or f"urteil-{secrets.token_hex(4)}"
     clients = Clients.connect(options.bootstrap_servers, options.client_config)
+    topics = [Topic(topic + suffix, options.partitions) for suffix in SUFFIXES[options.workload]]
+    if kept is not None:
+        for each in topics:
+            clients.require_topic(each.name, each.partitions)
     if options.workload == "transactions":
         clients.require_transactions(topic)
-    topics = [Topic(topic + suffix, options.partitions) for suffix in SUFFIXES[options.workload]]
-    for each in topics:
-        clients.create_topic(each.name, each.partitions, options.replication_factor)
+    if kept is None:
+        for each in topics:
+            clients.create_topic(each.name, each.partitions, options.replication_factor)
     run = append_and_read.run if options.workload == "append-and-read" else transactions.run
-    with HistoryWriter(options.folder, _described(options, topic)) as history:
-        history.unread = run(options, Shared(history), clients, *topics)
+    with HistoryWriter(options.folder, _described(options, topic, kept), kept=kept) as history:
+        history.unread = run(_left(options, kept), Shared(history), clients, *topics)
     counts: Counter[tuple[str, str]] = Counter()
     for table in tables(options.folder):
         columns = (table[name].to_pylist() for name in ("f", "outcome", "position"))
@@ -85,26 +95,51 @@ def record(options: RecordOptions) -> RecordResult:
     )
 
 
-def _described(options: RecordOptions, topic: str) -> Described:
-    kept = asdict(
+def _left(options: RecordOptions, kept: Kept | None) -> RecordOptions:
+    if kept is None:
+        return options
+    # a seed of its own, or the resumed threads would draw what the killed ones drew
+    seed = options.seed + kept.operations
+    return replace(options, sends=max(0, options.sends - kept.sends), seed=seed)
+
+
+def options_of(kept: Kept, folder: Path) -> RecordOptions:
+    """Returns the options of a kept recording, without the configuration of its clients.
+
+    Raises InputFault if `history.json` lacks one of them.
+    """
+    settings = {**kept.described, **kept.described["settings"]}
+    names = [one.name for one in fields(RecordOptions) if one.name not in NOT_KEPT]
+    defaults = RecordOptions(folder=folder, bootstrap_servers="", topic="")
+    for name in names:
+        if not isinstance(settings.get(name), type(getattr(defaults, name))):
+            raise InputFault(
+                f"{folder / METADATA}: {name} is {settings.get(name)!r}; "
+                "this recording cannot be resumed: record again"
+            )
+    return replace(defaults, **{name: settings[name] for name in names})
+
+
+def _described(options: RecordOptions, topic: str, kept: Kept | None) -> Described:
+    if kept is not None:
+        return Described(
+            workload=options.workload,
+            clients=kept.described.get("clients", {}),
+            settings=kept.described["settings"],
+            seed=options.seed,
+            resumed=kept.described.get("resumed", 0) + 1,
+        )
+    settings = asdict(
         replace(options, fault_injector=None, progress=print, client_config=ClientConfig())
     )
-    for name in (
-        "folder",
-        "workload",
-        "broker_log",
-        "fault_injector",
-        "progress",
-        "client_config",
-        "seed",
-    ):
-        kept.pop(name)
+    for name in (*NOT_KEPT, "workload", "seed"):
+        settings.pop(name)
     properties = options.client_config.properties  # values may be secrets
     return Described(
         workload=options.workload,
         clients=LIBRARIES,
         settings={
-            **kept,
+            **settings,
             "topic": topic,
             "sub_via": SUB_VIA[options.workload],
             "client_config_keys": sorted(properties),

@@ -3,6 +3,8 @@
 Even after `kill -9`, the history has every request that a broker may have applied; only a power
 loss can lose a line. When enough operations are completed, a Parquet part replaces their lines.
 Completions are in the order of their times. `checkers.histories.io.recorded` describes the format.
+
+A writer may continue the history of a killed one (`kept`): see `checkers.record.kept`.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +29,7 @@ from checkers.histories.io.recorded import (
     part_path,
     tail_path,
 )
+from checkers.record.kept import Kept, lock, reopened
 from model.histories import SCHEMA_VERSION, Isolation, MicroOperation, Operation, Outcome
 
 ROWS_PER_PART: Final = 50_000
@@ -39,6 +43,7 @@ class Described:
     clients: Mapping[str, str]  # library -> version
     settings: Mapping[str, Any]
     seed: int
+    resumed: int = 0  # how often the recording was resumed
 
 
 @dataclass(slots=True)
@@ -47,6 +52,7 @@ class HistoryWriter:
 
     folder: Path
     described: Described
+    kept: Kept | None = None  # of the recording that this one resumes, whose folder is locked
     rows_per_part: int = ROWS_PER_PART
     unread: tuple[str, ...] = ()  # topic partitions that were not read to their end
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -57,12 +63,27 @@ class HistoryWriter:
     _next: int = 0
     _first_op: int = 0
     _tail: int = -1  # file descriptor
+    _ahead_ns: int = 0  # of the history's clock, before the monotonic clock of this machine
+    _locked: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> HistoryWriter:
-        self.folder.mkdir(parents=True, exist_ok=False)
-        self._begin_tail(self._part)
+        if self.kept is None:
+            self.folder.mkdir(parents=True, exist_ok=False)
+            self._locked.enter_context(lock(self.folder))
+            self._begin_tail(self._part)
+        else:
+            self._reopen_tail(self.kept)
         self._describe(finished=False)
         return self
+
+    def _reopen_tail(self, kept: Kept) -> None:
+        self._part, tail = reopened(self.folder)
+        self._tail = os.open(tail_path(self.folder, self._part), os.O_WRONLY | os.O_APPEND)
+        self._completed, self._opened = tail.completed, tail.opened
+        self._rows = sum(max(1, len(operation.did)) for operation in tail.completed)
+        self._next = kept.operations
+        self._first_op = kept.operations - len(tail.completed) - len(tail.opened)
+        self._ahead_ns = kept.now_ns(time.time_ns()) - time.monotonic_ns()
 
     def __exit__(
         self,
@@ -79,6 +100,11 @@ class HistoryWriter:
             self._describe(finished=error is None and not self.unread)
             # last: to `urteil analyze --follow`, a missing tail means that the history is complete
             tail_path(self.folder, self._part).unlink()
+            self._locked.close()
+
+    def now_ns(self) -> int:
+        """Returns the time on the clock of the history."""
+        return time.monotonic_ns() + self._ahead_ns
 
     @property
     def operations(self) -> int:
@@ -106,7 +132,7 @@ class HistoryWriter:
                 process=process,
                 f=f,
                 outcome="info",
-                invoked_ns=time.monotonic_ns(),
+                invoked_ns=self.now_ns(),
                 completed_ns=None,
                 did=did,
                 error="the recorder ended before the operation did",
@@ -146,7 +172,7 @@ class HistoryWriter:
             operation = replace(
                 operation,
                 outcome=outcome,
-                completed_ns=time.monotonic_ns(),
+                completed_ns=self.now_ns(),
                 did=operation.did if did is None else did,
                 error=error,
             )
@@ -195,6 +221,8 @@ class HistoryWriter:
             "seed": self.described.seed,
             "finished": finished,
             "unread": list(self.unread),
+            "clock": {"at_ns": self.now_ns(), "wall_ns": time.time_ns()},
+            "resumed": self.described.resumed,
         }
         hidden = self.folder / f"{METADATA}.new"
         hidden.write_text(json.dumps(description, indent=1) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Iterator
@@ -31,6 +32,18 @@ def _kept(folder: Path) -> str:
     if verdicts:
         plural = "" if verdicts == 1 else "s"
         kept.append(f"{verdicts} verdict{plural} (urteil report {shlex.quote(str(folder))})")
-    if (folder / HISTORY / "history.json").is_file():
-        kept.append(f"a history (urteil analyze {shlex.quote(str(folder / HISTORY))})")
+    history = folder / HISTORY
+    if (history / "history.json").is_file():
+        judge = f"urteil analyze {shlex.quote(str(history))}"
+        go_on = f"urteil record --resume {shlex.quote(str(folder))}"
+        kept.append(f"a history ({judge}{f', or {go_on}' if _has_cluster(history) else ''})")
     return f"kept: {' and '.join(kept)}" if kept else "it has no verdicts"
+
+
+def _has_cluster(history: Path) -> bool:
+    """True if the history was recorded on a cluster that Urteil did not start."""
+    try:
+        settings = json.loads((history / "history.json").read_text())["settings"]
+        return bool(settings["system"] == settings["bootstrap_servers"])
+    except (ValueError, KeyError, TypeError, OSError):  # not written by `urteil record`
+        return False

@@ -1,7 +1,7 @@
 """Histories on disk: the recorder's folder, read back as operations or as Arrow tables.
 
-    history.json            schema version, workload, clients, settings, seed, and `finished`: true
-                            if the recorder was not interrupted and read every log to its end
+    history.json            schema version, workload, clients, settings, seed, clock, and
+                            `finished`: true if the recorder read every log to its end, then ended
     part-00000.parquet      rows of `COLUMNS` in completion order, operations numbered across parts
     part-00001.parquet
     tail-00002.ndjson       everything after the last part: a line per invocation and completion
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
@@ -164,20 +164,23 @@ def tables(folder: Place) -> Iterator[pa.Table]:
     Raises UnreadableHistory if the folder is malformed.
     """
     metadata(folder)
-    numbers = _numbers(folder)
+    numbers = numbers_of(folder)
     first_op = 0
     for number in numbers:
         if part_path(folder, number).exists():
             table = _part(part_path(folder, number))
         else:
             last = number == numbers[-1]
-            table = as_table(_tail(tail_path(folder, number), last=last), first_op=first_op)
+            tail = read_tail(tail_path(folder, number), last=last)
+            found = (*tail.completed, *(tail.opened.values() if last else ()))
+            table = as_table(found, first_op=first_op)
         yield table
         if table.num_rows:
             first_op = table["op"][-1].as_py() + 1
 
 
-def _numbers(folder: Place) -> list[int]:
+def numbers_of(folder: Place) -> list[int]:
+    """Returns the numbers of the parts and tails; raises UnreadableHistory if one is missing."""
     # tails first: while this function runs, a recorder may replace a tail by its part
     kept = [*folder.glob("tail-?????.ndjson"), *folder.glob("part-?????.parquet")]
     numbers = sorted({int(path.stem[5:]) for path in kept})
@@ -192,7 +195,7 @@ def parts(folder: Place) -> list[Place]:
     `tables`.
     """
     metadata(folder)
-    _numbers(folder)
+    numbers_of(folder)
     if any(folder.glob("tail-?????.ndjson")):
         return []
     return sorted(folder.glob("part-?????.parquet"))
@@ -318,17 +321,24 @@ def _line(event: dict[str, Any]) -> bytes:
     return json.dumps(event, separators=(",", ":")).encode() + b"\n"
 
 
-def _tail(path: Place, *, last: bool) -> list[Operation]:
-    """Returns the operations of a tail (an NDJSON file that a killed recorder left).
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The operations of a tail, and its last line if a kill cut that short."""
 
-    In the `last` tail, the last line may be incomplete. Its result also has the operations that had
-    not completed at the kill.
+    completed: list[Operation]
+    opened: dict[int, Operation]  # by number; a later tail repeats them
+    incomplete: bytes
+
+
+def read_tail(path: Place, *, last: bool) -> Tail:
+    """Returns a tail (an NDJSON file that a killed recorder left).
+
+    Only in the `last` tail of a folder, the last line may be incomplete.
     """
-    # Completed operations come first. A later tail repeats the open ones.
     opened: dict[int, Operation] = {}
     completed: list[Operation] = []
     lines = path.read_bytes().split(b"\n")
-    incomplete = lines.pop()  # after the last newline: empty, or the line that the kill cut short
+    incomplete = lines.pop()
     if incomplete and not last:
         _unreadable(path, len(lines) + 1, "the line is cut short, and this is not the last tail")
     for number, line in enumerate(lines, 1):
@@ -347,7 +357,7 @@ def _tail(path: Place, *, last: bool) -> list[Operation]:
             _unreadable(path, number, f"field {error} is missing")
         except (ValueError, TypeError, RecursionError) as error:
             _unreadable(path, number, f"{error}"[:SHOWN])
-    return [*completed, *(opened.values() if last else ())]
+    return Tail(completed, opened, incomplete)
 
 
 def _opened(event: dict[str, Any]) -> Operation:

@@ -27,6 +27,7 @@ WALL_CLOCK = {
     "checkers/conform/trial.py": "timestamps of records, and names of a run's topics",
     "checkers/over_time/baseline.py": "the day on which an accepted violation expires",
     "checkers/over_time/choosing.py": "the runs of the last days",
+    "checkers/record/store.py": "how much later a resumed recording goes on",
     "checkers/report/folder.py": "the name of a run folder, and when the run began",
     "checkers/reproduce/stage.py": "timestamps of records",
     "checkers/reproduce/transactions.py": "timestamps of records",
