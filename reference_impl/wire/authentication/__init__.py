@@ -1,1 +1,1 @@
-"""TLS on the listeners, and SASL before the first request."""
+"""Encrypts connections with TLS, and authenticates clients with SASL before their first request."""

@@ -1,4 +1,7 @@
-"""The authentication of one connection: which requests it may send, and what answers them.
+"""Decides which requests a client may send before it is authenticated, and answers these requests.
+
+Each line shows a stage of the connection, a request that is allowed in the stage, and the next
+stage.
 
     stage                   request            the next stage
     BEGUN                   ApiVersions        VERSIONS_KNOWN
@@ -7,11 +10,12 @@
                                                refused if the credentials are wrong
     AUTHENTICATED           any                AUTHENTICATED
 
-If a session has a limited lifetime, SaslHandshake leads from AUTHENTICATED to EXCHANGE again before
-it ends.
+If sessions have a limited lifetime, a client authenticates itself once more before its session
+ends: SaslHandshake leads from AUTHENTICATED to EXCHANGE.
 
-Any other request closes the connection. So does a refusal, after one last response, which is 100 ms
-late. After SaslHandshake version 0, a frame is a bare token without a request header.
+Every other request closes the connection. A refused request closes the connection, too, after a
+response that is sent 100 ms later. After a SaslHandshake of version 0, each frame consists of a
+SASL token alone, without a request header.
 
 Source: SaslServerAuthenticator; KafkaChannel.maybeBeginServerReauthentication; KIP-43, KIP-152,
 KIP-255, KIP-306 (connection.failed.authentication.delay.ms), KIP-368.
@@ -64,14 +68,16 @@ ALLOWED: Final[Mapping[Stage, frozenset[Api]]] = {
 
 
 class Refused(Exception):
-    """The authentication failed for a token without a request header: the connection must be
-    closed without a response.
+    """Raised if the authentication fails because of a token without a request header. The
+    connection must be closed without a response.
     """
 
 
 @dataclass(slots=True, kw_only=True)
 class Authentication:
-    """`failure` is the reason of a refusal, for the log; `now_ms` is the clock."""
+    """The state of the authentication of one connection. `failure` is the reason why a request
+    was refused, for the broker's log. `now_ms` returns the current time in milliseconds.
+    """
 
     credentials: Credentials
     mechanisms: tuple[Mechanism, ...]
@@ -87,9 +93,12 @@ class Authentication:
     _again_at_ms: int | None = None  # when it last began to authenticate again
 
     def admits(self, frame: bytes) -> bool:
-        """True if the client is authenticated; otherwise the caller calls `handle`.
+        """Returns True if the client is authenticated, so that the broker may handle the request in
+        `frame`.
 
-        Raises MalformedFrame if the session has ended.
+        If the result is False, the caller passes the frame to `handle` or `take_bare_token`. The
+        result is also False for a SaslHandshake with which the client begins to authenticate itself
+        once more. Raises MalformedFrame if the session has ended.
         """
         if self.stage is not Stage.AUTHENTICATED:
             return False
@@ -111,9 +120,10 @@ class Authentication:
         return self.stage is Stage.EXCHANGE and self._is_bare
 
     async def handle(self, broker: ServedBroker, call: Call) -> Handled:
-        """A refused request closes the connection after its response.
+        """Returns the response to a request of a client that is not authenticated.
 
-        Raises MalformedFrame if the connection must be closed without a response.
+        If the request is refused, the connection must be closed after the response. Raises
+        MalformedFrame if the connection must be closed without a response.
         """
         if call.api not in ALLOWED[self.stage]:
             if self.stage is not Stage.EXCHANGE:
@@ -131,7 +141,9 @@ class Authentication:
         return await self._authenticate(call)
 
     async def take_bare_token(self, token: bytes) -> bytes:
-        """The next SASL challenge, after a token without a request header; raises Refused."""
+        """Returns the next SASL challenge for a token that has no request header. Raises Refused
+        if the authentication fails.
+        """
         try:
             return self._answer(token)
         except (AuthenticationFailed, BrokenExchange) as failed:

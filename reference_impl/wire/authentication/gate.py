@@ -1,14 +1,17 @@
 """Guards the connections of a cluster until their clients may send requests.
 
-    accepted -> TLS handshake -> SASL exchange -> requests
-    a step that is not switched on is left out; a time limit covers all of them
+A connection passes these steps from left to right:
 
-Until the last step, a frame has at most 512 KiB. Later frames bypass this module, unless sessions
-have a limited lifetime.
+    accepted -> TLS handshake -> SASL exchange -> requests
+
+A step that is not configured is skipped. One time limit covers all steps before the requests.
+
+A frame has at most 512 KiB until the client is authenticated. Later frames bypass this module,
+unless sessions have a limited lifetime.
 
 Source: SaslServerAuthenticator.authenticate (sasl.server.max.receive.size).
-Simplified: Kafka closes a connection that never authenticates after connections.max.idle.ms, ten
-minutes; the limit here is shorter.
+Simplified: Kafka closes a connection that never authenticates after ten minutes
+(connections.max.idle.ms). The limit of this broker is shorter.
 """
 
 from __future__ import annotations
@@ -49,7 +52,9 @@ class Gate:
 
     @classmethod
     def of(cls, security: Security) -> Gate:
-        """Reads certificates, computes credentials; raises BadSecurity for an unusable file."""
+        """Returns the gate for `security`: reads the certificates, and computes the users'
+        credentials. Raises BadSecurity if a file is unusable.
+        """
         return cls(security, Credentials.of(security), server_context(security))
 
     def guard(
@@ -60,7 +65,9 @@ class Gate:
         now_ms: Callable[[], int],
         note: Callable[[Connection, str], None],
     ) -> asyncio.Protocol:
-        """The protocol of an accepted connection: with TLS a `TlsHandshake`, else `connection`."""
+        """Returns the protocol of an accepted connection. It is a `TlsHandshake` if the listener
+        uses TLS, and otherwise `connection` itself.
+        """
         if self.security.protocol is NO_SECURITY.protocol:
             return connection
         authentication = None
@@ -78,7 +85,7 @@ class Gate:
 
 
 def open_gate() -> Gate:
-    """The gate of PLAINTEXT, which lets every connection pass."""
+    """Returns the gate of a PLAINTEXT listener, which admits each connection at once."""
     return Gate.of(NO_SECURITY)
 
 

@@ -1,10 +1,13 @@
-"""Encrypts connections: the TLS context with the brokers' certificate, and the TLS handshake.
+"""Encrypts connections: creates the TLS context with the brokers' certificate, and makes the TLS
+handshake.
+
+A connection passes these steps from left to right:
 
     accepted -> counted and closable -> TLS handshake -> the connection's frames
 
-asyncio's own `create_server(ssl=...)` announces a connection only after the handshake: a broker
-could neither count nor close one that never completes it. So the broker accepts first, and then
-begins the handshake with `start_tls`.
+The function `create_server(ssl=...)` of asyncio announces a connection only after the handshake. A
+broker could neither count nor close a connection that never completes the handshake. So the broker
+accepts the connection first, and then begins the handshake with `start_tls`.
 
 Source: SslTransportLayer; Python documentation, "ssl".
 """
@@ -25,13 +28,13 @@ _NOT_TLS: Final = ("HTTP_REQUEST", "WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL")
 
 
 class NotEncrypted(Exception):
-    """The TLS handshake failed; the text is the reason."""
+    """The error of a connection whose TLS handshake failed. The text is the reason."""
 
 
 def server_context(security: Security) -> ssl.SSLContext | None:
-    """None if the listeners are not encrypted.
+    """Returns the TLS context of the listeners, or None if the listeners are not encrypted.
 
-    Raises BadSecurity for an unusable file; the message names its option.
+    Raises BadSecurity if a file is unusable. The message names the option of the file.
     """
     if not security.protocol.encrypts:
         return None
@@ -79,8 +82,8 @@ def _check_readable(path: Path, option: str) -> None:
 
 
 class TlsHandshake(asyncio.Protocol):
-    """After a TLS handshake, `connection` gets all further bytes; if the handshake fails, the
-    connection ends.
+    """Makes the TLS handshake of an accepted connection. After the handshake, `connection`
+    receives all further bytes. If the handshake fails, the connection ends.
     """
 
     def __init__(

@@ -1,1 +1,3 @@
-"""The client's side of the protocol: requests to frames, frames to responses."""
+"""The client's side of the Kafka protocol: writes requests as frames, and reads responses from
+frames.
+"""

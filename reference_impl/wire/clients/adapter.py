@@ -1,10 +1,13 @@
 """Lets the clients of the simulation use any broker over TCP.
 
-The table `DIALOGUES` has the API, the versions and the two functions of each request. The versions
-are those with topic names, and for a transactional request those of its transaction protocol.
+The table `DIALOGUES` lists the API, the versions and two functions for each type of request: one
+function writes the request, and the other function reads the response. The table contains only
+versions in which requests contain topic names instead of topic ids. A transactional request uses
+only the versions of its transaction protocol (V1 or V2).
 
 Source: Kafka message schemas; KIP-516 (topic ids), KIP-848, KIP-890.
-Simplified: one topic partition in each request; no fetch sessions.
+Simplified: A request to read, write or delete records is about one topic partition. There are no
+fetch sessions.
 """
 
 from __future__ import annotations
@@ -55,7 +58,9 @@ from reference_impl.wire.messages.apis import Api
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A written request, with the version in which its response comes."""
+    """A request that was written as a frame, and the version of its API. The response has the
+    same version.
+    """
 
     request: Request
     api: Api
@@ -63,14 +68,17 @@ class Sent:
 
     @property
     def has_response(self) -> bool:
-        """True for all requests except Produce with acks=0."""
+        """True for all requests except Produce with acks=0, to which a broker sends no response."""
         return not (isinstance(self.request, Produce) and self.request.acks == ACKS_NONE)
 
 
 def request_frame(
     request: Request, correlation: int, offered: Offered, names: Names
 ) -> tuple[bytes, Sent]:
-    """The frame of a request, and what `response_in` needs later; raises NoCommonVersion."""
+    """Returns the frame of a request, and the `Sent` that `response_in` needs to read the
+    response. Raises NoCommonVersion if the broker offers none of the versions that the client
+    writes.
+    """
     dialogue = _dialogue(request)
     version = chosen_version(dialogue.api, _versions(request, dialogue.versions), offered)
     writer = Writer(dialogue.api, version)
@@ -79,13 +87,17 @@ def request_frame(
 
 
 def response_in(sent: Sent, frame: bytes, names: Names) -> Response:
-    """Raises MalformedFrame, or UnknownError for an unsupported error code."""
+    """Returns the response to `sent` that `frame` contains.
+
+    Raises MalformedFrame if the frame does not follow the schema of the response. Raises
+    UnknownError if the response contains an error code that the simulation's clients do not handle.
+    """
     body = response_body(sent.api, sent.version, frame)
     return _dialogue(sent.request).reads(sent.request, body, names)
 
 
 def brokers_in(sent: Sent, frame: bytes) -> dict[BrokerId, Address]:
-    """The live brokers' addresses in a Metadata response."""
+    """Returns the addresses of the live brokers in the frame of a Metadata response."""
     body = response_body(sent.api, sent.version, frame)
     return {BrokerId(one.node_id): (one.host, one.port) for one in body.brokers}
 

@@ -1,9 +1,10 @@
-"""The requests of a client, as pairs of functions, and the names that are used on the wire.
+"""Defines how a client writes each request and reads its response, and which names the wire
+carries.
 
-A `Dialogue` has a function that writes a request, and one that reads the response.
+A `Dialogue` has one function that writes a request, and another function that reads the response.
 
-On the wire, each test run has its own prefix before topics, groups and transactional ids, so
-several may use one cluster (`Names`).
+On the wire, each test run adds its own prefix to the names of topics, groups and transactional ids.
+So several runs can use one cluster (`Names`).
 """
 
 from __future__ import annotations
@@ -34,11 +35,14 @@ ALIKE: Final = {
 
 
 class UnknownError(ValueError):
-    """No client of the simulation handles this error code."""
+    """Raised for an error code that no client of the simulation handles."""
 
 
 def error_code(number: int) -> ErrorCode:
-    """The error, or one that clients handle in the same way; raises UnknownError."""
+    """Returns the error with the code `number`. A code in the table `ALIKE` is replaced by an
+    error that clients handle in the same way. Raises UnknownError for any other code that is not
+    an `ErrorCode`.
+    """
     if number in ALIKE:
         return ALIKE[number]
     try:
@@ -51,11 +55,11 @@ def error_code(number: int) -> ErrorCode:
 
 @dataclass(slots=True)
 class Names:
-    """The names of one test run, with its prefix on the wire, and the topic ids of Metadata
-    responses.
+    """The names that one test run uses, and their prefix on the wire.
 
-    A broker that creates topics by itself may make too many partitions: the run sees only those in
-    `partitions`.
+    `ids` contains the topic ids from Metadata responses. A broker that creates topics by itself may
+    create too many partitions. If `partitions` has a number for a topic, the run ignores all
+    further partitions of the topic.
     """
 
     prefix: str = ""
@@ -66,14 +70,18 @@ class Names:
     auto_creates: bool = False  # Metadata requests create topics: the brokers have no CreateTopics
 
     def sent(self, name: str) -> str:
-        """The name on the wire; internal topics have no prefix."""
+        """Returns the name on the wire: the prefix, and then `name`. The name of an internal
+        topic begins with `__`, and gets no prefix.
+        """
         return name if name.startswith("__") else self.prefix + name
 
     def received(self, name: str) -> str:
         return name.removeprefix(self.prefix)
 
     def topic_of(self, topic_id: UUID | None) -> str:
-        """Empty if no Metadata response had the id."""
+        """Returns the name of a topic, or an empty string if no Metadata response contained the
+        id.
+        """
         return next((name for name, known in self.ids.items() if known == topic_id), "")
 
 
@@ -82,7 +90,9 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """The functions that write a request and read its response."""
+    """The API and the versions of a type of request, the function that writes the request, and
+    the function that reads the response.
+    """
 
     api: Api
     versions: Range
@@ -107,7 +117,9 @@ def by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, tuple[int, ...
 
 
 def worst_of(errors: Iterable[int]) -> ErrorCode:
-    """An error that forbids a retry; else any other error; else NONE."""
+    """Returns one error for a response that contains several: an error that forbids a retry, or
+    else any other error, or else NONE.
+    """
     # A response of the simulation has one error, which applies to all its topic partitions.
     found = [error for error in map(error_code, errors) if error is not ErrorCode.NONE]
     fatal = [error for error in found if error not in RETRIABLE]

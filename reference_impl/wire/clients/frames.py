@@ -1,7 +1,7 @@
-"""Translates request bodies to frames and frames to response bodies, on the side of a client.
+"""Translates request bodies to frames, and frames to response bodies, on the side of a client.
 
-A `Writer` leaves out the fields that its version lacks. The version is the highest that client and
-broker support.
+A `Writer` omits the fields that its version of the API lacks. A request uses the highest version
+that both the client and the broker support.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-35, KIP-511.
 """
@@ -32,7 +32,7 @@ Offered = Mapping[int, Range]  # the versions that a broker offers, by API key
 
 
 class NoCommonVersion(ValueError):
-    """The broker offers no version of the request that this client can write."""
+    """Raised if the broker offers no version of a request that this client can write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Writer:
         return kind(**{field: values[field] for field in takes if field in values})
 
     def frame(self, correlation: int, **values: Any) -> bytes:
-        """The frame of the request, with its length prefix."""
+        """Returns the frame of the request, with its length prefix."""
         name, kind = payload(self.api, self.version, EntityType.request)
         header = kind.__header_schema__
         given: dict[str, Any] = {
@@ -63,7 +63,9 @@ class Writer:
 
 
 def chosen_version(api: Api, writes: Range, offered: Offered) -> int:
-    """The highest common version; raises NoCommonVersion."""
+    """Returns the highest version that the client writes and the broker offers. Raises
+    NoCommonVersion if there is no such version.
+    """
     first, last = offered.get(api, (0, -1))
     version = min(writes[1], last)
     if version < max(writes[0], first):
@@ -75,7 +77,9 @@ def chosen_version(api: Api, writes: Range, offered: Offered) -> int:
 
 
 def correlation_of(frame: bytes) -> int:
-    """The frame has no length prefix."""
+    """Returns the correlation id of a response. `frame` has no length prefix. Raises
+    MalformedFrame if the frame is too short.
+    """
     if len(frame) < _CORRELATION.size:
         raise MalformedFrame(f"a response of {len(frame)} bytes has no correlation id")
     (correlation,) = _CORRELATION.unpack_from(frame)
@@ -83,7 +87,9 @@ def correlation_of(frame: bytes) -> int:
 
 
 def response_body(api: Api, version: int, frame: bytes) -> Any:
-    """Raises MalformedFrame if the frame does not follow the schema."""
+    """Returns the decoded body of a response. `frame` has no length prefix. Raises
+    MalformedFrame if the frame does not follow the schema.
+    """
     kind: Any = payload(api, version, EntityType.response)[1]
     try:
         _, at = entity_reader(kind.__header_schema__)(frame, 0)
@@ -94,11 +100,13 @@ def response_body(api: Api, version: int, frame: bytes) -> Any:
 
 
 def api_versions_request(correlation: int) -> bytes:
-    """An ApiVersions request of version 0, which every broker understands."""
+    """Returns the frame of an ApiVersions request of version 0, which every broker understands."""
     return Writer(Api.API_VERSIONS, 0).frame(correlation)
 
 
 def offered_versions(frame: bytes) -> Offered:
-    """The lowest and highest version of each API key, in response to `api_versions_request`."""
+    """Returns the lowest and the highest version that a broker offers for each API key. `frame`
+    is the response to `api_versions_request`.
+    """
     body = response_body(Api.API_VERSIONS, 0, frame)
     return {one.api_key: (one.min_version, one.max_version) for one in body.api_keys}

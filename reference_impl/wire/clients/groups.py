@@ -1,4 +1,4 @@
-"""The client's side of group requests (see `dialogue`)."""
+"""Writes the requests about consumer groups, and reads their responses (see `dialogue`)."""
 
 from __future__ import annotations
 
@@ -108,7 +108,11 @@ def fetch_offsets(request: FetchOffsets, writer: Writer, names: Names) -> Values
 
 
 def fetched_offsets(request: FetchOffsets, body: Any, names: Names) -> FetchedOffsets:
-    """The offset is None without a commit, an entry in the response, or a group."""
+    """Returns the committed offsets in a response.
+
+    The offset of a topic partition is None in three cases: the group has not committed an offset
+    for it, the response does not contain it, or the group does not exist.
+    """
     found = tuple(
         (
             TopicPartition(names.received(topic.name), one.partition_index),

@@ -1,4 +1,6 @@
-"""The client's side of Produce, Fetch, ListOffsets and DeleteRecords (see `dialogue`)."""
+"""Writes Produce, Fetch, ListOffsets and DeleteRecords requests, and reads their responses (see
+`dialogue`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client's side of Metadata and CreateTopics (see `dialogue`)."""
+"""Writes Metadata and CreateTopics requests, and reads their responses (see `dialogue`)."""
 
 from __future__ import annotations
 

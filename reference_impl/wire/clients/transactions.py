@@ -1,4 +1,4 @@
-"""The client's side of the requests of transactional producers (see `dialogue`)."""
+"""Writes the requests of transactional producers, and reads their responses (see `dialogue`)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Sockets: a listener, a connection that reads frames, and the limits of all connections."""
+"""Opens listeners, reads frames from connections, and limits all connections of a cluster."""

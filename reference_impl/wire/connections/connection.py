@@ -1,15 +1,19 @@
-"""A connection of a client: splits its bytes into frames, and answers one frame after the other.
+"""A client's connection to a broker. It splits its bytes into frames, and answers one frame after
+the other.
+
+The lines show the two ways in which a frame is answered:
 
     bytes -> a whole frame -> answered at once              -> the next frame
                            -> waits (a long poll, acks=all) -> the next frame when it is answered
 
-Most requests never wait, so a handler runs at once, and gets a task of its own only when it waits
-for the first time.
+Most requests never wait. So a handler runs at once, and an asyncio task is created only when the
+handler waits for the first time.
 
-As in Kafka, a connection handles no further frame while a request waits for its response, or the
-client does not read. Meanwhile it reads up to 128 KiB of the next frames into its buffer.
+As in Kafka, a connection handles no further frame in two cases: a request waits for its response,
+or the client does not read its responses. Meanwhile the connection reads up to 128 KiB of the next
+frames into its buffer.
 
-It reports to its owner when it holds many bytes in memory.
+If a connection holds many bytes in memory, it reports their number to its owner.
 """
 
 from __future__ import annotations
@@ -27,7 +31,9 @@ R = TypeVar("R")
 
 
 class LastResponse(Exception):
-    """Raised by a handler: the connection sends this response, and then closes."""
+    """Raised by a handler to end the connection: the connection sends this response, and then
+    closes.
+    """
 
     def __init__(self, frame: bytes) -> None:
         super().__init__("the connection is closed after its last response")
@@ -41,14 +47,16 @@ _TLS: Final = b"\x16\x03"  # a record of type handshake
 
 
 class Connection(asyncio.Protocol):
-    """A client's connection to a broker; it calls functions that its owner supplies.
+    """A client's connection to a broker, which calls the functions of its owner.
+
+    Each line names a function, its argument and the time of the call:
 
         answer    with a request frame; returns the response frame, or None if there is no response
-        begin     once, when the connection is open
+        begin     one time, when the connection is open
         use       before each request, so that the owner knows the least recently used connection
         hold      with the number of the connection's bytes in memory, when it changes above 64 KiB;
-                  then once with 0
-        end       once, with the exception that ended the connection, or None
+                  one time with 0, when it falls to 64 KiB or less
+        end       one time, with the exception that ended the connection, or None
 
     The owner may replace `answer` and `max_frame_bytes` between two frames.
     """
@@ -103,8 +111,8 @@ class Connection(asyncio.Protocol):
     def continue_over(self, transport: asyncio.Transport, early: bytes, *, is_eof: bool) -> None:
         """Moves the connection to another transport, for example after a TLS handshake.
 
-        `early` has the bytes that the new transport has already received; `is_eof` is true if no
-        more will come.
+        `early` contains the bytes that the new transport has already received. `is_eof` is True if
+        no further bytes will arrive.
         """
         self.transport = transport
         self._is_eof = is_eof
@@ -238,7 +246,9 @@ class Connection(asyncio.Protocol):
             self._hold(self, 0)
 
     def finish(self, error: BaseException | None) -> None:
-        """Ends the connection because of an error, or without one; a second call does nothing."""
+        """Ends the connection because of `error`, or without an error if `error` is None. A
+        second call does nothing.
+        """
         if self.has_ended:
             return
         self.has_ended = True
@@ -256,7 +266,9 @@ class Connection(asyncio.Protocol):
 
 @coroutine
 def _continued(running: Coroutine[Any, Any, R], waits_for: Any) -> Generator[Any, Any, R]:
-    """Runs to its end a coroutine that waits for the future `waits_for`."""
+    """Runs a coroutine to its end, and returns its result. The coroutine is already running, and
+    waits for the future `waits_for`.
+    """
     while True:
         error: BaseException | None = None
         sent: Any = None

@@ -1,9 +1,9 @@
 """Limits the number of client connections to a cluster, and the bytes in flight on all of them.
 
-Bytes in flight are those of large requests as they arrive, and of large responses until the client
-has read them. Above the limit, the connection with the oldest large request or response is closed,
-so a client that sends 100 MiB slowly does not keep others waiting. If there are too many
-connections, the least recently used one is closed.
+Bytes in flight are the bytes of large requests while they arrive, and of large responses until the
+client has read them. Above the limit, the connection with the oldest large request or response is
+closed. So a client that sends 100 MiB slowly does not keep other clients waiting. If there are too
+many connections, the least recently used connection is closed.
 
 Source: Processor.closeExcessConnections, Selector.lowestPriorityChannel (max.connections);
 queued.max.request.bytes, the limit above which Kafka stops reading (NetworkReceive.readFrom).
@@ -22,7 +22,9 @@ COUNTED_BYTES: Final = 64 * 1024  # smaller frames and responses do not count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InFlightLimits:
-    """The most connections of a cluster's clients, and the most bytes of their large frames."""
+    """The highest number of client connections of a cluster, and the highest number of bytes in
+    their large frames.
+    """
 
     connections: int = 10_000  # max.connections
     large_bytes: int = 512 * 1024 * 1024  # of frames and responses above 64 KiB
@@ -44,7 +46,9 @@ def allow_open_files(count: int) -> None:
 
 @dataclass(slots=True)
 class InFlight(Generic[C]):
-    """The open connections, and the bytes of requests and responses above 64 KiB that they hold."""
+    """The open connections of a cluster, and the number of bytes that each connection holds in
+    requests and responses above 64 KiB.
+    """
 
     limits: InFlightLimits = IN_FLIGHT
     # The least recently used connection first.
@@ -54,7 +58,9 @@ class InFlight(Generic[C]):
     _held: int = 0
 
     def open(self, connection: C) -> C | None:
-        """Returns the least recently used connection, to be closed, if there are too many."""
+        """Adds a connection. If there are now too many connections, returns the least recently
+        used one, which the caller must close. Otherwise returns None.
+        """
         self._connections[connection] = None
         if len(self._connections) <= self.limits.connections:
             return None
@@ -71,10 +77,10 @@ class InFlight(Generic[C]):
             self._connections[connection] = None
 
     def hold(self, connection: C, count: int) -> C | None:
-        """Sets how many bytes a connection holds; 64 KiB or less count as 0.
+        """Sets the number of bytes that a connection holds. The caller passes 0 for 64 KiB or less.
 
-        If all together hold too many, returns the connection with the oldest large request or
-        response, which the caller must close; else None.
+        If all connections together hold too many bytes, returns the connection with the oldest
+        large request or response, which the caller must close. Otherwise returns None.
         """
         self._held += count - self._bytes.get(connection, 0)
         if count:

@@ -1,1 +1,1 @@
-"""The control port of a cluster: tests inject faults and create topics by HTTP on loopback."""
+"""The control port of a cluster, through which tests inject faults and create topics over HTTP."""

@@ -1,7 +1,7 @@
-"""The HTTP server of the control port, on loopback alone.
+"""The HTTP server of the control port, which listens only on the loopback address.
 
-A thread for each connection reads the requests and writes the answers, which are computed
-(`routes`) in the cluster's event loop. So a request sees the cluster between two steps, and no lock
+One thread for each connection reads the requests and writes the answers. The answers are computed
+in the cluster's event loop (`routes`). So a request sees the cluster between two steps, and no lock
 is needed.
 """
 
@@ -24,7 +24,7 @@ WAITS_S: Final = 120.0  # for the rest of a request
 
 
 class CannotControl(InputFault):
-    """The control port cannot listen."""
+    """Raised if the control port cannot listen."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -84,9 +84,10 @@ class ControlPort:
 
     @classmethod
     def open(cls, cluster: Controlled, port: int) -> ControlPort:
-        """Listens on loopback, with port 0 on a free port; raises CannotControl.
+        """Opens a control port on the loopback address. If `port` is 0, it uses a free port.
 
-        Requests are answered in the running event loop.
+        Its requests are answered in the event loop that runs now. Raises CannotControl if the port
+        cannot be opened.
         """
         try:
             server = _Server((LOOPBACK, port), _Handler)

@@ -1,4 +1,6 @@
-"""The requests of the control port, and what each does to the cluster.
+"""Answers the requests of the control port.
+
+Each line of the table shows a request, and its effect or the content of its answer:
 
     GET    /                   the brokers with their states, and the bootstrap servers
     POST   /faults             adds a fault, or lets it happen at once if it has no `when`
@@ -12,7 +14,8 @@
     GET    /topics             the topics, with the leader of each partition
     POST   /reset              ends all faults, starts and resumes every node, clears the log
 
-Bodies and answers are JSON objects; an answer with status 400 has the fields `error` and `at`.
+The bodies of requests and answers are JSON objects. An answer with status 400 has the fields
+`error`, which is the reason, and `at`, which names the wrong part of the request.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ Answer: TypeAlias = tuple[int, dict[str, Any]]
 
 
 class Controlled(Faulty, Protocol):
-    """What the control port reads and changes."""
+    """The part of a cluster that the control port reads and changes."""
 
     @property
     def faults(self) -> FaultsInForce: ...
@@ -58,7 +61,9 @@ class Controlled(Faulty, Protocol):
         ...
 
     async def image(self) -> MetadataImage:
-        """The controller's newest metadata; brokers apply it a little later."""
+        """Returns the newest metadata of the controller. Brokers apply these metadata a little
+        later.
+        """
         ...
 
     @property
@@ -78,7 +83,9 @@ class Controlled(Faulty, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """`rest` is the part of the path after the route, such as `3` for `/faults/3`."""
+    """A request to the control port. `rest` is the part of its path after the route, such as `3`
+    for `/faults/3`.
+    """
 
     rest: str
     query: Mapping[str, str]

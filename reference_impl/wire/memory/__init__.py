@@ -1,1 +1,1 @@
-"""Keeps the pauses of a broker's process short: fewer page faults and garbage collections."""
+"""Shortens the pauses of a broker's process: it has fewer page faults and garbage collections."""

@@ -1,10 +1,11 @@
 """Excludes imported modules from garbage collection, because a full collection stops the process.
 
-All schemas of messages are hundreds of thousands of objects, and a full collection of them takes 80
-ms, in which no client is answered.
+The schemas of all messages are hundreds of thousands of objects. A full collection of these objects
+takes 80 ms, in which no client is answered.
 
-`gc.freeze` excludes all existing objects. One that later becomes part of a cycle of garbage is
-never freed. So `gc.freeze` is called only before the first full collection after an import.
+`gc.freeze` excludes all existing objects. If an excluded object later becomes part of a cycle of
+garbage, it is never freed. So `gc.freeze` is called only before the first full collection after an
+import.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ _modules: list[int] = [0]  # how many were imported when objects were last froze
 
 
 def freeze_imports() -> None:
-    """Freezes all present objects, and after each import the new ones.
+    """Excludes all present objects from garbage collection, and after each import also the new
+    objects.
 
-    Call this only in a broker's own process.
+    Call this function only in a broker's own process.
     """
     _freeze()
     if _before_collection not in gc.callbacks:

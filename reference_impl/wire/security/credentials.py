@@ -1,13 +1,13 @@
 """The users that may connect to a cluster over the network, and their credentials.
 
-AlterUserScramCredentials changes SCRAM credentials for all brokers at once; passwords for PLAIN
-never change.
+An AlterUserScramCredentials request changes SCRAM credentials on all brokers at once. Passwords for
+PLAIN never change.
 
-A data directory keeps the changes, also deletions, in `scram-credentials.json`; they replace the
-credentials of the settings.
+The file `scram-credentials.json` in the data directory stores all changes, including deletions. The
+stored changes replace the credentials of the settings.
 
 Source: ScramImage.describe, ScramControlManager; PlainServerCallbackHandler.
-Simplified: credentials are not part of the metadata, but have a file of their own.
+Simplified: Credentials are not part of the metadata. They are stored in a file of their own.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def _none() -> dict[ScramMechanism, dict[str, ScramCredential]]:
 
 @dataclass(slots=True)
 class Credentials:
-    """The users' passwords for PLAIN and credentials for SCRAM; by default there are none."""
+    """The users' passwords for PLAIN, and their credentials for SCRAM. By default there are no
+    users.
+    """
 
     passwords: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     scram: dict[ScramMechanism, dict[str, ScramCredential]] = field(
@@ -53,7 +55,9 @@ class Credentials:
 
     @classmethod
     def of(cls, security: Security) -> Credentials:
-        """Each user gets a credential for each SCRAM mechanism."""
+        """Returns the credentials of the users in `security`. Each user gets a credential for
+        each enabled SCRAM mechanism.
+        """
         known = cls(security.users)
         for mechanism in security.mechanisms if security.users else ():
             if mechanism in SCRAM:
@@ -63,14 +67,16 @@ class Credentials:
         return known
 
     def keep_in(self, folder: Path) -> None:
-        """Applies the stored changes, and stores later ones; raises BadDataDir."""
+        """Applies the changes that are stored in `folder`, and stores later changes in the same
+        file. Raises BadDataDir if the file is damaged.
+        """
         self.file = folder / FILE
         if self.file.exists():
             self.apply(_read(self.file))
 
     def change(self, changes: Changes) -> None:
-        """Adds, replaces and deletes credentials, also in the data directory; raises OSError
-        without any change if the disk fails.
+        """Adds, replaces and deletes credentials, in memory and in the data directory. If the
+        disk fails, raises OSError and changes nothing.
         """
         if self.file is not None:
             replace_file(self.file, _written({**self.changed, **changes}))

@@ -1,6 +1,7 @@
 """One run of a SASL mechanism on the broker's side.
 
-exchange.answer(token of the client) -> challenge; exchange.user is set at the end
+The caller passes each token of the client to `Exchange.answer`, which returns the next challenge.
+`Exchange.user` is set when the exchange has succeeded.
 """
 
 from __future__ import annotations
@@ -9,7 +10,11 @@ from typing import Protocol
 
 
 class AuthenticationFailed(Exception):
-    """The text is for the broker's log; the client gets `shown`, or a general text."""
+    """Raised if the client fails to authenticate itself.
+
+    The text of the exception is for the broker's log. The client receives `shown`, or a general
+    text if `shown` is None.
+    """
 
     def __init__(self, why: str, shown: str | None = None) -> None:
         super().__init__(why)
@@ -19,18 +24,19 @@ class AuthenticationFailed(Exception):
 
 
 class BrokenExchange(ValueError):
-    """Kafka closes the connection after such a message, without a response."""
+    """Raised for a message after which Kafka closes the connection without a response."""
 
 
 class Exchange(Protocol):
     @property
     def user(self) -> str | None:
-        """None until the exchange has succeeded."""
+        """The name of the authenticated user, or None until the exchange has succeeded."""
         ...
 
     def answer(self, token: bytes) -> bytes:
-        """The challenge, or no bytes if none is needed.
+        """Returns the next challenge, or empty bytes if the client needs none.
 
-        Raises AuthenticationFailed or BrokenExchange; the exchange is then over.
+        If the token is wrong, raises AuthenticationFailed or BrokenExchange. The exchange then
+        cannot continue.
         """
         ...

@@ -1,5 +1,7 @@
 """SASL/PLAIN: the client sends its name and its password in one token.
 
+The line shows the token of the client and the challenge of the broker, which is empty:
+
     authorization id NUL name NUL password -> nothing
 
 Source: PlainSaslServer, PlainServerCallbackHandler; RFC 4616.
@@ -23,7 +25,9 @@ _FIELDS: Final = 3
 
 @dataclass(slots=True)
 class PlainExchange:
-    """A PLAIN exchange; a comparison takes the same time for right and wrong passwords."""
+    """An exchange of the mechanism PLAIN. To compare passwords takes the same time for right and
+    wrong ones.
+    """
 
     passwords: Mapping[str, str]
     user: str | None = None

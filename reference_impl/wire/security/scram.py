@@ -1,14 +1,18 @@
-"""SCRAM: the client proves that it knows the password; the broker proves that it knows the user.
+"""SCRAM: the client proves that it knows the password, and the broker proves that it knows the
+user.
+
+The two sides exchange four messages:
 
     client   n,,n=alice,r=CLIENT_NONCE
     broker   r=CLIENT_NONCE BROKER_NONCE,s=SALT,i=ITERATIONS
     client   c=biws,r=CLIENT_NONCE BROKER_NONCE,p=PROOF
     broker   v=SIGNATURE
 
-Two regular expressions accept the messages that Kafka accepts; a library for SCRAM might not.
+Two regular expressions accept the messages that Kafka accepts. A library for SCRAM might accept
+other messages.
 
 Source: ScramSaslServer, ScramMessages, ScramFormatter, ScramMechanism; RFC 5802, RFC 7677.
-Simplified: as in Kafka, names and passwords are not normalised (SASLprep), the channel binding is
+Simplified: As in Kafka, names and passwords are not normalised (SASLprep), the channel binding is
 not compared, and extensions are ignored. There are no delegation tokens.
 """
 
@@ -45,7 +49,7 @@ _TOKEN_AUTHENTICATION: Final = b"tokenauth=true"
 
 
 class ScramMechanism(IntEnum):
-    """The value is the mechanism's number in requests."""
+    """A SCRAM mechanism. Its value is the number of the mechanism in requests."""
 
     SHA_256 = 1
     SHA_512 = 2
@@ -61,7 +65,9 @@ MOST_ITERATIONS: Final = 16384
 
 @dataclass(frozen=True, slots=True)
 class ScramCredential:
-    """What a server stores of a password: enough to check a client's proof, not to compute one."""
+    """The data that a server stores instead of a password. They suffice to check a client's
+    proof, but not to compute a proof.
+    """
 
     salt: bytes
     stored_key: bytes
@@ -76,7 +82,7 @@ class ScramCredential:
         salt: bytes | None = None,
         iterations: int = FEWEST_ITERATIONS,
     ) -> ScramCredential:
-        """The credential of a password, by default with a new random salt."""
+        """Returns the credential of a password. If `salt` is None, the salt is new and random."""
         salted_with = secrets.token_bytes(SALT_BYTES) if salt is None else salt
         salted = hashlib.pbkdf2_hmac(
             mechanism.hash_name, password.encode(), salted_with, iterations
@@ -102,7 +108,9 @@ def _new_nonce() -> str:
 
 @dataclass(slots=True)
 class ScramExchange:
-    """A SCRAM exchange: checks the client's proof against the credential of the named user."""
+    """An exchange of a SCRAM mechanism. It checks the client's proof against the credential of
+    the user that the client names.
+    """
 
     mechanism: ScramMechanism
     credentials: Mapping[str, ScramCredential]

@@ -1,5 +1,7 @@
 """The security settings of the ports on which brokers listen for clients.
 
+Each line names a security protocol and its effect:
+
     PLAINTEXT        neither encrypted nor authenticated
     SSL              encrypted; with a client CA, clients need certificates
     SASL_PLAINTEXT   clients authenticate themselves
@@ -27,7 +29,9 @@ MAKE_CERTIFICATE: Final = (
 
 
 class BadSecurity(InputFault):
-    """Names the wrong option, and says what to do next."""
+    """Raised for wrong security settings. The message names the wrong option and the next move
+    of the user.
+    """
 
 
 class SecurityProtocol(StrEnum):
@@ -53,7 +57,9 @@ class Mechanism(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Security:
-    """The security settings of all listeners; raises BadSecurity if they do not fit together."""
+    """The security settings of all listeners. The constructor raises BadSecurity if the settings
+    do not fit together.
+    """
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     certificate: Path | None = None  # PEM, with the chain
@@ -106,9 +112,9 @@ class Security:
 
 
 def check_user(name: str, password: str, place: str) -> None:
-    """Raises BadSecurity for an empty name or password, a zero byte, or text that is not UTF-8.
+    """Raises BadSecurity if a name or a password is empty, has a zero byte, or is not valid UTF-8.
 
-    The message begins with `place`, the option or file that contains the user.
+    The message begins with `place`, which is the option or the file that contains the user.
     """
     if not name:
         raise BadSecurity(f"{place}: the name of a user is empty; write NAME=PASSWORD")

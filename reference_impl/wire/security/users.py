@@ -1,9 +1,11 @@
-"""Reads users and their passwords, one NAME=PASSWORD each, from options or from a file.
+"""Reads users and their passwords from options of the command line or from a file.
+
+Each option and each line of the file has the form NAME=PASSWORD:
 
     # comments and empty lines are skipped
     alice=secret
 
-A name is everything before the first `=`.
+The name is the text before the first `=`.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from reference_impl.wire.security.settings import BadSecurity, check_user
 
 
 def read_users(options: Iterable[str] = (), file: Path | None = None) -> dict[str, str]:
-    """Each user's password; raises BadSecurity with the option or the line that is wrong."""
+    """Returns the password of each user. Raises BadSecurity with the option or the line that is
+    wrong.
+    """
     users: dict[str, str] = {}
     for text in options:
         _add(users, text, "--user")

@@ -1,12 +1,14 @@
-"""The applied log: one line of NDJSON for each batch that the cluster has acknowledged.
+"""The applied log: one line of NDJSON for each record batch that the cluster has acknowledged.
+
+A line looks like this, without the line break:
 
     {"event": "produce", "broker": 0, "topic_partition": "a-0", "base_offset": 4, "records": 2,
      "producer_id": 1000, "producer_epoch": 0, "base_sequence": 4, "answered": false}
 
 `answered` is false if a fault drops the acknowledgement on its way to the client.
 
-A duplicate has a line of its own with the same offset; `applied` counts each record once. A batch
-without acknowledgement has no line, so the count is a lower bound.
+A duplicate of a batch has a line of its own with the same offset, but `applied` counts each record
+one time. A batch without an acknowledgement has no line, so the count is a lower bound.
 """
 
 from __future__ import annotations
@@ -25,25 +27,31 @@ from reference_impl.wire.requests.records.produce import PartitionProduce
 
 @dataclass(frozen=True, slots=True)
 class AppliedLog:
-    """The open file; another process can read it while it grows."""
+    """The open file of the applied log. Another process can read the file while it grows."""
 
     descriptor: int
 
     @classmethod
     def open(cls, path: Path) -> AppliedLog:
-        """Raises FileExistsError if the file exists, so that no two runs are mixed."""
+        """Creates the file and opens it. Raises FileExistsError if the file exists, so that no
+        two runs are mixed.
+        """
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
         return cls(os.open(path, flags, 0o644))
 
     @classmethod
     def append_to(cls, path: Path) -> AppliedLog:
-        """Several processes may append whole lines to the same file."""
+        """Opens an existing file to append lines. Several processes may append whole lines to
+        the same file.
+        """
         return cls(os.open(path, os.O_WRONLY | os.O_APPEND))
 
     def write(
         self, broker_id: BrokerId, appended: Iterable[PartitionProduce], *, answered: bool
     ) -> None:
-        """One line for each acknowledged batch; `answered` is false if a fault drops it."""
+        """Writes one line for each acknowledged record batch. `answered` is False if a fault
+        drops the acknowledgement on its way to the client.
+        """
         lines = [
             {"event": "produce", "broker": broker_id, **applied, "answered": answered}
             for one in appended
@@ -78,7 +86,7 @@ def _accepted(one: PartitionProduce) -> list[dict[str, str | int]]:
 
 
 def applied_but_unanswered(log: Path) -> int:
-    """The number of distinct records that the log lists as applied but not answered."""
+    """Returns the number of distinct records that the log lists as applied but not answered."""
     unanswered: set[tuple[object, ...]] = set()
     for line in log.read_text().splitlines():
         entry = json.loads(line)
@@ -88,7 +96,7 @@ def applied_but_unanswered(log: Path) -> int:
 
 
 def applied(log: Path) -> int:
-    """The number of distinct records in the log."""
+    """Returns the number of distinct records in the log."""
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     return len({record for entry in lines for record in _records(entry)})
 

@@ -1,10 +1,11 @@
 """Handles requests with many elements in a separate thread, so that other requests do not wait.
 
-Python needs up to a second for a request of 10,000 elements.
+Python needs up to a second for a request of 10,000 elements. The number of a request's elements
+decides which thread handles it:
 
     few elements    handled in the event loop of the brokers
-    many elements   decoded, handled and encoded in this thread; only the handler's calls to the
-                    broker run in the event loop of the brokers
+    many elements   decoded, handled and encoded in the separate thread; only the handler's calls
+                    to the broker run in the event loop of the brokers
 
 All large requests share this one thread.
 """
@@ -34,14 +35,18 @@ CALLS: Final = 8  # how many calls of one request go to the event loop of the br
 
 @dataclass(slots=True)
 class HeavyLane:
-    """The thread for large requests, with its own event loop; it starts with the first of them."""
+    """The thread for large requests, with its own event loop. The thread starts with the first
+    large request.
+    """
 
     _loop: asyncio.AbstractEventLoop | None = None
     _thread: threading.Thread | None = None
     _switch_s: float = 0.0
 
     async def run(self, work: Callable[[], Coroutine[Any, Any, R]]) -> R:
-        """Runs the coroutine in the thread; if the caller is cancelled, so is the coroutine."""
+        """Runs the coroutine in the thread, and returns its result. If the caller is cancelled,
+        the coroutine is cancelled, too.
+        """
         loop = self._loop or self._start()
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), loop))
 
@@ -73,7 +78,9 @@ async def _cancel_others() -> None:
 
 @dataclass(slots=True)
 class BrokerFromLane:
-    """The broker for handlers in the other thread: each call runs in the broker's event loop."""
+    """The broker, for handlers that run in the thread for large requests. Each call of a handler
+    runs in the broker's event loop.
+    """
 
     broker: ServedBroker
     loop: asyncio.AbstractEventLoop  # of the broker

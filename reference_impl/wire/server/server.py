@@ -1,7 +1,9 @@
-"""The TCP server: reads request frames and writes response frames.
+"""The TCP server of a broker: reads request frames and writes response frames.
 
-As in Kafka, a connection's next frame is read when the response has been sent. An invalid frame
-closes its connection and is logged in one line.
+As in Kafka, a connection's next frame is handled after the response to the frame before it has been
+sent. An invalid frame closes its connection, and one line of the log reports it.
+
+The number of a frame's array elements decides which thread handles it:
 
     frame -> few array elements:   decoded and handled here
           -> many array elements:  decoded and handled in the thread of large requests
@@ -49,12 +51,16 @@ R = TypeVar("R")
 
 
 class Dropped(Exception):
-    """The connection must be closed without a response: a fault, or an error with acks=0."""
+    """Raised if the connection must be closed without a response. The reason is a fault, or an
+    error of a Produce request with acks=0.
+    """
 
 
 @dataclass(slots=True)
 class Listener:
-    """Keeps its port when the broker is killed and started again."""
+    """The listener of one broker. It retains its port when the broker is killed and started
+    again.
+    """
 
     broker_id: BrokerId
     host: Host
@@ -75,7 +81,8 @@ class Listener:
         self.fetch_sessions.slots = self.host.broker_settings.fetch_session_slots
 
     async def open(self, address: str, port: int) -> Address:
-        """Takes the port, for 0 a free one; connections are refused until `accept`.
+        """Binds the port, or a free port if `port` is 0, and returns the address. Connections are
+        refused until `accept` is called.
 
         Raises OSError if the port is in use.
         """
