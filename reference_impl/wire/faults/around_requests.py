@@ -1,13 +1,16 @@
 """Carries out the faults that act on each request, before and after the broker handles it.
 
+The lines show the steps in the order of time:
+
     before    a fault rule may delay the request, refuse it with an error, or prevent its handling
     applied   the broker handles the request
     after     a rule may delay the response, replace it, or lose it
     logged    the request is written to the log of requests, if there is one
 
-A rule acts at `after` if its field `applied` is true, otherwise at `before`. With `applied`, a
-broker that a rule crashes handles and answers the request before it dies. A second rule,
-`disconnect` with `applied`, loses this response too.
+A rule acts in the step `after` if its field `applied` is true, and otherwise in the step `before`.
+
+If a rule with `applied` crashes a broker, the broker handles the request and sends the response
+before it dies. A second rule, `disconnect` with `applied`, loses this response.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ class AroundRequests:
         return self.faults.are_possible
 
     def stop(self) -> None:
-        """Closes connections that a fault keeps open, when the brokers stop."""
+        """Closes the connections that a fault holds open. It is called when the brokers stop."""
         self._stopped.set()
 
     async def carry_out(self, broker: ServedBroker, call: Call, handle: Handle) -> Handled:

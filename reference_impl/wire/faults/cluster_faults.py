@@ -51,7 +51,9 @@ class Faulty(Protocol):
         ...
 
     async def call_controller(self, request: Request) -> Response:
-        """Raises BadFault if the controller does not respond."""
+        """Sends a request to the controller, and returns the response. Raises BadFault if the
+        controller does not respond.
+        """
         ...
 
     def is_up(self, node: NodeId) -> bool: ...
@@ -80,12 +82,16 @@ class Faulty(Protocol):
 
 
 async def carry_out(cluster: Faulty, fault: OfCluster) -> None:
-    """Raises BadFault if the fault is impossible now."""
+    """Carries out a fault of the cluster. Raises BadFault if the fault is impossible now, for
+    example the crash of a broker that is down.
+    """
     await _ACTIONS[type(fault)](cluster, fault)
 
 
 def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
-    """True for a crash or power loss of a node that is down, or a start of one that is up."""
+    """Returns True for a crash or a power loss of a node that is down, and for a start of a node
+    that is up. Returns False for all other faults.
+    """
     match fault:
         case Crash(broker=broker) | LosePower(broker=broker):
             return not cluster.is_up(node_of(broker))
@@ -96,10 +102,11 @@ def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
 
 
 def check_rule(rule: Rule, brokers: tuple[BrokerId, ...], *, processes: bool, at: str = "") -> None:
-    """Raises BadFault if the fault of the rule, or of a rule in `then`, cannot happen in the
-    cluster.
+    """Raises BadFault if a rule names a fault or a node that the cluster cannot have. The rule in
+    `then` is checked, too.
 
-    `processes` is true if each node has a process of its own. The error's place begins with `at`.
+    `processes` is True if each node has a process of its own. `at` is the path of the rule in the
+    user's input. The error names the wrong field by a path that begins with `at`.
     """
     fault = rule.fault
     if isinstance(fault, LosePower) and processes:

@@ -1,15 +1,17 @@
-"""Builds responses that have a Kafka error, for the fault `error`.
+"""Builds responses that contain a Kafka error, for the fault `error`.
 
-    refusal       the request is not applied; this is its response
-    with_error    the request was applied; its response gets the error
+Each line names a function and the response that it returns:
 
-The error is where Kafka reports it: at each partition, topic, group or resource that the request
-names, else at the whole response. An error of a fetch session or of a whole group is reported once.
-A Metadata response keeps its brokers.
+    refusal       the response to a request that is not applied
+    with_error    the response to a request that was applied, with the error added
+
+The error is placed where Kafka reports it: at each partition, topic, group or resource that the
+request names, or else at the whole response. An error of a fetch session or of a whole group is
+reported one time. A Metadata response still lists its brokers.
 
 Source: AbstractRequest.getErrorResponse and its overrides.
-Simplified: the error is not reported twice. In Kafka, Fetch and some others have it at the whole
-response as well as at its parts.
+Simplified: The error is reported at one level of the response. In Kafka, Fetch and some other
+responses contain the error at the whole response as well as at its parts.
 """
 
 from __future__ import annotations
@@ -65,20 +67,22 @@ _EMPTY: Final[Mapping[str, Any]] = {
 
 
 def refusal(call: Call, error: str) -> bytes:
-    """The response to a request that is not applied."""
+    """Returns the frame of the response to a request that gets the error `error` and is not
+    applied.
+    """
     kind = payload(call.api, call.version, EntityType.response)[1]
     blank = _blank(kind, call.body)
     return _written(call, _with_error(call.api, blank, KioErrorCode[error.lower()]))
 
 
 def with_error(call: Call, frame: bytes, error: str) -> bytes:
-    """The response frame with the error set for each topic, partition or group in it."""
+    """Returns the response frame with the error set for each topic, partition or group in it."""
     entity = response_in(call, frame)
     return _written(call, _with_error(call.api, entity, KioErrorCode[error.lower()]))
 
 
 def response_in(call: Call, frame: bytes) -> Any:
-    """The frame begins with its length."""
+    """Returns the decoded response of a frame. The frame includes the four bytes of its length."""
     kind = payload(call.api, call.version, EntityType.response)[1]
     _, size = entity_reader(kind.__header_schema__)(frame, _LENGTH.size)
     if call.api is Api.API_VERSIONS:
@@ -114,7 +118,7 @@ def _is_outside(api: Api, error: str) -> bool:
 
 
 def _marked_outside(entity: Any, error: KioErrorCode) -> Any:
-    """Puts the error at the outermost level that has an error field."""
+    """Returns the response with the error at the outermost level that has an error field."""
     reported = [each.name for each in fields(entity) if _is_reported(each, type(entity))]
     if hasattr(entity, ERROR[0]):
         return replace(entity, error_code=error, **dict.fromkeys(reported, ()))
@@ -125,7 +129,7 @@ def _marked_outside(entity: Any, error: KioErrorCode) -> Any:
 
 
 def _marked(entity: Any, error: KioErrorCode) -> Any:
-    """Puts the error into each innermost entry, such as a partition."""
+    """Returns the response with the error in each innermost entry, such as a partition."""
     parts = {
         each.name: tuple(_marked(one, error) for one in getattr(entity, each.name))
         for each in fields(entity)
@@ -150,7 +154,9 @@ def _can_fail(kind: Any) -> bool:
 
 
 def _part(kind: Any, name: str) -> Any:
-    """The element class of the field `name` if it is an array of dataclasses, else None."""
+    """Returns the class of the elements if the field `name` is an array of dataclasses.
+    Otherwise returns None.
+    """
     hint = get_type_hints(kind, vars(__import__(kind.__module__, fromlist=["_"])))[name]
     for one in (hint, *get_args(hint)):
         inside = get_args(one)
@@ -163,7 +169,9 @@ def _part(kind: Any, name: str) -> Any:
 
 
 def _blank(kind: Any, asked: Any) -> Any:
-    """An empty response with the topics, partitions or groups of the request `asked`."""
+    """Returns an empty response that lists the topics, partitions or groups of the request
+    `asked`.
+    """
     values: dict[str, Any] = {}
     for each in fields(kind):
         part = _part(kind, each.name)

@@ -1,12 +1,15 @@
 """The faults of a cluster: the fault rules in force, the log of requests, and the planned faults.
 
+The left column shows an event at a broker, and the right column shows its effect in
+`FaultsInForce`:
+
     a broker                      FaultsInForce
     a request has arrived    ->   the rules without `applied` act on it; each rule counts it
     a rule has `do: crash`   ->   the fault begins, in parallel to the request
     the response is ready    ->   the rules with `applied` act on it
     the response is decided  ->   the log of requests
 
-One object counts the requests to all brokers, also from other processes (`Faults`).
+One object counts the requests to all brokers, including brokers in other processes (`Faults`).
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ class Acting(NamedTuple):
 class Faults(Protocol):
     @property
     def are_possible(self) -> bool:
-        """False if no rule can match a request, and requests are not logged."""
+        """False if no rule can match a request and requests are not logged."""
         ...
 
     @property
@@ -55,7 +58,10 @@ class Faults(Protocol):
     def log_requests(self) -> bool: ...
 
     async def acting_on(self, request: Request, *, applied: bool) -> list[Acting]:
-        """`applied` is false before the broker handles the request, and true afterwards."""
+        """Counts a request, and returns the faults that act on it.
+
+        `applied` is False before the broker handles the request, and True afterwards.
+        """
         ...
 
     async def ends(self, rule: int) -> None:
@@ -63,11 +69,13 @@ class Faults(Protocol):
         ...
 
     async def begin(self, fault: OfCluster) -> None:
-        """A pause acts before the next step of the paused node."""
+        """Begins a fault of the cluster. A pause takes effect before the next step of the paused
+        node.
+        """
         ...
 
     def begin_after_response(self, fault: OfCluster) -> None:
-        """Begins a fault once the response to the present request is written."""
+        """Begins a fault of the cluster after the response to the present request is written."""
         ...
 
     async def add_to_log(self, entry: Logged) -> None: ...
@@ -75,7 +83,7 @@ class Faults(Protocol):
 
 @dataclass(slots=True)
 class FaultsInForce:
-    """The faults of a cluster; one that fails adds its exception to `failures`."""
+    """The faults of a cluster. If a fault fails, its exception is added to `failures`."""
 
     cluster: Faulty
     rules: RulesInForce
@@ -87,13 +95,15 @@ class FaultsInForce:
     _happening: set[asyncio.Task[None]] = field(default_factory=set)
 
     def add(self, rules: tuple[Rule, ...]) -> None:
-        """Puts the rules with `when` into force, and skips the others."""
+        """Puts the rules with `when` into force, and skips the rules without `when`."""
         for rule in rules:
             if rule.when is not None:
                 self.rules.add(rule)
 
     async def begin_at_start(self, rules: tuple[Rule, ...]) -> None:
-        """Begins the faults of the rules without `when`; raises BadFault if one is impossible."""
+        """Carries out the faults of the rules without `when`. Raises BadFault if a fault is
+        impossible.
+        """
         for rule in rules:
             if rule.when is None and not isinstance(rule.fault, OfRequest):
                 await carry_out(self.cluster, rule.fault)

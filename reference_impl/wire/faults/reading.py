@@ -1,14 +1,19 @@
-"""Reads fault rules from JSON objects and from the short notation of the command line; writes them.
+"""Reads fault rules from JSON objects and from the short notation of the command line, and writes
+them.
 
-{"do": "error", "error": "NOT_LEADER_OR_FOLLOWER",
- "when": {"api": "Produce", "topic": "orders", "times": 2}}
-error:error=NOT_LEADER_OR_FOLLOWER,api=Produce,topic=orders,times=2     the same
-drop-response:every=7                 every seventh applied produce request has no response
-drop-response:probability=0.1         each response to produce is lost with probability 0.1
-kill-broker:id=1,after=50,restart=200
-                                      after the 50th applied produce request the broker dies
-                                      with its disk intact; after 200 more requests of any kind
-                                      to the other brokers it starts again
+The first example is a JSON object. The other examples use the short notation, each with its
+meaning:
+
+    {"do": "error", "error": "NOT_LEADER_OR_FOLLOWER",
+     "when": {"api": "Produce", "topic": "orders", "times": 2}}
+    error:error=NOT_LEADER_OR_FOLLOWER,api=Produce,topic=orders,times=2
+                                          the same rule as the JSON object
+    drop-response:every=7                 every seventh applied produce request has no response
+    drop-response:probability=0.1         each response to produce is lost with probability 0.1
+    kill-broker:id=1,after=50,restart=200
+                                          after the 50th applied produce request the broker dies
+                                          with its disk intact; after 200 more requests of any kind
+                                          to the other brokers it starts again
 """
 
 from __future__ import annotations
@@ -47,7 +52,11 @@ OF_RULE: Final = ("do", "when", "then")
 
 
 def rule_of(document: Any, at: str = "") -> Rule:
-    """Raises BadFault, which names the wrong field."""
+    """Returns the fault rule of a JSON object.
+
+    `at` is the path of the object in the user's input. If the object is not a rule, raises BadFault
+    with the path of the wrong field.
+    """
     values = _object(document, at)
     name = values.get("do")
     if not isinstance(name, str) or name not in FAULTS:
@@ -189,7 +198,7 @@ _READ: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
 
 
 def document_of(rule: Rule) -> dict[str, Any]:
-    """The rule as a JSON object, without fields that have their default value."""
+    """Returns the rule as a JSON object, without the fields that have their default values."""
     document: dict[str, Any] = {"do": NAMES[type(rule.fault)], **_changed(rule.fault)}
     if rule.when is not None:
         document["when"] = _changed(rule.when)
@@ -211,7 +220,9 @@ def _changed(one: Fault | When) -> dict[str, Any]:
 
 
 def parsed(text: str) -> Rule:
-    """Reads a JSON object or the notation of this module; raises BadFault."""
+    """Returns the fault rule of a text, which is a JSON object or the short notation of this
+    module. Raises BadFault if the text is wrong.
+    """
     if text.startswith("{"):
         try:
             return rule_of(json.loads(text))

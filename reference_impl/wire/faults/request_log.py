@@ -1,12 +1,15 @@
-"""The log of requests: what clients sent, and with which errors the brokers responded.
+"""The log of requests: the requests that clients sent, and the errors with which brokers responded.
+
+An entry of the log looks like this:
 
     {"number": 12, "broker": 2, "api": "Produce", "version": 10, "client_id": "billing",
      "partitions": [["orders", 0]], "at_ms": 1790000000000, "took_ms": 1.9,
      "errors": ["NOT_LEADER_OR_FOLLOWER"], "answered": true, "faults": [3]}
 
-A request is listed when the broker answers it, or when a fault prevents the answer; with acks=0 it
-counts as answered. `took_ms` includes the wait of a long poll. `faults` has the numbers of the
-fault rules that acted. The log keeps the newest 10,000 requests, and never uses a number again.
+A request is logged when the broker answers it, or when a fault prevents the answer. A request with
+acks=0 counts as answered. `took_ms` includes the wait of a long poll. `faults` contains the numbers
+of the fault rules that acted. The log retains the newest 10,000 requests, and never reuses a
+number.
 """
 
 from __future__ import annotations
@@ -28,7 +31,9 @@ KEPT: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logged:
-    """A request in the log; `number` is 1, 2, 3 and so on, and 0 before it is in the log."""
+    """An entry of the log for one request. The entries have the numbers 1, 2, 3 and so on.
+    `number` is 0 until the entry is added to the log.
+    """
 
     number: int = 0
     request: Request
@@ -54,7 +59,7 @@ class RequestLog:
     _added: asyncio.Event = field(default_factory=asyncio.Event)
 
     def add(self, entry: Logged) -> None:
-        """Gives the entry the next number."""
+        """Adds an entry, and gives it the next number."""
         self.last += 1
         self._entries.append(replace(entry, number=self.last))
         self._added.set()  # wakes every waiter; each looks at the log again
@@ -64,14 +69,17 @@ class RequestLog:
         self._entries.clear()
 
     def matching(self, when: When, since: int = 0) -> list[Logged]:
-        """The requests that match `when` and have a number above `since`, oldest first.
+        """Returns the entries whose requests match `when` and whose number is above `since`, oldest
+        first.
 
         Fields of `when` that count requests, such as `nth=3`, are ignored.
         """
         return [one for one in self._entries if one.number > since and when.selects(one.request)]
 
     async def await_matching(self, when: When, since: int, count: int, wait_ms: int) -> None:
-        """Waits until at least `count` requests match, or `wait_ms` have passed."""
+        """Waits until at least `count` requests match, or until `wait_ms` milliseconds have
+        passed.
+        """
         try:
             async with asyncio.timeout(wait_ms / 1000):
                 while len(self.matching(when, since)) < count:
@@ -83,7 +91,9 @@ class RequestLog:
 def logged(
     request: Request, call: Call, handled: Handled, at_ms: int, took_ms: float, acted: Sequence[int]
 ) -> Logged:
-    """The entry of a handled request; `acted` has the numbers of the fault rules that acted."""
+    """Returns the entry of a handled request. `acted` contains the numbers of the fault rules
+    that acted.
+    """
     return Logged(
         request=request,
         version=call.version,
@@ -96,7 +106,7 @@ def logged(
 
 
 def errors_in(entity: Any) -> tuple[str, ...]:
-    """The sorted names of the errors in a response."""
+    """Returns the sorted names of the errors in a response, without duplicates."""
     return tuple(sorted(set(_errors(entity))))
 
 

@@ -1,5 +1,7 @@
 """A fault rule as data: which fault of a cluster happens, and at which requests.
 
+Each line shows a value of the field `do`, and its effect:
+
     do             effect on each request that `when` selects
     -------------  ------------------------------------------------------------------------------
     drop           no response; the connection stays open and silent until the rule ends
@@ -20,19 +22,20 @@
     reassign       a partition moves to `replicas`; without them its reassignment is cancelled
     advance-clock  the clock of the cluster goes forward by `ms`
 
-A rule without `applied` acts before the request is applied; after `drop`, `disconnect` or `error`,
-it never is.
+A rule without `applied` acts before the request is applied. After the faults `drop`, `disconnect`
+and `error`, the request is never applied.
 
-A rule with `applied` acts before the response is sent; it does not count a produce request whose
+A rule with `applied` acts before the response is sent. It does not count a produce request whose
 batches were all rejected.
 
 If each node has a process of its own, the `broker` of crash, start, pause and resume may be
 "controller".
 
-A crash, a power loss or a pause without `broker`, and a later rule (`then`) without it, act on the
-broker that gets the selected request.
+A crash, a power loss or a pause without `broker` acts on the broker that receives the selected
+request. If the fault of a later rule (`then`) has no `broker`, it acts on the same broker.
 
-Requests trigger a rule, never the time, because clients over TCP are not deterministic.
+A rule is triggered by requests and never by the time, because clients over TCP are not
+deterministic.
 """
 
 from __future__ import annotations
@@ -59,12 +62,14 @@ def node_of(node: Node) -> NodeId:
 
 
 def name_of(node: NodeId) -> str:
-    """`controller` or, for example, `broker 2`."""
+    """Returns `controller` or, for example, `broker 2`."""
     return CONTROLLER_NAME if node == CONTROLLER else f"broker {node}"
 
 
 class BadFault(InputFault):
-    """Names the wrong field and what to write instead."""
+    """Raised for a fault rule that is wrong or cannot happen. The message names the wrong field
+    and the text to write instead.
+    """
 
     def __init__(self, at: str, message: str) -> None:
         super().__init__(f"{at}: {message}" if at else message)
@@ -74,7 +79,7 @@ class BadFault(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """Sends no response; the connection stays open but silent until the rule ends."""
+    """Sends no response. The connection stays open but silent until the rule ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +89,9 @@ class Disconnect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
-    """Delays a request by `ms`; with `applied`, delays the response."""
+    """Delays a request by `ms` milliseconds. If the rule has `applied`, delays the response
+    instead.
+    """
 
     ms: int
 
@@ -96,14 +103,14 @@ class Error:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crash:
-    """Kills the process of a broker, or of the controller; its disk stays."""
+    """Kills the process of a broker or of the controller. The data on its disk survive."""
 
     broker: Node = RECEIVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LosePower:
-    """Kills a broker; its records that were not flushed are lost."""
+    """Kills a broker. The records that it has not flushed are lost."""
 
     broker: BrokerId = RECEIVER
 
@@ -115,7 +122,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Stops a broker, or the controller, until it is resumed; its connections stay open."""
+    """Stops a broker or the controller until it is resumed. Its connections stay open."""
 
     broker: Node = RECEIVER
 
@@ -127,7 +134,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """Loses every message between two groups of nodes; clients reach both."""
+    """Loses every message between two groups of nodes. Clients can still reach both groups."""
 
     brokers: tuple[BrokerId, ...]
     others: tuple[Node, ...] | None = None  # None: all other brokers and the controller
@@ -140,7 +147,9 @@ class Heal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elect:
-    """Elects `broker`, or the live ISR member after the present leader."""
+    """Elects `broker` as the leader. If `broker` is None, elects the live ISR member that
+    follows the present leader in the list.
+    """
 
     topic: str
     partition: int
@@ -156,7 +165,9 @@ class Reassign:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvanceClock:
-    """Advances the cluster's clock by `ms`, at most an hour; clients' clocks do not change."""
+    """Advances the cluster's clock by `ms` milliseconds, at most an hour. The clocks of clients
+    do not change.
+    """
 
     ms: int
 
@@ -204,14 +215,15 @@ class When:
     """The requests at which a fault rule acts. A field that is None excludes no request.
 
     The patterns `client_id` and `topic` may have the wildcards * and ?. The requests that match all
-    fields get the numbers 1, 2, 3 and so on, from the time when the rule was added:
+    fields get the numbers 1, 2, 3 and so on, from the time when the rule was added. Each line shows
+    a field, and the numbers on which the rule acts:
 
-        nth=4                the rule acts on number 4 only
-        every=3              it acts on the numbers 3, 6, 9 and so on
-        first=5              it acts on 5, 6, 7 and so on
-        first=5, every=3     it acts on 7, 10, 13 and so on: counting starts at 5
-        probability=0.1      it acts on each selected request with this probability
-        times=2              it acts at most twice
+        nth=4                the rule acts only on number 4
+        every=3              the rule acts on the numbers 3, 6, 9 and so on
+        first=5              the rule acts on 5, 6, 7 and so on
+        first=5, every=3     the rule acts on 7, 10, 13 and so on: counting starts at 5
+        probability=0.1      the rule acts on each selected request with this probability
+        times=2              the rule acts at most twice
     """
 
     api: Api | None = None
@@ -245,7 +257,10 @@ class When:
         return self.topic is not None or self.partition is not None
 
     def selects(self, request: Request) -> bool:
-        """True if API, client, broker and partition match; `nth` and other counts are ignored."""
+        """Returns True if the API, the client, the broker and the partition of a request match.
+
+        Fields that count requests, such as `nth`, are ignored.
+        """
         return (
             self.api in (None, request.api)
             and self.broker in (None, request.broker)
@@ -258,9 +273,10 @@ class When:
         return _like(self.topic, topic) and self.partition in (None, partition)
 
     def selects_number(self, number: int, acted: int, coins: random.Random) -> bool:
-        """True if the rule acts on the `number`-th matching request, after `acted` earlier ones.
+        """Returns True if the rule acts on the matching request with the number `number`.
 
-        `coins` is used only if the rule acts with a probability.
+        `acted` is the number of earlier requests on which the rule acted. `coins` is used only if
+        the rule acts with a probability.
         """
         if self.nth is not None:
             return number == self.nth
@@ -279,7 +295,7 @@ def _like(pattern: str | None, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A fault, and the requests that trigger it; without `when` it happens at once."""
+    """A fault, and the requests that trigger it. If `when` is None, the fault happens at once."""
 
     fault: Fault
     when: When | None = None
@@ -294,7 +310,11 @@ class Rule:
             raise BadFault("broker", 'is missing; only a rule with "when" may leave it out')
 
     def at(self, broker: BrokerId) -> Rule:
-        """The rule, and its rule `then`, with `broker`, the receiver, for `RECEIVER`."""
+        """Returns the rule for a request that `broker` receives.
+
+        The number of `broker` replaces the placeholder `RECEIVER`, in this rule and in its rule
+        `then`.
+        """
         if isinstance(self.fault, OfRequest):
             return self
         then = None if self.then is None else self.then.at(broker)
@@ -302,7 +322,7 @@ class Rule:
 
 
 def at_receiver(fault: OfCluster, broker: BrokerId) -> OfCluster:
-    """The fault with `broker` in place of `RECEIVER`."""
+    """Returns the fault with `broker` in place of the placeholder `RECEIVER`."""
     if isinstance(fault, OfOneBroker) and fault.broker == RECEIVER:
         return replace(fault, broker=broker)
     return fault
@@ -321,7 +341,7 @@ class ActiveRule:
         self._coins = random.Random(f"fault {self.id} {self.seed}")
 
     def sees(self, request: Request) -> bool:
-        """Counts the request if `when` selects it; True if the rule acts on it."""
+        """Counts the request if `when` selects it. Returns True if the rule acts on the request."""
         when = self.rule.when
         if when is None or not when.selects(request):
             return False

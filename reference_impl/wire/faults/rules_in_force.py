@@ -1,11 +1,11 @@
 """The fault rules in force, in the order in which they were added.
 
-All rules that match a request count it, but act as follows:
+Each rule that matches a request counts it. The kind of fault determines which of these rules act:
 
     faults of the cluster, such as crash    the faults of all these rules act
     faults of the request, such as drop     only the fault of the oldest rule acts
 
-A `drop` fault keeps the connection of the request silent until the rule is removed.
+A `drop` fault holds the connection of the request silent until the rule is removed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from reference_impl.wire.faults.rule import ActiveRule, OfRequest, Request, Rule
 
 
 class UnknownRule(InputFault):
-    """No rule with this number is in force."""
+    """Raised if no rule with this number is in force."""
 
 
 @dataclass(slots=True)
 class RulesInForce:
-    """The rules by number; `seed` decides where rules with a probability act."""
+    """The fault rules in force, by number. `seed` determines the requests on which rules with a
+    probability act.
+    """
 
     seed: int = 0
     _rules: dict[int, ActiveRule] = field(default_factory=dict[int, ActiveRule])
@@ -43,7 +45,7 @@ class RulesInForce:
         return active
 
     def of_id(self, number: int) -> ActiveRule:
-        """Raises UnknownRule."""
+        """Returns the rule with a number. Raises UnknownRule if the rule is not in force."""
         if number not in self._rules:
             known = ", ".join(map(str, self._rules)) or "there are none"
             raise UnknownRule(f"no fault {number} is in force; those in force: {known}")
@@ -74,10 +76,10 @@ class RulesInForce:
         return any(one.rule.when and one.rule.when.reads_partitions for one in self)
 
     def acting_on(self, request: Request, *, applied: bool) -> list[ActiveRule]:
-        """The rules that act on a request, those with a fault of the cluster first.
+        """Returns the rules that act on a request. Rules with a fault of the cluster come first.
 
-        `applied` is false before the broker handles the request, and true afterwards. When a rule
-        first acts, its rule `then` comes into force.
+        `applied` is False before the broker handles the request, and True afterwards. When a rule
+        acts for the first time, its rule `then` comes into force.
         """
         of_phase = [one for one in self if one.rule.when and one.rule.when.applied == applied]
         selecting = [one for one in of_phase if one.sees(request)]

@@ -1,7 +1,7 @@
 """Adds to a fetch request the partitions that it reads but does not name.
 
-An incremental fetch names few partitions or none, but fault rules apply to all partitions of its
-session.
+An incremental fetch request names few partitions or none. But fault rules apply to all partitions
+of its fetch session.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from reference_impl.wire.requests.broker.fetch_sessions import FetchSessions
 
 
 def with_session_partitions(call: Call, sessions: FetchSessions) -> Call:
-    """Any request but Fetch stays as it is."""
+    """Returns a Fetch request with the further partitions of its fetch session. Returns any
+    other request unchanged.
+    """
     if call.api is not Api.FETCH:
         return call
     topics: dict[Any, list[Any]] = {}

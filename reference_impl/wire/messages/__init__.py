@@ -1,1 +1,3 @@
-"""APIs, versions, headers and bodies, and the limits of a frame."""
+"""The messages of the Kafka protocol: APIs, versions, headers and bodies, and the limits of a
+frame.
+"""

@@ -6,8 +6,8 @@ Bytes after a body are ignored, as in Kafka: librdkafka 2.16 sends three such by
 request for all topics.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-482 (flexible versions), KIP-511 (ApiVersions).
-Simplified: responses have no throttle time. A request with an unknown tagged field is rejected,
-because kio does not skip it.
+Simplified: Responses have no throttle time. A request with an unknown tagged field is rejected,
+because kio does not skip the field.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 class MalformedFrame(ValueError):
-    """The frame is not a supported request; the connection must be closed."""
+    """Raised for a frame that is invalid or not supported. The connection must be closed."""
 
 
 class LargeFrame(MalformedFrame):
-    """The frame has more elements than the limits permit."""
+    """Raised if a frame has more elements than the limits permit."""
 
 
 class UnsupportedApiVersions(ValueError):
-    """An ApiVersions request of an unknown version; its response has version 0."""
+    """Raised for an ApiVersions request of an unknown version. The response to it has version 0."""
 
     def __init__(self, correlation_id: int) -> None:
         super().__init__(f"ApiVersions, correlation {correlation_id}")
@@ -66,7 +66,10 @@ class Call:
     body: Any
 
     def make(self, part: str, /, **values: Any) -> Any:
-        """The response or its structure `part`, without fields that the request's version lacks."""
+        """Returns the response, or the structure inside it that has the name `part`.
+
+        Fields in `values` that the request's version lacks are ignored.
+        """
         kind, takes, errors = _parts(self.api, self.version)[part]
         taken = {field: values[field] for field in takes if field in values}
         for field in errors:
@@ -75,7 +78,7 @@ class Call:
         return kind(**taken)
 
     def respond(self, **values: Any) -> bytes:
-        """The frame of the response, with its length prefix."""
+        """Returns the frame of the response, with its length prefix."""
         name, kind = _response(self.api, self.version)
         entity = self.make(name, throttle_time=_ZERO, **values)
         out = [b"", _CORRELATION_ID.pack(self.correlation_id)]
@@ -87,7 +90,11 @@ class Call:
 
 
 def decode(frame: bytes, limits: FrameLimits = LIMITS) -> Call:
-    """Raises MalformedFrame (LargeFrame for too many elements) or UnsupportedApiVersions."""
+    """Returns the request in a frame, which has no length prefix.
+
+    Raises LargeFrame if the frame has too many elements. Raises UnsupportedApiVersions for an
+    ApiVersions request of an unknown version, and MalformedFrame for any other invalid frame.
+    """
     if len(frame) < _REQUEST.size:
         raise MalformedFrame(f"a frame of {len(frame)} bytes is too short for a request header")
     key, version, correlation_id = _REQUEST.unpack_from(frame)
@@ -132,7 +139,9 @@ def _missing(entity: Any) -> str | None:
 
 @cache
 def _checked(kind: Any) -> tuple[tuple[str, bool, bool], ...]:
-    """The fields to check for null values, each as (name, may be null, contains structures)."""
+    """Returns the fields that must be checked for null values. Each field is a tuple: its name,
+    whether it may be null, and whether it contains structures.
+    """
     found = [
         (field.name, "None" in str(field.type), _has_parts(field.type)) for field in fields(kind)
     ]
@@ -166,7 +175,8 @@ def _response(api: Api, version: int) -> tuple[str, Any]:
 
 @cache
 def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]]:
-    """Each class in a response by its name, with its fields and those of error codes.
+    """Returns each class in a response by its name, with the names of its fields and the names of
+    those fields that contain error codes.
 
     For example, `{"PartitionData": (PartitionData, ("error_code", ...), ("error_code",))}`.
     """
@@ -178,14 +188,16 @@ def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...], tupl
 
 @cache
 def parts(api: Api, version: int, entity_type: Side) -> dict[str, tuple[Any, tuple[str, ...]]]:
-    """Each class in a message, nested or not, by its name, with the names of its fields."""
+    """Returns each class in a message by its name, with the names of its fields. Nested classes
+    are included.
+    """
     module = load_payload_module(api, version, entity_type)
     return {name: (kind, tuple(f.name for f in fields(kind))) for name, kind in _classes(module)}
 
 
 @cache
 def payload(api: Api, version: int, entity_type: Side) -> tuple[str, Any]:
-    """(name, class) of the request or response itself."""
+    """Returns the name and the class of the request or response itself."""
     module = load_payload_module(api, version, entity_type)
     (found,) = [(name, kind) for name, kind in _classes(module) if kind.__type__ is entity_type]
     return found

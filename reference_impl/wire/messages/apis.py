@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Api(IntEnum):
-    """All requests of Kafka 4.3, also those between brokers and controllers."""
+    """All requests of Kafka 4.3, including the requests between brokers and controllers."""
 
     PRODUCE = 0
     FETCH = 1

@@ -1,7 +1,7 @@
 """Writes the messages of the library kio as bytes, several times faster than kio itself.
 
-kio makes one call for each number. Here each message class becomes a function that packs adjacent
-fields of fixed size with one call. Tests compare the bytes with those of kio.
+kio makes one call for each number. This module turns each message class into a function that packs
+adjacent fields of fixed size with one call. Tests compare the bytes with the bytes that kio writes.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-482 (tagged fields), KIP-893 (nullable structs).
 """
@@ -51,7 +51,7 @@ _CONVERSIONS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def written(entity: Any) -> bytes:
-    """Raises struct.error or TypeError for an invalid value."""
+    """Returns the bytes of a message. Raises struct.error or TypeError for an invalid value."""
     out: list[bytes] = []
     kind: Any = type(entity)
     writer(kind)(out, entity)
@@ -60,7 +60,9 @@ def written(entity: Any) -> bytes:
 
 @cache
 def writer(kind: Any) -> Write:
-    """The function that appends the bytes of a message of the kio class `kind`."""
+    """Returns the function that writes messages of the kio class `kind`. It appends the bytes of
+    a message to a list.
+    """
     steps: list[Write] = []
     fixed: list[Field[Any]] = []
     tagged: list[tuple[int, Field[Any]]] = []

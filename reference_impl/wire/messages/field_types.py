@@ -28,7 +28,8 @@ SIZES: Final = {name: struct.calcsize(f">{of}") for name, of in FORMATS.items()}
 
 
 def shape(kind: Any) -> tuple[Any, bool, bool]:
-    """Returns (type of the field or its elements, is an array, may be null).
+    """Returns the type of a field or of its elements, whether the field is an array, and whether it
+    may be null.
 
     >>> shape(tuple[int, ...] | None)
     (<class 'int'>, True, True)

@@ -1,15 +1,16 @@
 """Limits of a request frame, which are checked before the library kio decodes the frame.
 
+The lines show the checks and their consequences:
+
     each length and count    -> are so many bytes left in the frame?       no -> refuse the frame
     each count of elements   -> is the sum of the counts within the limit? no -> refuse the frame
     all lengths and counts were checked                                       -> kio decodes it
 
-kio allocates the declared number of array elements before it reads the first: a frame of 39 bytes
-with the count 2**32 - 2 makes it allocate 71 GB and abort the process.
+kio allocates the declared number of array elements before it reads the first element. A frame of 39
+bytes with the count 2**32 - 2 makes kio allocate 71 GB, which aborts the process. So `check` first
+scans the lengths, counts and tags of the frame, according to kio's schemas.
 
-So `check` first scans the lengths, counts and tags of the frame, by kio's schemas.
-
-A million empty strings, of one byte each, would occupy the broker for seconds, so the number of
+A million empty strings of one byte each would occupy the broker for seconds. So the number of
 elements is limited, unlike in Kafka.
 
 Source: MetadataRequestData.read ("Tried to allocate a collection of size") and its like;
@@ -34,16 +35,20 @@ _NULL_STRUCT: Final = 0xFF  # the marker -1 of an absent struct
 
 
 class FrameRefused(ValueError):
-    """The frame ends before its length fields say, or exceeds a limit."""
+    """Raised if a frame is shorter than its length fields declare, or exceeds a limit."""
 
 
 class TooManyElements(FrameRefused):
-    """The frame has more elements than the limits permit."""
+    """Raised if a frame has more elements than the limits permit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameLimits:
-    """`elements` counts the elements of all arrays, nested ones too, and tagged fields."""
+    """The limits of a request frame.
+
+    `elements` limits the total number of array elements and tagged fields. Elements of nested
+    arrays count, too.
+    """
 
     frame_bytes: int = 100 * 1024 * 1024  # socket.request.max.bytes
     elements: int = 10_000
@@ -62,7 +67,7 @@ class _Scan:
     elements: int = 0
 
     def take(self, count: int, at: int) -> None:
-        """Counts an array's elements; raises FrameRefused if there are too many."""
+        """Counts the elements of an array. Raises FrameRefused if there are too many."""
         # Each element takes at least one byte.
         if count > self.size - at:
             _refuse(at, f"{count} elements are declared, {max(0, self.size - at)} bytes are left")
@@ -75,7 +80,11 @@ Skip = Callable[[_Scan, int], int]  # returns the position after the value that 
 
 
 def check(kind: Any, frame: bytes, at: int, limits: FrameLimits = LIMITS) -> int:
-    """The position after a header or body of the kio class `kind` at `at`; raises FrameRefused."""
+    """Checks a header or a body that begins at the position `at`, and returns the position after
+    it.
+
+    `kind` is the class of the header or body in kio. Raises FrameRefused if a check fails.
+    """
     scan = _Scan(frame, len(frame), limits.elements)
     try:
         end = _entity(kind)(scan, at)

@@ -1,9 +1,10 @@
-"""The schemas of Kafka's messages, from the library kio, each imported when it is first used.
+"""The schemas of Kafka's messages, from the library kio. Each schema is imported when it is first
+used.
 
-All schemas together take a second to import.
+The import of all schemas takes a second.
 
-kio imports Hypothesis if it is installed, which takes half a second and serves nothing here, so
-this module hides it.
+kio imports Hypothesis if Hypothesis is installed. This import takes half a second, and a broker
+does not need it, so this module hides Hypothesis from kio.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def hidden(name: str) -> Generator[None]:
-    """Makes imports of the package `name` fail in the block, unless it is imported already."""
+    """Makes imports of the package `name` fail in the block, unless the package is already
+    imported.
+    """
     is_hidden = name not in sys.modules
     if is_hidden:
         # Python: the import of a name whose entry is None raises ModuleNotFoundError.

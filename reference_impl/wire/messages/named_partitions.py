@@ -1,6 +1,7 @@
-"""The topics and partitions that a request names, read from the message itself.
+"""Finds the topics and partitions that a request names, in the message itself.
 
-The names of the fields differ between requests:
+The names of the fields differ between requests. Each line shows an example, and the requests that
+have its form:
 
     topics [{name: "orders", partitions: [{partition_index: 0}]}]       most requests
     topics [{name: "orders", partition_indexes: [0]}]                   WriteTxnMarkers
@@ -30,7 +31,7 @@ Place = tuple[TopicName, int]
 
 
 def entities(message: Any) -> Iterator[Any]:
-    """The message, and every nested structure inside it."""
+    """Yields the message, and each structure that is nested inside it."""
     yield message
     for each in fields(message):
         inside = getattr(message, each.name)
@@ -42,14 +43,17 @@ def entities(message: Any) -> Iterator[Any]:
 
 
 def first_of(entity: Any, names: tuple[str, ...]) -> Any:
-    """The first field in `names` that the object has; else None."""
+    """Returns the value of the first field in `names` that the object has, or None if it has
+    none of them.
+    """
     return next((getattr(entity, name) for name in names if hasattr(entity, name)), None)
 
 
 def places_of(entity: Any) -> Iterator[Place]:
-    """(topic, partition number) for each partition of a topic entry; nothing for another object.
+    """Yields the topic and the partition number for each partition of a topic entry. Yields nothing
+    for any other object.
 
-    For example `{name: "orders", partitions: [{partition_index: 0}]}` gives ("orders", 0).
+    For example, `{name: "orders", partitions: [{partition_index: 0}]}` yields ("orders", 0).
     """
     topic, below = first_of(entity, TOPIC), first_of(entity, PARTITIONS)
     if topic is None or not isinstance(below, tuple):
@@ -61,7 +65,11 @@ def places_of(entity: Any) -> Iterator[Place]:
 
 
 def named(message: Any) -> list[tuple[TopicName, int | None]]:
-    """The partition is None if the message names only the topic."""
+    """Returns the topics and partitions that a message names, without duplicates.
+
+    Each entry is a topic and a partition number. The number is None if the message names only the
+    topic.
+    """
     found: dict[tuple[TopicName, int | None], None] = {}
     for entity in entities(message):
         for each in fields(entity):

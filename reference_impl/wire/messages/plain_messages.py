@@ -1,11 +1,12 @@
-"""The client's side of the wire: requests from plain values, and responses to plain values.
+"""Writes requests from plain Python values, and reads responses as plain values, on a client's
+side.
 
 A plain message maps kio's field names to numbers, texts, bytes, lists and further mappings.
-`encode` leaves out the fields that the version does not have, so the same mapping serves all
-versions. A missing field gets the schema's default, else null, zero or an empty list.
+`encode` omits the fields that the version does not have, so one mapping serves all versions. A
+missing field gets the default of the schema, or else null, zero or an empty list.
 
 In a decoded response, an error code is a name, such as `NOT_LEADER_OR_FOLLOWER`, and a time span is
-in ms.
+a number of milliseconds.
 
 Source: Kafka documentation, "Protocol Guide".
 """
@@ -48,15 +49,15 @@ _ZERO: Final[Mapping[str, Any]] = {
 
 
 class ConnectionClosed(ConnectionError):
-    """The other end closed the connection before a whole frame arrived."""
+    """Raised if the broker closed the connection before a whole frame arrived."""
 
 
 class UnreadableResponse(ValueError):
-    """The response does not follow the schema of its version."""
+    """Raised if a response does not follow the schema of its version."""
 
 
 class UnreadableRequest(ValueError):
-    """The version has no schema, or the bytes do not follow it."""
+    """Raised if the version of a request has no schema, or the bytes do not follow the schema."""
 
 
 # the errors of kio for bytes that do not follow the schema
@@ -68,7 +69,7 @@ def has_schema(api: Api, version: int) -> bool:
 
 
 def encode(api: Api, version: int, correlation_id: int, body: Mapping[str, Any]) -> bytes:
-    """The frame of a request, with its length prefix."""
+    """Returns the frame of a request, with its length prefix."""
     kind = _kind(api, version, EntityType.request)
     header = kind.__header_schema__
     values = {
@@ -85,7 +86,9 @@ def encode(api: Api, version: int, correlation_id: int, body: Mapping[str, Any])
 
 
 def receive(stream: socket.socket) -> bytes:
-    """The next frame, without its length prefix; raises ConnectionClosed."""
+    """Returns the next frame, without its length prefix. Raises ConnectionClosed if the
+    connection ends earlier.
+    """
     (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size))
     return _exactly(stream, length)
 
@@ -101,7 +104,9 @@ def _exactly(stream: socket.socket, size: int) -> bytes:
 
 
 def decode(api: Api, version: int, frame: bytes) -> dict[str, Any]:
-    """Raises UnreadableResponse."""
+    """Returns the plain values of a response. Raises UnreadableResponse if the frame does not
+    follow the schema.
+    """
     kind = _kind(api, version, EntityType.response)
     try:
         _, at = entity_reader(kind.__header_schema__)(frame, 0)
@@ -115,7 +120,9 @@ def decode(api: Api, version: int, frame: bytes) -> dict[str, Any]:
 
 
 def read_request(api_key: int, version: int, frame: bytes) -> Any:
-    """The request as a kio message; the frame has no length prefix. Raises UnreadableRequest."""
+    """Returns a request as a kio message. `frame` has no length prefix. Raises UnreadableRequest
+    if the frame does not follow the schema.
+    """
     if version not in schema_name_map.get(api_key_map.get(api_key, ""), ()):
         raise UnreadableRequest(f"there is no schema for API {api_key} version {version}")
     kind = _kind(api_key, version, EntityType.request)
@@ -127,7 +134,7 @@ def read_request(api_key: int, version: int, frame: bytes) -> Any:
 
 
 def field_names(api: Api, version: int) -> frozenset[str]:
-    """The names of all fields of the request, nested fields included."""
+    """Returns the names of all fields of the request, including nested fields."""
     return frozenset(_names(_kind(api, version, EntityType.request)))
 
 
@@ -206,7 +213,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _nested(hint: Any) -> Any:
-    """The first dataclass inside a field's type, or None."""
+    """Returns the first dataclass inside a field's type, or None if there is none."""
     if is_dataclass(hint):
         return hint
     return next((found for one in get_args(hint) if (found := _nested(one)) is not None), None)

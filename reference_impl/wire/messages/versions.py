@@ -1,10 +1,10 @@
 """The supported requests and their versions, as ApiVersions advertises them.
 
-The versions are those of Apache Kafka 4.1. JoinGroup, and the requests of share and streams groups,
-have those of Kafka 4.3.
+JoinGroup and the requests of share and streams groups have the versions of Apache Kafka 4.3. All
+other requests have the versions of Apache Kafka 4.1.
 
-As in Kafka, Produce 0 to 2 are advertised, because old versions of librdkafka need this, but
-rejected.
+As in Kafka, the versions 0 to 2 of Produce are advertised, because old versions of librdkafka need
+this. A request of these versions is rejected.
 
 Source: Kafka message schemas, 4.1; KIP-896; KAFKA-18659.
 """
@@ -19,7 +19,9 @@ from reference_impl.wire.messages.apis import Api
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The first advertised and the first supported version differ only for Produce."""
+    """The versions of a request: ApiVersions advertises `first` to `last`, and the broker
+    supports `first_answered` to `last`. The two ranges differ only for Produce.
+    """
 
     first: int
     last: int

@@ -1,1 +1,1 @@
-"""The runtime of the nodes of one process: clock, timers, messages, waiting requests."""
+"""Runs the nodes of one process: their clock, timers, messages and waiting requests."""

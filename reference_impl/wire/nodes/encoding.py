@@ -1,6 +1,10 @@
-"""Messages between nodes as bytes: a JSON array, and the records and other bytes after it.
+"""Encodes the messages between nodes: a JSON array, and after it the records and other bytes.
+
+The JSON array has four elements:
 
     [is a request, correlation id, name of the class, values of its fields in order]
+
+Each line shows the type of a field, and its form in the JSON array:
 
     dataclass            an array of its fields
     bytes                their length; the bytes follow the JSON array, in the order of the lengths
@@ -8,11 +12,11 @@
     tuple, frozenset     an array
     mapping              an array of pairs
 
-The receiver makes only objects of the classes of `protocol`, so bytes cannot choose a function to
-call, as a pickle can.
+The receiver creates only objects of the classes of `protocol`. So the received bytes cannot select
+a function to call, as the bytes of a pickle can.
 
-A connection sends only the changes of an image (`metadata_changes`), so each has its own encoder
-and decoder.
+A connection sends only the changes of a metadata image (`metadata_changes`). So each connection has
+its own encoder and decoder.
 """
 
 from __future__ import annotations
@@ -42,13 +46,14 @@ _readers: dict[Any, Read] = {}
 
 
 class MalformedMessage(ValueError):
-    """The bytes are not a valid message between nodes."""
+    """Raised if bytes are not a valid message between nodes."""
 
 
 class Encoder:
-    """The messages of one connection must be encoded in the order of sending.
+    """Encodes the messages of one connection, in the order in which they are sent.
 
-    UpdateMetadata is encoded as the change from the image that the connection sent before.
+    An UpdateMetadata message is encoded as the change from the metadata image that the connection
+    sent before.
     """
 
     def __init__(self) -> None:
@@ -68,14 +73,16 @@ class Encoder:
 
 
 class Decoder:
-    """Decodes the messages of one connection, in their order."""
+    """Decodes the messages of one connection, in the order in which they were sent."""
 
     def __init__(self, sender: NodeId) -> None:
         self._sender = sender
         self._metadata = MetadataChanges()
 
     def decode(self, data: bytes) -> Message:
-        """Raises MalformedMessage."""
+        """Returns the message in `data`. Raises MalformedMessage if `data` is not a valid
+        message.
+        """
         try:
             (size,) = _LENGTH.unpack_from(data)
             end = _LENGTH.size + size
@@ -99,7 +106,9 @@ class Decoder:
 
 
 class Bytes:
-    """The `bytes` fields of a message, which follow its JSON array; `take` returns the next one."""
+    """The `bytes` fields of a message, which follow its JSON array. `take` returns the next
+    field.
+    """
 
     def __init__(self, data: bytes, at: int) -> None:
         self._data = data

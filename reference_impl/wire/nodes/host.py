@@ -1,11 +1,12 @@
-"""The runtime of a cluster: the nodes (brokers and controller) of one process, in one event loop.
+"""Runs those nodes of a cluster (brokers and controller) that are in one process, in one event
+loop.
 
-Messages between nodes are delivered after `link_ms`, unless their sender dies first or a network
-partition loses them (module `interruptions`). With a process for each node, `elsewhere` sends them
-(package `processes`).
+A message between two nodes is delivered after `link_ms`, unless its sender dies first, or a network
+partition loses it (module `interruptions`). If each node has a process of its own, `elsewhere`
+sends the messages (package `processes`).
 
-After an exception in a node's code, its state does not change; the exception is logged, and raised
-again when the cluster stops.
+If a node's code raises an exception, the state of the node does not change. The exception is
+logged, and raised again when the cluster stops.
 """
 
 from __future__ import annotations
@@ -117,17 +118,23 @@ class Host:
         self._begin(CONTROLLER, *controller)
 
     def start_timers(self, ahead_s: float | None = None) -> None:
-        """The nodes' clock is `ahead_s` ahead of the event loop's; by default it is wall time."""
+        """Starts the nodes' clock, which is `ahead_s` seconds ahead of the event loop's clock.
+        If `ahead_s` is None, the nodes' clock shows the wall-clock time.
+        """
         others = () if self.elsewhere is None else self.brokers
         self.timers.start(frozenset(map(NodeId, others)), ahead_s)
 
     def next_start(self, after: int = 0) -> int:
-        """The next start's number, above `after` and all earlier numbers."""
+        """Returns the number of the next start. It is above `after`, and above the numbers of
+        all earlier starts.
+        """
         self._started = max(self._started, after) + 1
         return self._started
 
     def start_broker(self, broker_id: BrokerId, incarnation: int | None = None) -> None:
-        """Without `incarnation`, the broker gets a number above all earlier ones."""
+        """Starts a broker. If `incarnation` is None, the broker gets a number above all earlier
+        numbers.
+        """
         config = BrokerConfig(
             broker_id=broker_id, broker_settings=self.broker_settings, bugs=self.bugs
         )
@@ -155,7 +162,7 @@ class Host:
         self._polls[node_id].wake_all()
 
     def lose_power(self, broker_id: BrokerId) -> None:
-        """Kills the broker if it is up; only flushed records survive on its disk."""
+        """Kills the broker if it is up. Only the flushed records survive on its disk."""
         if self.is_up(broker_id):
             self.kill_broker(broker_id)
         self._disks[broker_id] = {
@@ -166,7 +173,9 @@ class Host:
             self.data_dir.keep_logs(broker_id, self._disks[broker_id])
 
     def stop(self) -> None:
-        """Ends all nodes; unless one failed, the data directory is marked as cleanly shut down."""
+        """Ends all nodes. Unless a node failed, the data directory is marked as cleanly shut
+        down.
+        """
         nodes = {} if self.failures else {**self._nodes}
         self._nodes.clear()
         if self.data_dir is not None:
@@ -180,14 +189,18 @@ class Host:
             )
 
     def shut_down(self, broker_id: BrokerId) -> None:
-        """Begins a clean shutdown, as after SIGTERM; it ends once the controller consents."""
+        """Begins a clean shutdown of a broker, as after SIGTERM. It ends after the controller
+        consents.
+        """
         self._step(NodeId(broker_id), TimerFired(Timer(TimerKind.SHUT_DOWN)))
 
     def pause(self, broker_id: BrokerId) -> None:
         self.interruptions.pause(NodeId(broker_id))
 
     def resume(self, broker_id: BrokerId) -> None:
-        """The broker then handles the messages and timers of its pause, in order."""
+        """Resumes a broker, which handles the messages and timers that arrived during its pause,
+        in order.
+        """
         for event, life in self.interruptions.resume(NodeId(broker_id)):
             self._step(NodeId(broker_id), event, life)
 
@@ -196,7 +209,9 @@ class Host:
 
     @property
     def is_calm(self) -> bool:
-        """True if all brokers of this process know that every broker is registered and unfenced."""
+        """True if all brokers of this process are up, and each of them knows that every broker
+        of the cluster is registered and unfenced.
+        """
         for broker_id in self.brokers:
             if self.elsewhere is not None and NodeId(broker_id) not in self._nodes:
                 continue
@@ -207,13 +222,15 @@ class Host:
 
     @property
     def image(self) -> MetadataImage:
-        """The controller's newest metadata; brokers apply it a little later."""
+        """The newest metadata of the controller. Brokers apply these metadata a little later."""
         controller = self._nodes[CONTROLLER]
         assert isinstance(controller, Controller)
         return controller.image
 
     async def spread(self, within_s: float) -> None:
-        """Waits until running brokers have applied the current metadata, at most `within_s`."""
+        """Waits until the running nodes of this process have applied the current metadata, but
+        at most `within_s` seconds.
+        """
         version = self.image.version
         try:
             async with asyncio.timeout(within_s):
@@ -234,7 +251,7 @@ class Host:
     # ------------------------------------------------------------ clients
 
     def broker(self, broker_id: BrokerId) -> Broker | None:
-        """None if the broker is down."""
+        """Returns the state of a broker, or None if the broker is down."""
         node = self._nodes.get(NodeId(broker_id))
         return node if isinstance(node, Broker) else None
 
@@ -249,9 +266,10 @@ class Host:
         timeout_ms: int,
         is_unchanged: Callable[[], bool],
     ) -> None:
-        """Waits until one of the topic partitions has more to read, or the timeout has passed.
+        """Waits until one of the topic partitions has more to read, or until the timeout has
+        passed.
 
-        Also returns when the broker dies, and at once if `is_unchanged` returns False.
+        It also returns when the broker dies. It returns at once if `is_unchanged` returns False.
         """
         polls = self._polls[NodeId(broker_id)]
         await polls.readable(topic_partitions, timeout_ms, is_unchanged)

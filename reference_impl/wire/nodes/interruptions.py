@@ -31,16 +31,19 @@ class Interruptions:
         self._paused.setdefault(node, [])
 
     def resume(self, node: NodeId) -> Waiting:
-        """Returns the inputs that waited, in order; none if the node was not paused."""
+        """Resumes a node, and returns the inputs that waited for it, in order. If the node was
+        not paused, returns no inputs.
+        """
         waiting = self._paused.pop(node, [])
         self._changed.set()  # wakes every waiter; each looks at its node again
         self._changed = asyncio.Event()
         return waiting
 
     def holds(self, node: NodeId, event: Input, life: int | None) -> bool:
-        """True if the node is paused; the event then waits.
+        """Returns True if the node is paused. Then the event waits until the node resumes.
 
-        `life` is the number of the node's start to which the event belongs; None belongs to all.
+        `life` is the number of the node's start to which the event belongs. If `life` is None, the
+        event belongs to every start.
         """
         if node not in self._paused:
             return False

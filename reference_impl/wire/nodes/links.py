@@ -1,20 +1,22 @@
 """The TCP connections between the processes of a cluster's brokers and controller.
 
-Each direction between two nodes has its own connection, which the sender opens:
+Each direction between two nodes has its own connection, which the sender opens. The two nodes send
+the following data, from top to bottom:
 
-    the other node    a random challenge
+    the receiver      a random challenge
     the sender        its node id, its own challenge, and a proof that it knows the cluster's secret
-    the other node    a proof that it knows the secret too
+    the receiver      a proof that it knows the secret, too
     the sender        messages, each with its length
 
 A proof is an HMAC of both challenges under the secret. The messages are neither encrypted nor
 signed.
 
-As the contract of `node/step` allows, a message is lost if the other node cannot be reached, if the
-connection breaks, or if 16 MiB already wait. None is repeated or reordered: a new connection of a
-node closes the older one, whose unread messages are lost.
+The contract of `node/step` permits lost messages. A message is lost in three cases: the receiver
+cannot be reached, the connection breaks, or 16 MiB already wait to be sent. No message is repeated
+or reordered: a new connection of a sender closes its older connection, whose unread messages are
+lost.
 
-Simplified: in Kafka a response comes back over the connection of its request.
+Simplified: In Kafka, a response comes back over the connection of its request.
 """
 
 from __future__ import annotations
@@ -56,8 +58,8 @@ def _proof(secret: bytes, by: bytes, node: NodeId, of_dialed: bytes, of_dialing:
 class Links:
     """The links of one node to the other nodes.
 
-    `receive` gets each message, `link_ms` after its arrival. A node without an address in `places`
-    cannot be reached.
+    `receive` is called with each message, `link_ms` after the message arrives. A node without an
+    address in `places` cannot be reached.
     """
 
     node: NodeId
@@ -74,7 +76,11 @@ class Links:
     _arrived: set[_Incoming] = field(default_factory=set)
 
     async def open(self, port: int = 0) -> Address:
-        """Listens on loopback, with port 0 on a free port; raises OSError if the port is in use."""
+        """Listens on the loopback address, and returns the host and the port. If `port` is 0,
+        listens on a free port.
+
+        Raises OSError if the port is in use.
+        """
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: _Incoming(self), LOOPBACK, port)
         return address_of(self._server)
@@ -127,7 +133,7 @@ class Links:
 
 
 class _Outgoing(asyncio.Protocol):
-    """Sends messages to another node, and connects again after a lost connection."""
+    """Sends messages to another node. After a lost connection, it opens a new connection."""
 
     def __init__(self, links: Links, to: NodeId) -> None:
         self._links = links
@@ -157,8 +163,10 @@ class _Outgoing(asyncio.Protocol):
             self._transport.abort()
 
     async def _dial(self) -> None:
-        """Connects to the other process; a failed attempt loses all waiting messages, and new ones
-        cause another attempt.
+        """Connects to the other process.
+
+        A failed attempt loses all waiting messages. Messages that are sent later cause another
+        attempt.
         """
         while self._waiting:
             if not await self._connect():
@@ -169,7 +177,9 @@ class _Outgoing(asyncio.Protocol):
         self._dialing = None
 
     async def _connect(self) -> bool:
-        """True if the other node accepts the connection, even if it breaks later."""
+        """Returns True if the other node accepts the connection, even if the connection breaks
+        later.
+        """
         place = self._links.places.get(self._to)
         if place is None:
             return False

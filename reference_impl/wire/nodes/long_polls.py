@@ -1,6 +1,8 @@
 """Lets a fetch wait until one of its topic partitions has more to read.
 
-no data -> waits -> a topic partition is readable, or the time is over -> reads again
+The line shows the steps of a fetch that finds no data:
+
+    no data -> waits -> a topic partition is readable, or the time is over -> reads again
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ class LongPolls:
         timeout_ms: int,
         is_unchanged: Callable[[], bool],
     ) -> None:
-        """Waits for `wake` of one of the topic partitions, or the timeout.
+        """Waits until `wake` is called for one of the topic partitions, or until the timeout has
+        passed.
 
         Returns at once if `is_unchanged` returns False: a topic partition has changed since the
         caller read it.

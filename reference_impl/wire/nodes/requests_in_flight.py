@@ -1,6 +1,6 @@
 """The requests of clients to the nodes of one process, until the nodes respond.
 
-Each request has a future for the response, or for an error if the node dies first.
+Each request has a future. The future gets the response, or an error if the node dies first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reference_impl.protocol.requests import Request, Response
 
 
 class BrokerDown(ConnectionError):
-    """The broker died before it responded."""
+    """Raised if the broker is down, or dies before it responds."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class RequestsInFlight:
     _owed: dict[tuple[NodeId, int], asyncio.Future[Response]] = field(default_factory=dict)
 
     async def call(self, broker_id: BrokerId, request: Request) -> Response:
-        """Raises BrokerDown if the broker dies first."""
+        """Sends a request, and returns the response. Raises BrokerDown if the broker dies first."""
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         correlation = self._send(broker_id, request, future)
         try:
@@ -36,7 +36,9 @@ class RequestsInFlight:
             self._owed.pop((NodeId(broker_id), correlation), None)
 
     async def call_all(self, broker_id: BrokerId, requests: Sequence[Request]) -> list[Response]:
-        """Sends all requests at once; raises BrokerDown if the broker dies before the end."""
+        """Sends all requests at once, and returns their responses in the same order. Raises
+        BrokerDown if the broker dies before the last response.
+        """
         loop = asyncio.get_running_loop()
         futures: dict[int, asyncio.Future[Response]] = {}
         try:
@@ -51,7 +53,9 @@ class RequestsInFlight:
                     future.exception()  # of the others only the first exception is raised
 
     def send(self, broker_id: BrokerId, request: Produce) -> Produced | None:
-        """Sends a produce request with acks=0; returns its response only if it fails."""
+        """Sends a produce request with acks=0. Returns the response if the request fails, and
+        otherwise None.
+        """
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         correlation = self._send(broker_id, request, future)
         self._owed.pop((NodeId(broker_id), correlation), None)
@@ -60,13 +64,15 @@ class RequestsInFlight:
         return response
 
     def answer(self, node_id: NodeId, correlation: int, response: Response) -> None:
-        """Gives a response to the client that waits for it; does nothing if nobody does."""
+        """Passes a response to the client that waits for it. Does nothing if no client waits for
+        it.
+        """
         future = self._owed.get((node_id, correlation))
         if future is not None and not future.done():
             future.set_result(response)
 
     def fail(self, broker_id: BrokerId) -> None:
-        """Raises BrokerDown at all clients that wait for the broker."""
+        """Raises BrokerDown in all calls that wait for a response of the broker."""
         for owing, correlation in [*self._owed]:
             if owing == NodeId(broker_id):
                 future = self._owed.pop((owing, correlation))

@@ -1,4 +1,7 @@
-"""Topic partitions at rest: due timers that would change nothing and do not fire.
+"""Decides which timers of a topic partition rest: a due timer that would change nothing does not
+fire.
+
+Each line shows timers, the node that has them, and the condition under which they rest:
 
     timer                 node       rests while
     --------------------  ---------  -----------------------------------------------------------
@@ -6,13 +9,14 @@
                                      that waits at the leader
     FETCH                 follower   its last fetch still waits at the leader
 
-WAITS lets waiting requests time out, REPLICA_LAG removes slow followers from the ISR, and FETCH
-repeats a fetch without a response.
+The timer WAITS lets waiting requests time out, REPLICA_LAG removes slow followers from the ISR, and
+FETCH repeats a fetch that got no response.
 
-A resting timer fires once a replica has changed, which is then another object.
+A resting timer fires after a replica has changed. A changed replica is another object, so the
+objects are compared.
 
-Without rest, the followers of 500 partitions would send 2,000 fetches a second; Kafka sends fewer,
-because a fetch session reads all partitions of a leader.
+If no timer rested, the followers of 500 partitions would send 2,000 fetches a second. Kafka sends
+fewer fetches, because a fetch session reads all partitions of a leader.
 
 Source: KIP-227.
 """
@@ -42,11 +46,11 @@ _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 def reason_to_rest(
     nodes: Nodes, node_id: NodeId, timer: Timer, elsewhere: frozenset[NodeId] = frozenset()
 ) -> Reason | None:
-    """Returns the replicas for whose change a due timer waits; None if the timer must fire.
+    """Returns the replicas whose change a due timer must wait for, or None if the timer must fire.
 
-    Nodes of `elsewhere` may run in other processes, so their replicas are unknown. A follower's
-    timer must fire if its leader is there; a leader's timer may rest only if its followers there
-    are in the ISR.
+    The nodes in `elsewhere` may run in other processes, so the state of their replicas is unknown.
+    A follower's timer must fire if the leader runs in another process. A leader's timer may rest
+    only if its followers in other processes are in the ISR.
     """
     reason = present(nodes, node_id, timer)
     match reason:
@@ -61,11 +65,11 @@ def reason_to_rest(
 
 
 def present(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason:
-    """The replicas that decide whether a due timer fires: the leader, or the follower and the
-    leader.
+    """Returns the replicas that decide whether a due timer fires. For a timer of a leader, this is
+    the leader. For a timer of a follower, these are the follower and its leader.
 
-    None stands for a replica that does not exist here; a timer that must always fire has no
-    replicas.
+    None stands for a replica that does not exist in this process. The result is empty for a timer
+    that must always fire.
     """
     place = timer.topic_partition
     replica = _replica(nodes, node_id, place)
@@ -88,7 +92,9 @@ class ReplicaChanges:
     _seen: dict[NodeId, Mapping[TopicPartition, Replica]] = field(default_factory=dict)
 
     def since_last_call(self, nodes: Nodes) -> frozenset[TopicPartition]:
-        """The topic partitions with a changed, new or removed replica; at first all of them."""
+        """Returns the topic partitions of which a replica was changed, added or removed since
+        the previous call. The first call returns all topic partitions.
+        """
         now = {
             node_id: node.replicas for node_id, node in nodes.items() if isinstance(node, Broker)
         }
@@ -106,10 +112,10 @@ class ReplicaChanges:
 
 
 def is_at_rest(leader: Leader, up: Iterable[BrokerId]) -> bool:
-    """True if the leader stays as it is until the next request or new metadata.
+    """Returns True if the leader does not change until the next request or until new metadata.
 
-    Only fetches wait, each ISR follower has all records and a fetch that waits, and all other
-    followers are down.
+    The leader is at rest under three conditions: only fetches wait, each follower in the ISR has
+    all records and a fetch that waits, and all other followers are down.
     """
     if leader.waiting_produces or leader.waiting_deletions or leader.unverified:
         return False

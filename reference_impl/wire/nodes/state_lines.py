@@ -1,4 +1,6 @@
-"""The state of a cluster's nodes in lines of text.
+"""Describes the state of a cluster's nodes in lines of text.
+
+Each line begins with the node whose state it describes:
 
     controller: broker 2: broker epoch 44, not fenced
     controller: orders-0: leader 1, leader epoch 5, ISR 1 3, ELR 2
@@ -22,7 +24,7 @@ from reference_impl.wire.nodes.host import Host
 
 
 def state_lines(host: Host) -> list[str]:
-    """The controller's metadata, then the state of each broker."""
+    """Returns the lines of the controller's metadata, and then the lines of each broker's state."""
     image = host.image
     return [
         *(f"controller: broker {one.broker_id}: {_registration(one)}" for one in image.brokers),

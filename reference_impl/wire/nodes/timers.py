@@ -1,16 +1,18 @@
 """The clock of a cluster and the timers of its nodes, driven by the event loop.
 
+The drawing shows the states of a timer:
+
     set -> due -> would it change something? -- yes --> fires
                              | no
                              v
                           it rests -> the replicas have changed -> set again
 
-SESSIONS and REPLICA_LAG look for silent nodes, and fire a few turns of the event loop after they
-are due. So after a stall of the loop, late messages come first; otherwise all brokers would be
-fenced.
+The timers SESSIONS and REPLICA_LAG look for silent nodes. They fire a few turns of the event loop
+after they are due. So if the loop has stalled, late messages come before these timers. Otherwise
+all brokers would be fenced.
 
-Timers of an idle topic partition rest (module `rest`); otherwise 500 of these would keep one CPU
-core busy.
+The timers of an idle topic partition rest (module `rest`). Otherwise the timers of 500 idle topic
+partitions would keep one CPU core busy.
 """
 
 from __future__ import annotations
@@ -35,7 +37,11 @@ _TURNS: Final = 8  # of the loop: a timer, its message, the answer, and the next
 
 @dataclass(slots=True)
 class Timers:
-    """`fire` gets the node, the due timer, and the number of the node's start that set it."""
+    """The clock and the timers of the nodes in one process.
+
+    When a timer is due, `fire` is called with three arguments: the node, the timer, and the number
+    of the node's start that set the timer.
+    """
 
     broker_settings: BrokerSettings
     nodes: rest.Nodes
@@ -51,11 +57,11 @@ class Timers:
     def start(
         self, elsewhere: frozenset[NodeId] = frozenset(), ahead_s: float | None = None
     ) -> None:
-        """Starts the nodes' clock, `ahead_s` ahead of the event loop's, which is the same in all
-        processes.
+        """Starts the nodes' clock, which is `ahead_s` seconds ahead of the event loop's clock. The
+        event loops of all processes have the same clock.
 
-        By default it begins at the wall-clock time, whose later jumps do not matter. `elsewhere`
-        has the nodes that may run in other processes.
+        If `ahead_s` is None, the nodes' clock begins at the wall-clock time. Later jumps of the
+        wall clock do not matter. `elsewhere` contains the nodes that may run in other processes.
         """
         self._elsewhere = elsewhere
         now_s = asyncio.get_running_loop().time()
@@ -64,7 +70,9 @@ class Timers:
 
     @property
     def now_ms(self) -> int:
-        """The wall-clock time in ms, as in the timestamps of producers; never goes back."""
+        """The wall-clock time in milliseconds, as in the timestamps of producers. It never
+        decreases.
+        """
         return int((asyncio.get_running_loop().time() + self._ahead_s) * 1000)
 
     @property
@@ -73,7 +81,9 @@ class Timers:
         return Counter(timer.kind for _, timer in self._resting)
 
     def set(self, node_id: NodeId, timer: Timer, at_ms: int) -> None:
-        """Sets a timer of a running node, in place of an earlier one of the same name."""
+        """Sets a timer of a running node. An earlier timer of the node with the same name is
+        cancelled.
+        """
         earlier = self._set.get((node_id, timer))
         if earlier is not None:
             earlier.cancel()
@@ -81,7 +91,9 @@ class Timers:
         self._call_at((at_ms + 1) / 1000 - self._ahead_s, node_id, timer)
 
     async def advance(self, ms: int) -> None:
-        """Advances the clock by `ms` in small steps; the nodes exchange messages in between."""
+        """Advances the clock by `ms` milliseconds in small steps. Between two steps, the nodes
+        exchange messages.
+        """
         for passed in range(0, ms, CLOCK_STEP_MS):
             step_s = min(CLOCK_STEP_MS, ms - passed) / 1000
             self._ahead_s += step_s
