@@ -1,3 +1,3 @@
-"""The handlers of Kafka's requests: each splits a request into parts, such as topic partitions,
-calls the broker for each, and joins the responses.
+"""Handles Kafka's requests. Each handler splits a request into parts, such as topic partitions,
+calls the broker for each part, and joins the responses.
 """

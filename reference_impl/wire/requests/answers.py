@@ -1,4 +1,4 @@
-"""The handler of each request: the table from API to function."""
+"""The table of the functions that handle each type of request."""
 
 from __future__ import annotations
 
@@ -102,7 +102,9 @@ ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Coroutine[Any, Any, b
 
 
 async def answer(broker: ServedBroker, call: Call) -> bytes | Handled:
-    """The response frame; for Produce, also the appended batches."""
+    """Returns the response frame of a request. For Produce, the result also contains the
+    appended batches.
+    """
     if call.api is not Api.PRODUCE:
         return await ANSWERS[call.api](broker, call)
     result = await produce.produce(broker, call)

@@ -10,7 +10,9 @@ from reference_impl.wire.requests.records.produce import PartitionProduce
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """The response frame (or None) and the appended batches of a request."""
+    """The result of a request: the response frame (or None), and the record batches that were
+    appended.
+    """
 
     frame: bytes | None
     appended: tuple[PartitionProduce, ...] = ()
@@ -22,5 +24,7 @@ class Handled:
 
     @property
     def is_applied(self) -> bool:
-        """True if there are no batches, or at least one was accepted."""
+        """True if the request has no record batches, or if at least one of its batches was
+        accepted.
+        """
         return not self.appended or any(one.is_applied for one in self.appended)

@@ -1,1 +1,1 @@
-"""The part of a broker that a handler may use: its interface, topic ids and fetch sessions."""
+"""The part of a broker that request handlers use: its interface, topic ids and fetch sessions."""

@@ -1,7 +1,7 @@
 """The operations that a client may perform on a resource, as responses can list them (KIP-430).
 
-There is no access control, so these are all operations that Kafka knows for the type of resource.
-On the wire, operation n is bit n.
+There is no access control. So a client may perform all operations that Kafka knows for the type of
+resource. A response contains the operations as a bit set, in which operation n is bit n.
 
 Source: KIP-430; AuthHelper.authorizedOperations, AclEntry.supportedOperations and AclOperation of
 Apache Kafka.
@@ -16,7 +16,7 @@ NO_OPERATIONS: Final = -(2**31)  # the request does not include operations
 
 
 class Operation(IntEnum):
-    """The value is the operation's number on the wire."""
+    """An operation on a resource. Its value is the number of the operation in responses."""
 
     READ = 3
     WRITE = 4
@@ -42,17 +42,23 @@ OF_CLUSTER: Final = _bits(Operation.CLUSTER_ACTION, Operation.IDEMPOTENT_WRITE, 
 
 
 def group_operations(body: Any) -> int:
-    """A bit set; NO_OPERATIONS if `body` does not request it."""
+    """Returns the operations on a group as a bit set. Returns NO_OPERATIONS if the request with
+    the body `body` does not ask for them.
+    """
     return _if_included(body, "include_authorized_operations", OF_GROUP)
 
 
 def topic_operations(body: Any) -> int:
-    """A bit set; NO_OPERATIONS if `body` does not request it."""
+    """Returns the operations on a topic as a bit set. Returns NO_OPERATIONS if the request with
+    the body `body` does not ask for them.
+    """
     return _if_included(body, "include_topic_authorized_operations", OF_TOPIC)
 
 
 def cluster_operations(body: Any) -> int:
-    """A bit set; NO_OPERATIONS if `body` does not request it."""
+    """Returns the operations on the cluster as a bit set. Returns NO_OPERATIONS if the request
+    with the body `body` does not ask for them.
+    """
     return _if_included(body, "include_cluster_authorized_operations", OF_CLUSTER)
 
 

@@ -1,4 +1,4 @@
-"""A partition of a fetch, and the partitions that a fetch request names or forgets.
+"""A partition of a fetch, and functions that read the partitions of a fetch request.
 
 Source: KIP-227; FetchSession (its class CachedPartition).
 """
@@ -22,7 +22,9 @@ Key: TypeAlias = tuple[str | UUID, int]
 
 @dataclass(slots=True)
 class FetchPartition:
-    """What the client requests of a partition, and what the broker last returned."""
+    """A partition of a fetch: the part of the client's request about it, and the offsets in the
+    broker's previous response.
+    """
 
     topic_id: UUID | None  # None: the version of the request has names
     name: str | None  # None: no topic has the id
@@ -49,8 +51,8 @@ class FetchPartition:
         return self._place
 
     def resolve(self, ids: TopicIds) -> None:
-        """Looks up the topic's name by its id, once; `is_inconsistent` if the name has another id
-        now.
+        """Looks up the topic's name by its id, if the name is not known yet. Sets `is_inconsistent`
+        if another topic with another id has the name now.
 
         Kafka: FetchSession.CachedPartition.maybeResolveUnknownName.
         """
@@ -84,7 +86,8 @@ class FetchPartition:
         return known
 
     def keep(self, request: Fetch, answer: Fetched | None, replica: object) -> None:
-        """Stores a response without records, or forgets it (None), with the replica that was read.
+        """Stores a response without records, and the replica that was read. If `answer` is None,
+        removes the stored response.
 
         Does nothing if a newer request of the client has replaced `request`.
         """
@@ -93,16 +96,20 @@ class FetchPartition:
             self._replica = None if answer is None else weakref.ref(replica)
 
     def answer_of(self, replica: object) -> Fetched | None:
-        """The response for this state of the replica, or None.
+        """Returns the stored response if `replica` has not changed since it was read, and otherwise
+        None.
 
-        A replica is immutable: one that has changed is another object.
+        A replica is immutable, so a replica that has changed is another object.
         """
         known = None if self._replica is None else self._replica()
         return self.unchanged if known is not None and known is replica else None
 
     def must_respond(self, answer: Fetched) -> bool:
-        """True if the answer has records, an error, or other offsets than the previous one, and
-        remembers these.
+        """Returns True if an incremental response must contain this partition. This is so if
+        `answer` has records, an error, a diverging epoch, or other offsets than the previous
+        response.
+
+        The offsets of `answer` are stored for the next comparison.
 
         Kafka: FetchSession.CachedPartition.maybeUpdateResponseData.
         """
@@ -122,7 +129,11 @@ class FetchPartition:
 
 
 def named(topics: Iterable[Any], ids: TopicIds | None) -> dict[Key, FetchPartition]:
-    """The partitions that a request names; of a repeated one, the last entry counts."""
+    """Returns the partitions that a request names. If the request names a partition twice, its
+    second entry counts.
+
+    `ids` is None if the request contains topic names instead of topic ids.
+    """
     found: dict[Key, FetchPartition] = {}
     for topic in topics:
         topic_id = _topic_id(topic) if ids is not None else None
@@ -153,7 +164,7 @@ def forgotten(body: Any) -> list[Key]:
 
 
 def key_of(partition: FetchPartition) -> Key:
-    """(topic id, index), or (topic name, index) without an id."""
+    """Returns (topic id, index), or (topic name, index) if the partition has no topic id."""
     topic = partition.name if partition.topic_id is None else partition.topic_id
     assert topic is not None, "a partition has the name or the id of its topic"
     return topic, partition.wanted.partition

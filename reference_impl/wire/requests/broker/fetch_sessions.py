@@ -1,4 +1,7 @@
-"""Fetch sessions: a client names its partitions once, and later requests have only what changed.
+"""Fetch sessions: a client names all its partitions in one request, and later requests only
+changes.
+
+Each line shows a session epoch that a request can have, and its meaning:
 
     epoch 0           a full fetch: all partitions are named; the response begins a session
     epoch 1, 2, ...   an incremental fetch of the session: it names new partitions, partitions with
@@ -6,17 +9,18 @@
                       response has only changed partitions
     epoch -1          a full fetch that ends the session, if any, and begins none
 
-At 1,000 sessions of a broker, a new one replaces one that was not used for two minutes, or a
-smaller one that is two minutes old; without either, the client gets none. A request with another
-epoch than the next gets an error, and the client begins a new session.
+If a broker has 1,000 sessions, a new session replaces a session that was not used for two minutes,
+or else a smaller session that is two minutes old. If there is no such session, the client gets no
+session. A request gets an error if its epoch is not the next one, and the client then begins a new
+session.
 
-A response without records is sent again, without reading the partition, until the replica is
-another object.
+A response without records is stored. The broker sends it again without reading the partition, until
+the replica is another object.
 
 Source: KIP-227; FetchManager.newContext, FetchContext, FetchSession, FetchSessionCacheShard.
-Simplified: one cache for all sessions; Kafka has eight shards, each for an eighth of the sessions.
-All sessions of a broker together have at most 200,000 partitions; a session that would exceed this
-number ends.
+Simplified: All sessions are in one cache. Kafka has eight shards, each for an eighth of the
+sessions. All sessions of a broker together have at most 200,000 partitions. A session that would
+exceed this number ends.
 """
 
 from __future__ import annotations
@@ -52,7 +56,9 @@ Answers: TypeAlias = list[tuple[FetchPartition, Fetched]]
 
 @dataclass(slots=True)
 class FetchSession:
-    """The partitions of a client at one broker, in the order in which the next fetch reads them."""
+    """A fetch session: the partitions of a client at one broker, in the order in which the next
+    fetch reads them.
+    """
 
     id: int
     privileged: bool  # of a follower
@@ -69,15 +75,17 @@ class FetchSession:
 
     @property
     def value(self) -> tuple[bool, int, int]:
-        """The session with the smallest value is evicted first: (is of a follower, number of
-        partitions at the last use, session id).
+        """The key that decides which session is evicted: the session with the smallest key.
+
+        The key is a tuple: whether the session is of a follower, the number of partitions at the
+        latest use, and the session id.
         """
         return self.privileged, self.counted, self.id
 
 
 @dataclass(frozen=True, slots=True)
 class SessionError:
-    """The refusal of a fetch that does not fit its session."""
+    """The refusal of a fetch request that does not fit its session."""
 
     error: ErrorCode
     session_id: int = NO_SESSION
@@ -94,7 +102,7 @@ class FetchContext:
 
 @dataclass(slots=True)
 class FetchSessions:
-    """The sessions of one broker.
+    """The fetch sessions of one broker.
 
     Large requests are handled in another thread, so each method holds a lock.
     """
@@ -108,7 +116,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def clear(self) -> None:
-        """Forgets all sessions, because the broker has died."""
+        """Removes all sessions, because the broker has died."""
         with self._lock:
             self._sessions.clear()
             self._partitions = 0
@@ -116,8 +124,11 @@ class FetchSessions:
     def begin(
         self, version: int, body: Any, ids: TopicIds | None, now_ms: int
     ) -> FetchContext | SessionError:
-        """`ids` has the ids of all topics in the applied metadata; None if the request contains
-        topic names.
+        """Returns the partitions that a fetch request reads, and its session. Returns a
+        SessionError if the request does not fit its session.
+
+        `ids` contains the ids of all topics in the applied metadata. It is None if the request
+        contains topic names instead of topic ids.
 
         Kafka: FetchManager.newContext.
         """
@@ -157,10 +168,12 @@ class FetchSessions:
     def end(
         self, context: FetchContext, epoch: int, answers: Answers, now_ms: int
     ) -> tuple[Answers, int] | SessionError:
-        """The partitions of the response with their answers, and the session id.
+        """Returns the partitions of the response with their answers, and the session id.
 
-        An incremental response has only those that changed. A newer request in the meantime gives a
-        SessionError. Kafka: FetchContext.updateAndGenerateResponseData.
+        The response to an incremental fetch contains only partitions that changed. If the client
+        has sent a newer request in the meantime, returns a SessionError.
+
+        Kafka: FetchContext.updateAndGenerateResponseData.
         """
         session = context.session
         with self._lock:
@@ -179,7 +192,9 @@ class FetchSessions:
             return chosen, session.id
 
     def unnamed_partitions(self, body: Any) -> list[FetchPartition]:
-        """The partitions that an incremental fetch reads, but does not name."""
+        """Returns the partitions that an incremental fetch reads, but does not name. Returns no
+        partitions for a full fetch.
+        """
         epoch = getattr(body, "session_epoch", FINAL_EPOCH)
         with self._lock:
             session = self._sessions.get(getattr(body, "session_id", NO_SESSION))

@@ -1,7 +1,7 @@
-"""The interface through which the wire handlers call one running broker.
+"""The interface through which request handlers call one running broker.
 
-A request of this interface covers one topic partition. The handler splits and joins requests,
-chooses the fields of the version, and waits for long polls.
+A call of this interface is about one topic partition. The handler splits requests and joins
+responses, selects the fields of the version, and waits for long polls.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ UNKNOWN_TOPIC_ID = ErrorCode.UNKNOWN_TOPIC_ID
 
 
 class ServedBroker(Protocol):
-    """Its calls raise ConnectionError if the broker is down."""
+    """A running broker, as request handlers use it. Its calls raise ConnectionError if the
+    broker is down.
+    """
 
     @property
     def broker_id(self) -> BrokerId: ...
@@ -35,12 +37,19 @@ class ServedBroker(Protocol):
 
     @property
     def auto_creates_topics(self) -> bool:
-        """Kafka: auto.create.topics.enable."""
+        """True if a Metadata request may create topics.
+
+        Kafka: auto.create.topics.enable.
+        """
         ...
 
     @property
     def default_partitions(self) -> int:
-        """Kafka: num.partitions."""
+        """The number of partitions of a new topic for which a client leaves the number to the
+        broker.
+
+        Kafka: num.partitions.
+        """
         ...
 
     @property
@@ -54,20 +63,24 @@ class ServedBroker(Protocol):
     def fetch_sessions(self) -> FetchSessions: ...
 
     def replica(self, topic_partition: TopicPartition) -> object:
-        """The replica or None; while it is the same object, a fetch has the same response."""
+        """Returns the broker's replica of a topic partition, or None if there is none. While the
+        replica is the same object, a fetch has the same response.
+        """
         ...
 
     async def call(self, request: Request) -> Response:
-        """The response, which may take a long time."""
+        """Sends a request to the broker, and returns the response, which may take a long time."""
         ...
 
     async def call_all(self, requests: Sequence[Request]) -> list[Response]:
-        """The responses in the order of the requests."""
+        """Sends all requests to the broker, and returns the responses in the order of the
+        requests.
+        """
         ...
 
     def send(self, request: Produce) -> Produced | None:
-        """Sends a produce request with acks=0; returns a response only with an error, after which
-        the server closes the connection.
+        """Sends a produce request with acks=0. If the request fails, returns the response with
+        the error, and the server closes the connection. Otherwise returns None.
         """
         ...
 
@@ -77,19 +90,23 @@ class ServedBroker(Protocol):
         timeout_ms: int,
         is_unchanged: Callable[[], bool],
     ) -> None:
-        """Waits until a topic partition may have more to read, or the timeout has passed.
+        """Waits until a topic partition may have more to read, or until the timeout has passed.
 
         Returns at once if `is_unchanged` returns False when the wait begins.
         """
         ...
 
     async def apart(self, work: Callable[[], R]) -> R:
-        """Runs a function in the thread for large requests; it must not use the broker's state."""
+        """Runs a function in the thread for large requests, and returns its result. The function
+        must not use the broker's state.
+        """
         ...
 
 
 async def request_core(broker: ServedBroker, request: Request, answer: type[R]) -> R:
-    """The response, which must be an instance of `answer`."""
+    """Sends a request to the broker, and returns the response, which must be an instance of
+    `answer`.
+    """
     response = await broker.call(request)
     assert isinstance(response, answer), f"{request} was answered with {response}"
     return response
@@ -104,12 +121,14 @@ async def existing_partitions(broker: ServedBroker) -> frozenset[TopicPartition]
 
 
 async def topic_ids(broker: ServedBroker) -> TopicIds:
-    """The topic ids in the metadata that the broker has applied."""
+    """Returns the topic ids in the metadata that the broker has applied."""
     return ids_of(await image(broker))
 
 
 async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str | None]]:
-    """Each topic with its name; None for an unknown topic id."""
+    """Returns each topic of a request with its name. The name is None if the topic id is
+    unknown.
+    """
     if not topics or not hasattr(topics[0], "topic_id"):  # all are of one version
         return [(topic, topic.name if hasattr(topic, "name") else topic.topic) for topic in topics]
     ids = await topic_ids(broker)
@@ -117,6 +136,8 @@ async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str
 
 
 def naming(topic: Any) -> dict[str, Any]:
-    """The fields that identify a topic in a response: the same as in the request."""
+    """Returns the fields that identify a topic in a response. They are the same as in the
+    request.
+    """
     names = ("topic_id", "name", "topic")
     return {name: getattr(topic, name) for name in names if hasattr(topic, name)}

@@ -1,7 +1,7 @@
 """The topic ids of a metadata image, and the topics that have these ids.
 
-A topic id is computed from the name and the number of deleted topics of this name, so a topic that
-is created again has another id, as in Kafka.
+A topic id is computed from the topic's name and the number of deleted topics that had this name. So
+a topic that is deleted and then created again gets another id, as in Kafka.
 
 Source: KIP-516.
 """
@@ -21,13 +21,15 @@ _REMEMBERED: Final = 4  # brokers apply an image a little later than others
 
 @dataclass(frozen=True, slots=True)
 class TopicIds:
-    """The id of each topic name, and the name and incarnation of each id."""
+    """The id of each topic name. For each id, the topic's name and incarnation (the number of
+    deleted topics that had the name).
+    """
 
     by_name: Mapping[str, UUID]
     by_id: Mapping[UUID, tuple[str, int]]
 
     def name_of(self, identity: UUID | None) -> str | None:
-        """None if no topic has this id."""
+        """Returns the name of the topic with this id, or None if no topic has this id."""
         found = None if identity is None else self.by_id.get(identity)
         return None if found is None else found[0]
 
@@ -36,7 +38,7 @@ _newest: list[tuple[MetadataImage, TopicIds]] = []
 
 
 def ids_of(seen: MetadataImage) -> TopicIds:
-    """The ids of the newest images are cached."""
+    """Returns the topic ids of a metadata image. The ids of the newest images are cached."""
     for known, ids in _newest:
         if known is seen:
             return ids

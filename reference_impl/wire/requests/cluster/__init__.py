@@ -1,1 +1,1 @@
-"""Requests about the cluster, its users, and features that are switched off, as in Kafka."""
+"""Handles requests about the cluster, its users, and features that are switched off."""

@@ -1,4 +1,4 @@
-"""Wire handlers of DescribeCluster and DescribeTopicPartitions.
+"""Handles DescribeCluster and DescribeTopicPartitions requests.
 
 Source: KIP-700, KIP-919, KIP-1073 (DescribeCluster), KIP-966 (DescribeTopicPartitions);
 AuthHelper.computeDescribeClusterResponse, DescribeTopicPartitionsRequestHandler of Apache Kafka.
@@ -71,7 +71,9 @@ async def describe_cluster(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_topic_partitions(broker: ServedBroker, call: Call) -> bytes:
-    """Every topic gets INVALID_REQUEST if the cursor is invalid."""
+    """Returns the response to DescribeTopicPartitions. If the cursor is invalid, every topic in
+    it has the error INVALID_REQUEST.
+    """
     seen = await image(broker)
     topics = _by_topic(seen)
     cursor = call.body.cursor

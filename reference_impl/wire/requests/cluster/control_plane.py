@@ -1,4 +1,4 @@
-"""Wire handlers of ApiVersions, Metadata, InitProducerId and FindCoordinator.
+"""Handles ApiVersions, Metadata, InitProducerId and FindCoordinator requests.
 
 Source: KIP-35 and KIP-511 (ApiVersions), KIP-516, KIP-699.
 """
@@ -55,7 +55,9 @@ FEATURES: Final = {"group.version": 1, "transaction.version": 2}
 
 
 async def api_versions(_broker: ServedBroker, call: Call) -> bytes:
-    """A client whose name or version is not written as KIP-511 requires gets INVALID_REQUEST."""
+    """Returns the response to ApiVersions. The error is INVALID_REQUEST if the client's name or
+    version does not have the form that KIP-511 requires.
+    """
     if not has_valid_names(call):
         return call.respond(error_code=ErrorCode.INVALID_REQUEST, api_keys=())
     return call.respond(
@@ -78,7 +80,8 @@ async def api_versions(_broker: ServedBroker, call: Call) -> bytes:
 
 
 def has_valid_names(call: Call) -> bool:
-    """True if the client's name and version are absent or as KIP-511 requires.
+    """Returns True if the client's name and version are absent or have the form that KIP-511
+    requires.
 
     Kafka: ApiVersionsRequest.isValid.
     """
@@ -87,7 +90,7 @@ def has_valid_names(call: Call) -> bool:
 
 
 def unsupported_api_versions(correlation_id: int) -> bytes:
-    """The version 0 response to an ApiVersions request of an unknown version."""
+    """Returns the response of version 0 to an ApiVersions request of an unknown version."""
     call = Call(Api.API_VERSIONS, 0, correlation_id, None, None)
     error = ErrorCode.UNSUPPORTED_VERSION
     return call.respond(error_code=error, api_keys=_advertised(call, [Api.API_VERSIONS]))

@@ -1,13 +1,13 @@
-"""Wire handlers of DescribeProducers, DescribeLogDirs, AlterReplicaLogDirs, DescribeTransactions,
-ListTransactions, WriteTxnMarkers and DescribeQuorum.
+"""Handles DescribeProducers, DescribeLogDirs, AlterReplicaLogDirs, DescribeTransactions,
+ListTransactions, WriteTxnMarkers and DescribeQuorum requests.
 
-An administrator may send WriteTxnMarkers to end a hanging transaction, which its coordinator does
-not know.
+A hanging transaction is open in a topic partition, but its coordinator does not know it. An
+administrator may send WriteTxnMarkers to end the transaction.
 
 Source: KIP-113, KIP-595 (DescribeQuorum), KIP-664, KIP-836, KIP-853, KIP-994, KIP-1152; KafkaApis,
 TransactionStateManager.listTransactionStates of Apache Kafka.
-Simplified: a broker has one log folder, `memory`, of unknown size; the quorum has one voter, the
-controller, which has no listener; the transactional id pattern of ListTransactions is a regular
+Simplified: A broker has one log folder, `memory`, of unknown size. The quorum has one voter, the
+controller, which has no listener. The transactional id pattern of ListTransactions is a regular
 expression of Python.
 """
 
@@ -101,7 +101,8 @@ async def describe_producers(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def alter_replica_log_dirs(broker: ServedBroker, call: Call) -> bytes:
-    """A broker has one log folder, so a replica can only be moved to where it is.
+    """Returns the response to AlterReplicaLogDirs. A broker has one log folder, so a replica can
+    only be moved to the folder that it already has.
 
     Kafka: ReplicaManager.alterReplicaLogDirs.
     """
@@ -263,7 +264,7 @@ async def list_transactions(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def write_txn_markers(broker: ServedBroker, call: Call) -> bytes:
-    """Responds once the markers are replicated.
+    """Returns the response to WriteTxnMarkers, after the markers are replicated.
 
     A topic partition without a replica on this broker gets UNKNOWN_TOPIC_OR_PARTITION.
     """
@@ -329,7 +330,9 @@ def _marker_topics(call: Call, found: Mapping[TopicPartition, ErrorCode]) -> Ite
 
 
 async def describe_quorum(broker: ServedBroker, call: Call) -> bytes:
-    """Only the cluster metadata has a quorum: one voter, and all brokers as observers."""
+    """Returns the response to DescribeQuorum. Only the cluster metadata have a quorum, with one
+    voter, and with all brokers as observers.
+    """
     seen = await image(broker)
 
     def replica(identity: BrokerId) -> Any:

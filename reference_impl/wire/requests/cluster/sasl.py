@@ -1,16 +1,19 @@
-"""Wire handlers of SASL requests and of requests about SCRAM credentials.
+"""Handles SASL requests, and requests about SCRAM credentials.
+
+Each line shows requests and their effect:
 
     SaslHandshake, SaslAuthenticate   are refused with ILLEGAL_SASL_STATE: the client has
                                       authenticated already, or need not authenticate
     DescribeUserScramCredentials      returns the mechanisms and iterations of users
     AlterUserScramCredentials         adds, replaces and deletes credentials, user by user
 
-`authentication` handles the SASL requests of a client that must still authenticate.
+The package `authentication` handles the SASL requests of a client that must still authenticate
+itself.
 
 Source: KafkaApis.handleSaslHandshakeRequest, KafkaApis.handleSaslAuthenticateRequest,
 KafkaApis.handleDescribeUserScramCredentialsRequest; ScramImage.describe;
 ScramControlManager.alterCredentials; KIP-554.
-Simplified: there is no authorizer, so every client may change credentials.
+Simplified: There is no authorizer, so every client may change credentials.
 """
 
 from __future__ import annotations
@@ -52,7 +55,9 @@ async def sasl_authenticate(_broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_scram(broker: ServedBroker, call: Call) -> bytes:
-    """Without names it describes every user."""
+    """Returns the response to DescribeUserScramCredentials. If the request names no user, the
+    response describes every user.
+    """
     scram = broker.credentials.scram
     named = Counter(user.name for user in call.body.users or ())
     if not named:
@@ -85,7 +90,9 @@ def _described(broker: ServedBroker, call: Call, name: str, count: int) -> Any:
 
 
 async def alter_scram(broker: ServedBroker, call: Call) -> bytes:
-    """A user that the request names twice is not changed."""
+    """Changes credentials, and returns the response to AlterUserScramCredentials. A user that
+    the request names twice is not changed.
+    """
     errors: dict[str, Refusal] = {}
     changes: dict[str, Change] = {}
 

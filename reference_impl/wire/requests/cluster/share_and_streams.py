@@ -1,8 +1,8 @@
-"""Wire handlers of share groups and streams groups, which are switched off.
+"""Handles the requests of share groups and streams groups, which are switched off.
 
-Their requests are answered as by a Kafka whose features share.version and streams.version have the
-level 0, whereas a new cluster of Kafka 4.3 has them on. ApiVersions lists them, but they get
-UNSUPPORTED_VERSION. Requests to a share coordinator get NOT_COORDINATOR.
+The broker responds as a Kafka broker does if the features share.version and streams.version have
+the level 0. A new cluster of Kafka 4.3 has these features switched on. ApiVersions lists the
+requests, but they get UNSUPPORTED_VERSION. Requests to a share coordinator get NOT_COORDINATOR.
 
 Source: KIP-932, KIP-1071; KafkaApis of Apache Kafka.
 """
@@ -95,7 +95,9 @@ async def change_offsets(_broker: ServedBroker, call: Call) -> bytes:
 
 
 async def state(_broker: ServedBroker, call: Call) -> bytes:
-    """NOT_COORDINATOR for each partition of a leader's request to a share coordinator."""
+    """Returns the response to a partition leader's request to a share coordinator. Each
+    partition in it has the error NOT_COORDINATOR.
+    """
 
     def result(partition: Any) -> Any:
         return call.make(

@@ -1,8 +1,8 @@
-"""Wire handlers of features that are switched off: access control and delegation tokens.
+"""Handles the requests of features that are switched off: access control and delegation tokens.
 
-Without an authorizer the answer is SECURITY_DISABLED, and without authentication a request for
-tokens is refused, as in Kafka. Telemetry requests are not served, and ApiVersions does not list
-them.
+As in Kafka without an authorizer, requests about access control get SECURITY_DISABLED. As in Kafka
+without authentication, requests about tokens are refused. Telemetry requests are not supported, and
+ApiVersions does not list them.
 
 Source: KIP-48, KIP-140; AclApis, KafkaApis of Apache Kafka.
 """
@@ -45,7 +45,8 @@ async def delete_acls(_broker: ServedBroker, call: Call) -> bytes:
 
 
 async def create_token(_broker: ServedBroker, call: Call) -> bytes:
-    """The refusal repeats the owner that the request names.
+    """Returns the refusal of a CreateDelegationToken request. It repeats the owner that the request
+    names.
 
     Kafka: KafkaApis.handleCreateTokenRequest, CreateDelegationTokenResponse.prepareResponse.
     """

@@ -1,17 +1,19 @@
 """The settings of a broker: tables of Kafka's names, and how requests describe and change them.
 
+Each line names a table, and the settings that it contains:
+
     DYNAMIC          the defaults of topics; a request can change them, for all brokers at once
     STATIC_CONFIGS   set when the broker was started; a request to change them is refused
     NUMBERS          the settings of STATIC_CONFIGS that are times and limits
 
-The option --broker-config sets the initial value of a setting in DYNAMIC or NUMBERS; the other
-settings are fixed, or follow from other options. The default of min.insync.replicas cannot be
-removed, as in Kafka with eligible leader replicas.
+The option --broker-config sets the initial value of a setting in DYNAMIC or NUMBERS. All other
+settings are fixed, or follow from other options. As in Kafka with eligible leader replicas, the
+default of min.insync.replicas cannot be removed.
 
 Source: KIP-226, KIP-966; Kafka documentation, "Broker Configs"; ConfigAdminManager,
 ConfigurationControlManager of Apache Kafka.
-Simplified: a request that changes one broker only is refused; a request with an unknown setting is
-refused, although Kafka accepts it; no synonyms.
+Simplified: A request that changes only one broker is refused. A request with an unknown setting is
+refused, although Kafka accepts it. Synonyms of settings are not described.
 """
 
 from __future__ import annotations
@@ -133,7 +135,7 @@ _NEVER_CHANGED: Final = (STATIC_CONFIGS.keys() | _NO_VALUE) - unserved.OF_BROKER
 
 
 class Refused(ValueError):
-    """A refused change, with its error code."""
+    """Raised if a request is refused. `error` is the error code of the response."""
 
     def __init__(self, error: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -148,7 +150,9 @@ def describe_broker(
     auto_creates_topics: bool,
     replicas: int,
 ) -> list[Described]:
-    """The dynamic settings come first; `replicas` is the default replication factor."""
+    """Returns the settings of a broker, the dynamic settings first. `replicas` is the default
+    replication factor.
+    """
     broker = Broker(
         broker_id=broker_id,
         times_ms=dict(started_with.times_ms),
@@ -166,7 +170,9 @@ def describe_broker(
 
 
 def describe_defaults(defaults: TopicDefaults) -> list[Described]:
-    """The cluster's dynamic defaults, in DescribeConfigs those of the broker without a name."""
+    """Returns the dynamic defaults of the cluster. DescribeConfigs returns them for a broker
+    with an empty name.
+    """
     found = (_dynamic(name, config, defaults) for name, config in DYNAMIC.items())
     return [one for one in found if one.source == FOR_ALL_BROKERS]
 
@@ -183,9 +189,10 @@ def _dynamic(name: str, config: Config, defaults: TopicDefaults) -> Described:
 def changed_defaults(
     name: str, broker_id: int, configs: Iterable[Any], defaults: TopicDefaults
 ) -> AlterDefaults:
-    """`name` is the broker's id, or empty for all brokers; `defaults` are those before the change.
+    """Returns the request to change the settings in `configs`. Other settings do not change.
 
-    Raises Refused for a change that is not supported, such as one of a single broker.
+    `name` is the broker's id, or empty for all brokers. `defaults` are the defaults before the
+    change. Raises Refused for a change that is not supported, such as a change of a single broker.
     """
     return _alter(name, broker_id, tuple(_operations(configs, defaults)))
 
@@ -193,7 +200,9 @@ def changed_defaults(
 def replaced_defaults(
     name: str, broker_id: int, configs: Iterable[Any], defaults: TopicDefaults
 ) -> AlterDefaults:
-    """Sets these defaults, and removes all others; raises Refused if that is not supported."""
+    """Returns the request to set the defaults in `configs`, and to remove all other defaults.
+    Raises Refused if the change is not supported.
+    """
     del defaults
     values = tuple((one.name, one.value) for one in configs)
     named = {name for name, _ in values}

@@ -1,4 +1,4 @@
-"""Changes and descriptions of client metrics subscriptions.
+"""Changes and describes subscriptions of client metrics.
 
 Source: KIP-714; ConfigHelper.createClientMetricsConfigEntry of Apache Kafka.
 """
@@ -30,10 +30,10 @@ OF_SUBSCRIPTION: Final = 7  # the config source CLIENT_METRICS_CONFIG
 
 
 def changed_subscription(name: str, configs: Iterable[Any]) -> AlterClientMetrics:
-    """The request that changes the settings in `configs`, and keeps all others.
+    """Returns the request to change the settings in `configs`. Other settings do not change.
 
-    Raises Refused for APPEND and SUBTRACT: Kafka's controller treats none of these settings as a
-    list.
+    Raises Refused for the operations APPEND and SUBTRACT, because Kafka's controller treats none of
+    these settings as a list.
     """
     for change in configs:
         if change.config_operation in {APPEND, SUBTRACT}:
@@ -49,13 +49,15 @@ def changed_subscription(name: str, configs: Iterable[Any]) -> AlterClientMetric
 
 
 def replaced_subscription(name: str, configs: Iterable[Any]) -> AlterClientMetrics:
-    """The request that replaces all settings of a subscription."""
+    """Returns the request to replace all settings of a subscription."""
     changes = tuple((one.name, one.value) for one in configs)
     return AlterClientMetrics(name=name, changes=changes, replaces_all=True)
 
 
 def describe_subscription(name: str, subscriptions: Subscriptions) -> list[Described]:
-    """The defaults if the subscription does not exist; raises Refused if the name is empty."""
+    """Returns the settings of a subscription, or the defaults if the subscription does not
+    exist. Raises Refused if the name is empty.
+    """
     if not name:
         why = "Client metrics subscription name must not be empty"
         raise Refused(ErrorCode.INVALID_REQUEST, why)

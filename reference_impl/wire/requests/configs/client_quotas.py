@@ -1,4 +1,4 @@
-"""Wire handlers of AlterClientQuotas and DescribeClientQuotas.
+"""Handles AlterClientQuotas and DescribeClientQuotas requests.
 
 Quotas are stored and described, but no request is throttled.
 
@@ -50,7 +50,11 @@ async def alter_client_quotas(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_client_quotas(broker: ServedBroker, call: Call) -> bytes:
-    """All components of the filter must match, and for a strict one, all of the entity."""
+    """Returns the response to DescribeClientQuotas.
+
+    It describes each entity that matches all components of the filter. If the filter is strict, the
+    entity must not have further components.
+    """
     try:
         wanted = _filter(call.body.components)
     except Refused as fault:
@@ -75,7 +79,9 @@ async def describe_client_quotas(broker: ServedBroker, call: Call) -> bytes:
 
 
 def _filter(components: Any) -> dict[str, tuple[int, str | None]]:
-    """The match type and name for each entity type; raises Refused for an invalid filter."""
+    """Returns the match type and the name for each entity type. Raises Refused for an invalid
+    filter.
+    """
     found: dict[str, tuple[int, str | None]] = {}
     for one in components:
         kind, match_type = one.entity_type, one.match_type

@@ -1,10 +1,10 @@
-"""Wire handlers of the configuration requests: describe, change, replace and list.
+"""Handles the requests that describe, change, replace and list configurations.
 
 Topics, brokers and client metrics subscriptions have settings (`topic_configs`, `broker_configs`,
 `client_metrics`).
 
 Source: KIP-133, KIP-226, KIP-339, KIP-1142; ConfigAdminManager, ControllerApis of Apache Kafka.
-Simplified: groups have no settings.
+Simplified: Groups have no settings.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ ChangeSubscription = Callable[[str, Iterable[Any]], AlterClientMetrics]
 
 
 class Changes(NamedTuple):
-    """The functions that read changes, for topics, brokers and client metrics subscriptions."""
+    """The functions that read the changes in a request: for topics, for brokers, and for client
+    metrics subscriptions.
+    """
 
     of_topic: Change
     of_brokers: ChangeDefaults
@@ -237,7 +239,9 @@ async def _own_settings(broker: ServedBroker, defaults: TopicDefaults) -> list[D
 
 
 async def list_config_resources(broker: ServedBroker, call: Call) -> bytes:
-    """The names of brokers, topics and client metrics subscriptions."""
+    """Returns the response to ListConfigResources: the names of brokers, topics and client
+    metrics subscriptions.
+    """
     wanted = LISTED if call.version >= ALL_TYPES_SINCE else (CLIENT_METRICS,)
     types = getattr(call.body, "resource_types", ()) or wanted
     if not set(types) <= set(wanted):

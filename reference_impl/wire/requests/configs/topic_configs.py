@@ -1,11 +1,12 @@
 """The supported settings of a topic: a table of their names in Kafka, their types and parsers.
 
-The second name of a setting is that of the broker setting with the default for all topics. A new
-setting needs a row here, and the fields that `reference_impl/protocol/topic_settings.py` lists.
+The second name of a setting is the name of the broker setting that contains the default for all
+topics. A new setting needs a row in the table, and the fields that
+`reference_impl/protocol/topic_settings.py` lists.
 
 Source: Kafka documentation, "Topic Configs".
-Simplified: a setting that is not in the table is rejected, even if it has its default value; the
-module `unserved` has the reasons.
+Simplified: A setting that is not in the table is rejected, even if it has its default value. The
+module `unserved` contains the reasons.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ from reference_impl.wire.requests.configs import unserved
 
 
 class ConfigType(IntEnum):
-    """Kafka: DescribeConfigsResponse.ConfigType."""
+    """The type of a setting's value.
+
+    Kafka: DescribeConfigsResponse.ConfigType.
+    """
 
     BOOLEAN = 1
     STRING = 2
@@ -39,11 +43,11 @@ class ConfigType(IntEnum):
 
 
 class Config(NamedTuple):
-    """A topic setting's field in `TopicSettings`, its type, and its parser, which raises
-    ValueError.
+    """A setting of a topic: its field in `TopicSettings`, its type, and its parser, which raises
+    ValueError for an invalid value.
 
-    `of_brokers` is the broker setting with the default for all topics; `read_of_brokers` is its
-    parser if it permits other values.
+    `of_brokers` is the broker setting that contains the default for all topics. `read_of_brokers`
+    is the parser of the broker setting. It is None if both settings permit the same values.
     """
 
     field: str
@@ -54,7 +58,7 @@ class Config(NamedTuple):
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """A parser of integers that raises ValueError below `least`."""
+    """Returns a parser of integers that raises ValueError for a value below `least`."""
 
     def read(value: str) -> int:
         if not value.removeprefix("-").isdecimal() or int(value) < least:
@@ -185,9 +189,9 @@ class Described(NamedTuple):
 
 
 def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """The settings as fields of CreateTopic.
+    """Returns the settings as fields of CreateTopic.
 
-    Raises ValueError, which names an invalid setting or two contradictory ones.
+    Raises ValueError, which names an invalid setting or two contradictory settings.
     """
     found = dict(_read(setting.name, setting.value) for setting in configs)
     of_topic, of_log = parted(found)
@@ -198,7 +202,7 @@ def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
 
 
 def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """The changes as fields of AlterConfigs; a deleted setting gets its default.
+    """Returns the changes as fields of AlterConfigs. A deleted setting gets its default value.
 
     Raises ValueError, which names an invalid setting.
     """
@@ -221,7 +225,9 @@ def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
 
 
 def list_change(configs: Mapping[str, Config], change: Any) -> ListChange:
-    """The items of APPEND or SUBTRACT; raises ValueError if the setting is not a list."""
+    """Returns the items that APPEND adds to a list, or that SUBTRACT removes. Raises ValueError
+    if the setting is not a list.
+    """
     config, adds = configs.get(change.name), change.config_operation == APPEND
     if config is None or config.type is not ConfigType.LIST:
         operation = "APPEND" if adds else "SUBTRACT"
@@ -231,7 +237,9 @@ def list_change(configs: Mapping[str, Config], change: Any) -> ListChange:
 
 
 def replace_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """As `alter_configs_fields`, but absent settings get their defaults."""
+    """Returns the fields that a legacy AlterConfigs request changes. Settings that the request
+    does not name get their default values.
+    """
     found: dict[str, Any] = {}
     for setting in configs:
         field, value = _read(setting.name, setting.value)
@@ -243,10 +251,10 @@ def replace_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
 def describe(
     state: PartitionState | CreateTopic, defaults: TopicDefaults = NO_DEFAULTS
 ) -> list[Described]:
-    """All supported settings of a topic, each with its value and source.
+    """Returns all supported settings of a topic, each with its value and source.
 
-    `state` is the registration of any partition, or for a topic that does not exist yet, the
-    request that creates it.
+    `state` is the registration of any partition of the topic. For a topic that does not exist yet,
+    `state` is the request that creates the topic.
     """
     found: list[Described] = []
     for name, config in CONFIGS.items():
@@ -259,7 +267,7 @@ def describe(
 
 
 def default_of(field: str, defaults: TopicDefaults) -> tuple[Any, int]:
-    """The default of a topic setting, and its source in DescribeConfigs."""
+    """Returns the default of a topic setting, and the source of the default in DescribeConfigs."""
     for of_all, source in ((defaults, FOR_ALL_BROKERS), (defaults.at_start, STATIC)):
         if (value := getattr(of_all, field)) is not None:
             return value, source
@@ -267,7 +275,9 @@ def default_of(field: str, defaults: TopicDefaults) -> tuple[Any, int]:
 
 
 def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
-    """The name and value of each setting that differs from its default, or was set explicitly."""
+    """Yields the name and the value of each setting that differs from its default or was set
+    explicitly.
+    """
     for name, config in CONFIGS.items():
         value = value_of(request, config.field)
         if value != BUILT_IN[config.field] or config.field in request.configured:
@@ -275,7 +285,7 @@ def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
 
 
 def text(value: Any) -> str:
-    """The value in Kafka's form, such as `true` or `compact`."""
+    """Returns the value in Kafka's form, such as `true` or `compact`."""
     return str(value.value) if isinstance(value, Enum) else str(value).lower()
 
 

@@ -1,10 +1,13 @@
-"""Settings of Kafka 4.3 that the reference broker does not have: the reason of each refusal.
+"""The settings of Kafka 4.3 that the reference broker does not have, with the reason of each
+refusal.
+
+Each line names a table, and the settings that it contains:
 
     OF_TOPICS    settings of a topic
     OF_BROKERS   settings of brokers that a request to Kafka can change; a key such as
                  `log.index.*` is a pattern of names
 
-A request to set one of them gets INVALID_CONFIG with the reason.
+A request to set one of these settings gets INVALID_CONFIG with the reason.
 
 Source: LogConfig.nonInternalConfigNames and DynamicBrokerConfig of Apache Kafka.
 """
@@ -64,7 +67,8 @@ OF_BROKERS: Final[Mapping[str, str]] = {
 
 
 def of_topic(name: str) -> str:
-    """Why a topic cannot have this setting: not supported here, or unknown to Kafka.
+    """Returns the reason why a topic cannot have this setting: the setting is not supported, or
+    Kafka does not know it.
 
     Kafka: LogConfig.validateNames.
     """
@@ -74,7 +78,7 @@ def of_topic(name: str) -> str:
 
 
 def of_brokers(name: str) -> str:
-    """Why a request cannot change this setting of brokers."""
+    """Returns the reason why a request cannot change this setting of brokers."""
     reasons = (why for pattern, why in OF_BROKERS.items() if fnmatchcase(name, pattern))
     why = next(reasons, "no setting of brokers has this name")
     return f"{name} is not supported: {why}"
