@@ -6,6 +6,7 @@ left out.
 """
 
 from model.transactions import (
+    aborts,
     bugs,
     continuation,
     fences,
@@ -15,6 +16,8 @@ from model.transactions import (
 )
 from model.variants import variants_in
 
-VARIANTS = variants_in(versions, bugs, fences, continuation, two_phase_commit, two_phase_bugs)
+VARIANTS = variants_in(
+    versions, bugs, fences, continuation, aborts, two_phase_commit, two_phase_bugs
+)
 
 __all__ = ["VARIANTS"]

@@ -5,6 +5,9 @@
     lax-markers    Kafka 4.0 and 4.1: transaction version 2 (KIP-890), but without KIP-1228
     v2             Kafka 4.2 and later: transaction version 2 with KIP-1228
 
+In all of them, a client closes after an error; `continuation` and `aborts` have clients that
+continue.
+
 Source: KIP-98; KIP-890; KAFKA-9666, as in Apache Kafka 3.5, 3.6 and 4.0.
 """
 

@@ -13,6 +13,7 @@ Each row has a larger system, a small spec that the system refines, and the modu
                                 ->  coordinator-abstract   (`detailed_coordinator`,
                                                             `detailed_continuation`,
                                                             `detailed_verification`,
+                                                            `detailed_aborts`,
                                                             `detailed_kept_transactions`)
     detailed idempotence        ->  idempotence-abstract with restarts  (`detailed_idempotence`)
     detailed classic group      ->  classic-group-abstract   (`detailed_classic_group`)

@@ -22,6 +22,7 @@ from model.reassignment.versions import ElrOfReplicas
 from model.replication.versions import FetchDivergence
 from model.share_group.versions import Kafka43, ShareGroup
 from model.share_group_abstract.versions import Kafka43 as AbstractKafka43
+from model.transactions.aborts import AbortAndContinue
 from model.transactions.continuation import Continuation
 from model.transactions.state import QUIET
 from model.transactions.two_phase_commit import TwoPhaseCommit
@@ -40,6 +41,7 @@ from properties.refinement import (
     detailed_share_group,
     detailed_transactions,
 )
+from properties.refinement.detailed_aborts import AbortRefinement, AbortsWithoutEmptyEnds
 from properties.refinement.detailed_continuation import ContinuationRefinement
 from properties.refinement.detailed_group_offsets import WithoutResets
 from properties.refinement.detailed_kept_transactions import KeptTransactionsRefinement
@@ -149,6 +151,8 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
         ),
         walk(VerificationRefinement(WithoutEmptyEnds(**{**QUIET, **RECORDS_AND_MARKERS_LATE}))),
         walk(VerificationRefinement(Verification(**{**ONE, "ids_expire": True}))),
+        walk(AbortRefinement(AbortsWithoutEmptyEnds(**{**QUIET, "records_late": True}))),
+        walk(AbortRefinement(AbortAndContinue(**{**ONE, "ids_expire": True}))),
     ),
     "coordinator-abstract kip-939": (
         walk(

@@ -4,8 +4,9 @@ A client repeats a request until it receives an answer. So two copies may arrive
 after the second one was answered.
 
 Source: KIP-98; KIP-890; KAFKA-18464.
-Simplified: a client that receives an error closes; it does not abort and go on. After a client
-asked to end a transaction, it sends nothing more, but earlier records may still be in flight.
+Simplified: a client that receives an error closes; only in the versions `kip-360` and `kip-360-v1`
+may it abort and continue. After a client asked to end a transaction, it sends nothing more, but
+earlier records may still be in flight.
 """
 
 from __future__ import annotations
