@@ -24,7 +24,7 @@ class Handled:
 
     @property
     def is_applied(self) -> bool:
-        """True if the request has no record batches, or if at least one of its batches was
-        accepted.
+        """True if the request has no record batches, or if the broker acknowledged at least one
+        of them.
         """
         return not self.appended or any(one.is_applied for one in self.appended)

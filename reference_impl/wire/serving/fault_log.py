@@ -1,6 +1,8 @@
 """The fault log: one line of NDJSON with the time of each kill, power loss and restart of a broker.
 
-{"at_ns": 81234567890, "do": "kill", "node": 2}
+A line looks like this:
+
+    {"at_ns": 81234567890, "do": "kill", "node": 2}
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class FaultLog:
-    """Without `file`, nothing is written."""
+    """The fault log in `file`. If `file` is None, nothing is written."""
 
     file: Path | None
 

@@ -1,7 +1,9 @@
 """Reads the address of a link between two nodes from a text of the command line.
 
-1-2=127.0.0.1:7012             broker 1 reaches broker 2 at this address
-1-controller=127.0.0.1:7010    broker 1 reaches the controller at this address
+Each line shows a text and its meaning:
+
+    1-2=127.0.0.1:7012             broker 1 reaches broker 2 at this address
+    1-controller=127.0.0.1:7010    broker 1 reaches the controller at this address
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ CALM_WITHIN_S: Final = 20.0
 
 
 class CannotServe(InputFault):
-    """The cluster cannot start; the message has the cause and a remedy."""
+    """Raised if the cluster cannot start. The message has the cause and a remedy."""
 
 
 def port_in_use(host: str, port: int, error: OSError) -> CannotServe:
@@ -34,7 +34,9 @@ def port_in_use(host: str, port: int, error: OSError) -> CannotServe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """Brokers are numbered from 1."""
+    """The options of a cluster that clients reach over the network. Its brokers are numbered
+    from 1.
+    """
 
     brokers: int = 3
     address: str = "127.0.0.1"

@@ -56,10 +56,11 @@ async def serve(
     note: Callable[[str], None] = lambda line: print(line, file=sys.stderr),  # noqa: T201 - the log
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Serves the cluster until it is cancelled or stopped, or SIGINT or SIGTERM arrives.
+    """Serves the cluster until the call is cancelled, `stop` is set, or SIGINT or SIGTERM arrives.
 
-    `on_ready` gets the cluster once every broker is registered and listens. Raises CannotServe if a
-    port is in use, and at the end the exception of a node or a planned fault.
+    `on_ready` is called with the cluster, after every broker is registered and listens. Raises
+    CannotServe if a port is in use. At the end, raises the first exception of a node or of a
+    planned fault, if there is one.
     """
     stopped = stop or asyncio.Event()
     allow_open_files(options.in_flight.connections)
@@ -85,7 +86,9 @@ def _cluster(options: ServeOptions, note: Callable[[str], None]) -> ServedCluste
 
 @dataclass(slots=True)
 class Cluster:
-    """`host` runs the nodes, and each broker has a listener."""
+    """A cluster whose nodes run in this process. `host` runs the nodes, and each broker has a
+    listener.
+    """
 
     options: ServeOptions
     note: Callable[[str], None]
@@ -127,12 +130,12 @@ class Cluster:
 
     @property
     def pids(self) -> Mapping[BrokerId, int]:
-        """Empty: no broker has a process of its own."""
+        """An empty mapping, because no broker has a process of its own."""
         return {}
 
     @property
     def controller_pid(self) -> None:
-        """None: the controller has no process of its own."""
+        """None, because the controller has no process of its own."""
 
     @property
     def brokers(self) -> tuple[BrokerId, ...]:
@@ -155,7 +158,9 @@ class Cluster:
         return self._addresses
 
     async def start(self) -> None:
-        """Waits until every broker is registered and knows the others."""
+        """Starts all nodes, and waits until every broker is registered and knows all other
+        brokers.
+        """
         if self.options.data_dir is not None:
             self._gate.credentials.keep_in(self.options.data_dir)
         if self.options.applied_log is not None:
@@ -269,7 +274,7 @@ class Cluster:
         await self._listeners[broker_id].close()
 
     async def lose_power(self, broker_id: BrokerId) -> None:
-        """Kills the broker if it is up; records that were not flushed are gone."""
+        """Kills the broker if it is up. Its records that were not flushed are lost."""
         self._fault_log.write("power-loss", broker_id)
         self.host.lose_power(broker_id)
         await self._listeners[broker_id].close()

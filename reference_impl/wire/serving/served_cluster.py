@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ServedCluster(Faulty, Protocol):
-    """Its brokers can die and start again."""
+    """A cluster that clients reach over the network. Its brokers can die and start again."""
 
     @property
     def bootstrap_servers(self) -> str: ...
@@ -29,18 +29,20 @@ class ServedCluster(Faulty, Protocol):
 
     @property
     def controller_pid(self) -> int | None:
-        """None if the controller is down, or has no process of its own."""
+        """The process id of the controller, or None if it is down or has no process of its own."""
         ...
 
     @property
     def failures(self) -> list[Exception]:
-        """Errors of the cluster itself, such as a bug in a node; `serve` raises the first one."""
+        """The errors of the cluster itself, such as a bug in a node. `serve` raises the first
+        error.
+        """
         ...
 
     async def start(self) -> None: ...
 
     def read_records_with(self, library: Path) -> Coroutine[Any, Any, None]:
-        """Batches are read with this compiled library from now on."""
+        """Reads record batches with this compiled library from now on."""
         ...
 
     async def calm(self) -> None: ...

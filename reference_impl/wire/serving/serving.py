@@ -1,7 +1,9 @@
 """Serves a cluster in a thread of this process, or with a process for each broker.
 
-with serving(ServeOptions(applied_log=path)) as cluster:
-    ...  # clients of cluster.bootstrap_servers
+A test or a script uses the cluster in a block:
+
+    with serving(ServeOptions(applied_log=path)) as cluster:
+        ...  # clients of cluster.bootstrap_servers
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ STATE_WITHIN_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A cluster in a thread of its own; `notes` has its log lines so far."""
+    """A cluster that runs in a thread of its own. `notes` contains the lines that it has logged
+    so far.
+    """
 
     notes: list[str]
     _cluster: ServedCluster
@@ -38,29 +42,31 @@ class Served:
 
     @property
     def control_port(self) -> int | None:
-        """None if the cluster has no control port."""
+        """The number of the control port, or None if the cluster has no control port."""
         return None if self._cluster.control is None else self._cluster.control.port
 
     @property
     def pids(self) -> Mapping[BrokerId, int]:
-        """Empty if all brokers are in this process."""
+        """The process id of each broker, or an empty mapping if all brokers run in this process."""
         return self._cluster.pids
 
     @property
     def controller_pid(self) -> int | None:
-        """None if the controller is down, or has no process of its own."""
+        """The process id of the controller, or None if it is down or has no process of its own."""
         return self._cluster.controller_pid
 
     def kill(self, node: Node) -> None:
-        """Kills a node; `"controller"` needs a process of its own."""
+        """Kills a node. The node `"controller"` can only be killed if it has a process of its
+        own.
+        """
         self._run(self._cluster.kill(self._of_process(node)))
 
     def lose_power(self, broker_id: BrokerId) -> None:
-        """Kills the broker if it is up; records that were not flushed are gone."""
+        """Kills the broker if it is up. Its records that were not flushed are lost."""
         self._run(self._cluster.lose_power(broker_id))
 
     def start(self, node: Node) -> None:
-        """Raises CannotServe if the node's port was taken."""
+        """Starts a node that is down. Raises CannotServe if another process uses its port now."""
         self._run(self._cluster.restart(self._of_process(node)))
 
     def await_calm(self) -> None:
@@ -68,9 +74,10 @@ class Served:
         self._run(self._cluster.calm())
 
     def state(self) -> list[str]:
-        """Lines that describe the brokers and topic partitions; none with a process for each node.
+        """Returns lines that describe the brokers and topic partitions. Returns no lines if each
+        node has a process of its own.
 
-        After 10 s without an answer of the event loop, the only line says so.
+        If the event loop does not answer within 10 seconds, returns one line that reports this.
         """
 
         async def described() -> list[str]:
@@ -94,7 +101,9 @@ class Served:
 
 @contextlib.contextmanager
 def serving(options: ServeOptions) -> Generator[Served]:
-    """Serves the cluster in a thread in the block; at the end raises its exception, if any."""
+    """Serves the cluster in a thread while the block runs. After the block, raises the exception
+    of the cluster, if there is one.
+    """
     ready: list[Served] = []
     notes: list[str] = []
     failed: list[BaseException] = []

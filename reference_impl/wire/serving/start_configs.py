@@ -1,8 +1,8 @@
-"""The settings with which a broker is started; each setting has the name that Kafka gives it.
+"""The settings with which a broker is started. Each setting has the name that Kafka gives it.
 
     started_with(["group.consumer.heartbeat.interval.ms=100", "log.cleanup.policy=compact"])
 
-Times and limits are whole numbers from 1 on; the other settings are the brokers' defaults for
+Times and limits are whole numbers from 1 on. The other settings are the brokers' defaults for
 topics.
 """
 
@@ -25,7 +25,11 @@ NAMES: Final = (*NUMBERS, *DYNAMIC)
 
 
 def started_with(texts: Iterable[str], broker_settings: BrokerSettings = SERVED) -> BrokerSettings:
-    """The last NAME=VALUE for a name counts; raises InputFault for an unknown or wrong one."""
+    """Returns the broker settings for texts of the form NAME=VALUE. If a name occurs twice, its
+    second text counts.
+
+    Raises InputFault for an unknown name or a wrong value.
+    """
     numbers, defaults = dict[str, int](), dict[str, Any]()
     for given in texts:
         name, _, value = given.partition("=")

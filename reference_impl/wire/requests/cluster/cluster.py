@@ -71,8 +71,8 @@ async def describe_cluster(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_topic_partitions(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response to DescribeTopicPartitions. If the cursor is invalid, every topic in
-    it has the error INVALID_REQUEST.
+    """Returns the response to DescribeTopicPartitions. If the cursor is invalid, every topic
+    that the request names has the error INVALID_REQUEST.
     """
     seen = await image(broker)
     topics = _by_topic(seen)

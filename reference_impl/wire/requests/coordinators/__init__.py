@@ -1,1 +1,1 @@
-"""Handlers of the requests to the coordinators of groups and of transactions."""
+"""Handles the requests to the coordinators of groups and of transactions."""

@@ -1,9 +1,9 @@
-"""Wire handlers of ConsumerGroupHeartbeat and ConsumerGroupDescribe, the requests of KIP-848.
+"""Handles ConsumerGroupHeartbeat and ConsumerGroupDescribe, the requests of KIP-848.
 
-A subscription contains topic names, but an assignment topic ids.
+A subscription contains topic names, but an assignment contains topic ids.
 
 Source: KIP-848, KIP-1082; Kafka message schemas.
-Simplified: racks are ignored.
+Simplified: Racks are ignored.
 """
 
 from __future__ import annotations

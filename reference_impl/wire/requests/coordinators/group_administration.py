@@ -1,8 +1,8 @@
-"""Wire handlers of DescribeGroups, ListGroups, DeleteGroups and OffsetDelete.
+"""Handles DescribeGroups, ListGroups, DeleteGroups and OffsetDelete requests.
 
 Source: KIP-222, KIP-229, KIP-496 (OffsetDelete), KIP-518 (states), KIP-848 (types), KIP-1043;
 KafkaApis, GroupCoordinatorService of Apache Kafka.
-Simplified: members have no host.
+Simplified: Members have no host.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ UNKNOWN_IS_ERROR_SINCE: Final = 6  # DescribeGroups: GROUP_ID_NOT_FOUND (KIP-104
 
 
 async def describe_groups(broker: ServedBroker, call: Call) -> bytes:
-    """Before version 6 an unknown group is described as a dead one, without an error."""
+    """Returns the response to DescribeGroups. Before version 6, an unknown group is described as
+    a dead group, without an error.
+    """
     groups: list[Any] = []
     operations = group_operations(call.body)
     for group in call.body.groups:
@@ -71,7 +73,10 @@ async def describe_groups(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def list_groups(broker: ServedBroker, call: Call) -> bytes:
-    """The filters ignore case. Kafka: GroupMetadataManager.listGroups."""
+    """Returns the response to ListGroups. The filters of the request ignore case.
+
+    Kafka: GroupMetadataManager.listGroups.
+    """
     answer = await request_core(broker, ListGroups(), ListedGroups)
     states = {text.strip().lower() for text in getattr(call.body, "states_filter", ())}
     types = {text.lower() for text in getattr(call.body, "types_filter", ())}
@@ -101,7 +106,9 @@ async def delete_groups(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def offset_delete(broker: ServedBroker, call: Call) -> bytes:
-    """After an error of the whole group, the response has no topics."""
+    """Returns the response to OffsetDelete. After an error of the whole group, the response has
+    no topics.
+    """
     body = call.body
     existing = await existing_partitions(broker)
     places = dict.fromkeys(

@@ -1,7 +1,7 @@
-"""Wire handlers of JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit and OffsetFetch.
+"""Handles JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit and OffsetFetch requests.
 
 Source: KIP-62, KIP-345, KIP-394, KIP-447, KIP-516, KIP-709.
-Simplified: an OffsetFetch for many groups is split into one request to the broker for each group.
+Simplified: An OffsetFetch for many groups is split into one request to the broker for each group.
 """
 
 from __future__ import annotations
@@ -155,7 +155,9 @@ async def leave_group(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def offset_commit(broker: ServedBroker, call: Call) -> bytes:
-    """Responds once the offsets are replicated; leaves out unknown topic partitions."""
+    """Returns the response to OffsetCommit, after the offsets are replicated. Offsets of unknown
+    topic partitions are not committed.
+    """
     body = call.body
     topics = await named_topics(broker, body.topics)
     existing = await existing_partitions(broker)
@@ -266,9 +268,10 @@ async def _fetched(
 async def _all_topics(
     broker: ServedBroker, call: Call, found: Iterable[TopicPartition]
 ) -> list[tuple[dict[str, Any], str, list[int]]]:
-    """The topics of the partitions in `found`, each as (field, name, partitions).
+    """Returns the topics of the partitions in `found`, each as (field, name, partitions).
 
-    The field identifies the topic in the response: by name, or in newer versions by id.
+    The field identifies the topic in the response. It is the topic's name, or in newer versions the
+    topic's id.
     """
     by_name: dict[str, list[int]] = {}
     for place in found:

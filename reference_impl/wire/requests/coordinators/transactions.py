@@ -1,9 +1,9 @@
-"""Wire handlers of AddPartitionsToTxn, AddOffsetsToTxn, EndTxn and TxnOffsetCommit.
+"""Handles AddPartitionsToTxn, AddOffsetsToTxn, EndTxn and TxnOffsetCommit requests.
 
-The version of the request selects the transaction protocol: EndTxn 5, TxnOffsetCommit 5 and Produce
+The version of a request selects the transaction protocol: EndTxn 5, TxnOffsetCommit 5 and Produce
 12 belong to KIP-890 (`transaction.version` 2).
 
-As in Kafka, the wire layer checks whether topic partitions exist, and replaces an error that old
+As in Kafka, a handler checks whether the topic partitions exist, and replaces errors that old
 clients do not know.
 
 Source: KIP-98, KIP-360, KIP-447, KIP-890; KafkaApis of Apache Kafka.
@@ -46,7 +46,9 @@ OPERATION_NOT_ATTEMPTED: Final = 55  # an error of the wire layer alone
 
 
 def known_error(error: ErrorCode, version: int, since: int = PRODUCER_FENCED_SINCE) -> ErrorCode:
-    """Below version `since`, PRODUCER_FENCED becomes INVALID_PRODUCER_EPOCH (KIP-360)."""
+    """Returns an error that clients of this version know: below version `since`,
+    INVALID_PRODUCER_EPOCH replaces PRODUCER_FENCED (KIP-360).
+    """
     if error is ErrorCode.PRODUCER_FENCED and version < since:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return error
@@ -162,10 +164,10 @@ async def end_txn(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
-    """Responds once the offsets are in the log; offsets of unknown topic partitions are not
-    committed.
+    """Returns the response to TxnOffsetCommit, after the offsets are in the log. Offsets of unknown
+    topic partitions are not committed.
 
-    Before version 2, COORDINATOR_LOAD_IN_PROGRESS becomes COORDINATOR_NOT_AVAILABLE.
+    Before version 2, COORDINATOR_NOT_AVAILABLE replaces COORDINATOR_LOAD_IN_PROGRESS.
     """
     body = call.body
     existing = await existing_partitions(broker)
@@ -211,10 +213,10 @@ async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
 def offsets_of(
     topics: Any, names: dict[int, str] | None = None
 ) -> tuple[tuple[TopicPartition, CommittedOffset], ...]:
-    """The topic partitions of a request, each with the offset to commit.
+    """Returns the topic partitions of a request, each with the offset to commit.
 
-    With topic ids, `names` has the names by the topic's index: `{0: "a", 2: "b"}`. Topics without a
-    name are left out.
+    If the request contains topic ids, `names` maps the index of each topic in the request to its
+    name, such as `{0: "a", 2: "b"}`. Topics without a name are omitted.
     """
     return tuple(
         (

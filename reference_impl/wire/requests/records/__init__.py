@@ -1,1 +1,1 @@
-"""Handlers of the requests that write, read, locate and delete records."""
+"""Handles the requests that write, read, locate and delete records."""

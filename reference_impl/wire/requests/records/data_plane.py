@@ -1,4 +1,4 @@
-"""Wire handlers of ListOffsets and OffsetForLeaderEpoch.
+"""Handles ListOffsets and OffsetForLeaderEpoch requests.
 
 Source: ReplicaManager; KIP-320.
 """
@@ -44,7 +44,9 @@ READ_COMMITTED: Final = 1
 
 
 async def list_offsets(broker: ServedBroker, call: Call) -> bytes:
-    """A topic partition that the request names twice gets one response, INVALID_REQUEST."""
+    """Returns the response to ListOffsets. If the request names a topic partition twice, the
+    response contains the topic partition one time, with the error INVALID_REQUEST.
+    """
     places = Counter(
         (topic.name, wanted.partition_index)
         for topic in call.body.topics

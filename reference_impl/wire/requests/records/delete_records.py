@@ -1,4 +1,4 @@
-"""The wire handler of DeleteRecords.
+"""Handles DeleteRecords requests.
 
 Source: KIP-107.
 """

@@ -1,16 +1,19 @@
-"""Wire handler of Fetch: the partitions of a request or of its fetch session, and long polls.
+"""Handles Fetch requests: reads the partitions of a request or of its fetch session, with long
+polls.
+
+The drawing shows the steps of a fetch. The question has the answer yes if one condition is met:
 
     partitions of the request, and of its session -> read -> min_bytes, an error, or time over?
                                                       ^             | no            | yes
                                                       |             v               v
                                                       +--- a partition is readable  respond
 
-An unchanged replica is the same object, and is not read again (module `fetch_sessions`).
+A replica that has not changed is the same object, and is not read again (module `fetch_sessions`).
 
 Source: KafkaApis.handleFetchRequest, ReplicaManager.fetchMessages, DelayedFetch; KIP-74 (limits),
 KIP-227 (sessions), KIP-320, KIP-392, KIP-516 (topic ids), KIP-951.
-Simplified: each fetch is handled as a consumer's, whatever its replica id, because brokers
-communicate in-process.
+Simplified: Each fetch is handled as the fetch of a consumer, whatever its replica id is, because
+brokers fetch from each other in another way.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ READS_IN_A_ROW: Final = 200  # then the event loop does other work
 
 
 async def fetch(broker: ServedBroker, call: Call) -> bytes:
-    """Responds after at most `max_wait_ms`."""
+    """Returns the response to Fetch, after at most the longest wait that the request permits."""
     body = call.body
     sessions = broker.fetch_sessions
     ids = await topic_ids(broker) if call.version >= IDS_SINCE else None

@@ -1,7 +1,8 @@
-"""Reads large batches in a thread, so that the brokers can do other work meanwhile.
+"""Reads large record batches in a thread, so that the brokers can do other work meanwhile.
 
-A batch is large if it has many records, or decompresses to many bytes: in the event loop, it would
-delay all other requests. The checks need only its bytes.
+A batch is large if it has many records, or if its decompressed records have many bytes. In the
+event loop, such a batch would delay all other requests. The checks of a batch need only its bytes,
+so a thread can make them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ MANY_BYTES: Final = 1024 * 1024  # after decompression
 
 
 def is_read_before(head: Header) -> bool:
-    """True for a batch with many records, or compressed in a way that Kafka knows."""
+    """Returns True if the records of a batch must be read before the batch is sent to the
+    broker. This is so if it has many records, or is compressed. If Kafka does not know its
+    compression, returns False.
+    """
     if not head.has_known_compression:
         return False
     return head.record_count > MANY_RECORDS or head.compression != "none"
@@ -30,11 +34,11 @@ def is_read_before(head: Header) -> bool:
 async def scanned_before(
     broker: ServedBroker, data: bytes, head: Header
 ) -> RecordFacts | ErrorCode | None:
-    """The facts about a batch of `is_read_before`, or the error that rejects it; the largest are
-    read in a thread.
+    """Returns the results of reading a batch, or the error that rejects the batch. The largest
+    batches are read in a thread.
 
-    `head` is the header of the first batch in `data`. None means that `data` is not exactly one
-    valid batch, which the leader then rejects.
+    `head` is the header of the first batch in `data`, for which `is_read_before` returns True. The
+    result is None if `data` is not exactly one valid batch; the leader then rejects it.
     """
     batch = only_batch(data)
     if isinstance(batch, ErrorCode):

@@ -3,8 +3,8 @@
 So the client needs no Metadata request.
 
 Source: KIP-951; KafkaApis.handleProduceRequest, KafkaApis.handleFetchRequest.
-Simplified: the hint is the leader in the applied metadata; in Kafka, a replica's own knowledge
-comes first.
+Simplified: The hint is the leader in the applied metadata. In Kafka, the leader that the replica
+itself knows comes first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reference_impl.wire.requests.broker.served_broker import ServedBroker, imag
 
 @dataclass(frozen=True, slots=True)
 class LeaderHints:
-    """The leaders of the partitions in `states`, whose requests were refused."""
+    """The leaders of the topic partitions in `states`, for which the broker refused requests."""
 
     call: Call
     states: Mapping[TopicPartition, PartitionState]
@@ -32,13 +32,15 @@ class LeaderHints:
     async def of(
         cls, broker: ServedBroker, call: Call, places: Collection[TopicPartition]
     ) -> LeaderHints:
-        """The leaders in the metadata that the broker has applied."""
+        """Returns the hints for `places`, from the metadata that the broker has applied."""
         known = (await image(broker)).topic_partitions if places else ()
         states = {place: state for place, state in known if place in places}
         return cls(call, states, broker.addresses)
 
     def beside(self, place: TopicPartition) -> dict[str, Any]:
-        """The response field `current_leader`; {} for a topic partition without a hint."""
+        """Returns the response field `current_leader` of a topic partition, or {} if there is no
+        hint for it.
+        """
         state = self.states.get(place)
         if state is None:
             return {}
@@ -48,7 +50,9 @@ class LeaderHints:
         return {"current_leader": leader}
 
     def endpoints(self) -> dict[str, Any]:
-        """The response field `node_endpoints`; {} if no address of a named leader is known."""
+        """Returns the response field `node_endpoints`, or {} if the address of no named leader
+        is known.
+        """
         if not self.states:
             return {}
         leaders = sorted({state.leader for state in self.states.values()} & self.addresses.keys())

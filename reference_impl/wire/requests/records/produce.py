@@ -1,11 +1,11 @@
-"""Wire handler of Produce.
+"""Handles Produce requests.
 
-If a topic partition occurs twice, only its last batch is appended. With acks=0 an error closes the
-connection, so that the client refreshes its metadata.
+If a request contains a topic partition twice, only the batch of the second entry is appended. With
+acks=0, an error closes the connection, so that the client refreshes its metadata.
 
 Source: KafkaApis.handleProduceRequest, ReplicaManager.handleProduceAppend; KIP-110, KIP-467,
 KIP-951.
-Simplified: error responses have a code but no error message. With acks=0, an error that comes after
+Simplified: Error responses have a code but no error message. With acks=0, an error that comes after
 the verification of a transaction does not close the connection.
 """
 
@@ -52,15 +52,18 @@ class PartitionProduce:
 
     @property
     def is_applied(self) -> bool:
-        """True if the batch is in the log."""
+        """True if the broker acknowledged that the batch is in the log. With acks=0, there is no
+        acknowledgement.
+        """
         return self.produced is not None and self.produced.error is ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True)
 class ProduceResult:
-    """The response frame, None with acks=0, and the broker's response for each topic partition.
+    """The response frame of a Produce request (None with acks=0), and the broker's response for
+    each topic partition.
 
-    `fails` is true if an error must close the connection.
+    `fails` is True if an error must close the connection.
     """
 
     frame: bytes | None
@@ -69,7 +72,9 @@ class ProduceResult:
 
 
 async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
-    """Returns once each batch is rejected, or acknowledged as acks requires."""
+    """Handles a Produce request. Returns after each batch is rejected, or acknowledged as acks
+    requires.
+    """
     body = call.body
     topics = await named_topics(broker, body.topic_data)
     parts = [

@@ -1,1 +1,3 @@
-"""Handlers that create and delete topics, add partitions, move replicas and elect leaders."""
+"""Handles the requests that create and delete topics, add partitions, move replicas and elect
+leaders.
+"""

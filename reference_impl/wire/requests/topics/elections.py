@@ -1,4 +1,4 @@
-"""The wire handler of ElectLeaders: preferred and unclean elections.
+"""Handles ElectLeaders requests: preferred and unclean elections.
 
 Source: KIP-183, KIP-460; ReplicationControlManager.electLeaders of Apache Kafka.
 """
@@ -22,7 +22,9 @@ ELECTION_TYPES: Final = (PREFERRED, UNCLEAN)
 
 
 async def elect_leaders(broker: ServedBroker, call: Call) -> bytes:
-    """A request without topics is for all partitions that need an election."""
+    """Returns the response to ElectLeaders. If the request names no topics, a leader is elected
+    for each partition that needs an election.
+    """
     body = call.body
     kind = getattr(body, "election_type", PREFERRED)
     if kind not in ELECTION_TYPES:

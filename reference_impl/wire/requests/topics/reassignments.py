@@ -1,8 +1,8 @@
-"""Wire handlers of AlterPartitionReassignments and ListPartitionReassignments.
+"""Handles AlterPartitionReassignments and ListPartitionReassignments requests.
 
 Source: KIP-455, KIP-860; ControllerApis.handleAlterPartitionReassignments,
 handleListPartitionReassignments, QuorumController.alterPartitionReassignments of Apache Kafka.
-Simplified: the partitions of a request are altered one after the other, and the timeout is not
+Simplified: The partitions of a request are altered one after the other, and the timeout is not
 used.
 """
 
@@ -23,7 +23,9 @@ from reference_impl.wire.requests.broker.served_broker import ServedBroker, requ
 
 
 async def alter_partition_reassignments(broker: ServedBroker, call: Call) -> bytes:
-    """Responds once each reassignment has begun or is rejected; replicas may lack records."""
+    """Returns the response to AlterPartitionReassignments, after each reassignment has begun or
+    was rejected. The new replicas may still lack records at this time.
+    """
     body = call.body
     allows_change = getattr(body, "allow_replication_factor_change", True)
 
@@ -59,7 +61,9 @@ async def alter_partition_reassignments(broker: ServedBroker, call: Call) -> byt
 
 
 async def list_partition_reassignments(broker: ServedBroker, call: Call) -> bytes:
-    """Null for the topics means all partitions that are being reassigned."""
+    """Returns the response to ListPartitionReassignments. If the request has null for the
+    topics, the response lists all partitions that are being reassigned.
+    """
     wanted = call.body.topics
     places = None
     if wanted is not None:

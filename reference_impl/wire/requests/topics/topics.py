@@ -1,10 +1,11 @@
-"""Wire handlers of CreateTopics, DeleteTopics and CreatePartitions.
+"""Handles CreateTopics, DeleteTopics and CreatePartitions requests.
 
-A topic that a request names twice is not changed, and gets one entry, INVALID_REQUEST.
+A topic that a request names twice is not changed. The response has one entry for it, with the error
+INVALID_REQUEST.
 
 Source: KIP-4, KIP-195 (CreatePartitions), KIP-464 (defaults), KIP-516 and KIP-525 (topic ids and
 settings in responses); ControllerApis, ReplicationControlManager of Apache Kafka.
-Simplified: a topic is deleted by its id only if the broker that receives the request already has
+Simplified: A topic is deleted by its id only if the broker that receives the request already has
 this id in its metadata.
 """
 
@@ -48,7 +49,7 @@ NO_ID: Final = UUID(int=0)
 
 
 class Refused(ValueError):
-    """A request that the wire layer rejects, with its error code."""
+    """Raised for a request that its handler rejects. `error` is the error code of the response."""
 
     def __init__(self, error: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -84,7 +85,9 @@ async def _name_error(broker: ServedBroker, topic: str) -> CreatedTopic:
 
 
 def _creation(broker: ServedBroker, call: Call, topic: Any) -> CreateTopic:
-    """Raises ValueError for an invalid setting, and its subclass Refused for invalid replicas."""
+    """Returns the request to create a topic. Raises ValueError for an invalid setting, and its
+    subclass Refused for invalid replicas.
+    """
     partitions, replicas = topic.num_partitions, topic.replication_factor
     assignments = _assignments(topic)
     if replicas == BROKER_DEFAULT:
@@ -186,7 +189,7 @@ async def create_partitions(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def delete_topics(broker: ServedBroker, call: Call) -> bytes:
-    """Responds once the controller has deleted the topics.
+    """Returns the response to DeleteTopics, after the controller has deleted the topics.
 
     Kafka: ControllerApis.deleteTopics.
     """
@@ -246,7 +249,9 @@ async def _deleted(
 
 
 def _once(topics: Iterable[Any]) -> tuple[list[Any], list[str]]:
-    """The topics that occur once, and the names of the repeated ones."""
+    """Returns the topics that occur one time, and the names of the topics that occur several
+    times.
+    """
     times = Counter(topic.name for topic in topics)
     once = [topic for topic in topics if times[topic.name] == 1]
     return once, [name for name, count in times.items() if count > 1]

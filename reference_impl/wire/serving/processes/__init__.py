@@ -1,1 +1,3 @@
-"""A cluster whose brokers have a process each, and exchange messages over TCP."""
+"""A cluster in which each broker has a process of its own. The brokers exchange messages over
+TCP.
+"""

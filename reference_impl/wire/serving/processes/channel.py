@@ -1,13 +1,15 @@
 """Calls between the process of the command (the parent) and the process of one node.
 
+Each line shows a kind of message, its content, and its answer:
+
     call      a number, the name of a function, its arguments    answered by the number and a result
     notice    the name of a function, its arguments              not answered
 
-A call runs as a task, so a long one delays no other. A notice runs as soon as it arrives, so
-notices keep their order.
+A call runs as a task, so a long call delays no other call. A notice runs as soon as it arrives, so
+notices run in the order in which they were sent.
 
-Messages are pickles over a socket pair, which no third process has; bytes from clients or other
-nodes never come this way.
+Messages are pickles that are sent over a socket pair. No third process has access to this socket
+pair. Bytes from clients or from other nodes are never sent over it.
 """
 
 from __future__ import annotations
@@ -30,12 +32,14 @@ ANSWER: Final = 2
 
 
 class ChannelClosed(ConnectionError):
-    """The other process ended before it answered the call."""
+    """Raised if the other process ends before it answers a call."""
 
 
 @dataclass(slots=True)
 class Channel:
-    """Runs the functions that the other end calls; `failed` gets their exceptions."""
+    """Runs the functions that the other process calls. `failed` is called with each exception of
+    these functions.
+    """
 
     calls: Calls
     notices: Notices
@@ -52,7 +56,9 @@ class Channel:
         self._reader, self._writer = await asyncio.open_connection(sock=end)
 
     async def call(self, name: str, *args: Any) -> Any:
-        """Raises ChannelClosed if the other process ends first."""
+        """Calls the function `name` of the other process, and returns its result. Raises
+        ChannelClosed if the other process ends first.
+        """
         if self._writer is None or self._is_finished:
             raise ChannelClosed(name)
         self._sent += 1
@@ -65,11 +71,15 @@ class Channel:
             self._owed.pop(number, None)
 
     def notify(self, name: str, *args: Any) -> None:
-        """Runs a function at the other end; does nothing if the other process has ended."""
+        """Runs the function `name` of the other process. Does nothing if the other process has
+        ended.
+        """
         self._write(NOTICE, 0, name, args)
 
     async def serve(self) -> None:
-        """Runs the functions that the other end calls, until that end is closed."""
+        """Runs the functions that the other process calls, until the other end of the channel is
+        closed.
+        """
         assert self._reader is not None, "the channel is open"
         try:
             while True:
@@ -83,13 +93,13 @@ class Channel:
             self._lose_calls()
 
     def finish(self) -> None:
-        """Closes this end for sending; the other end may still send notices."""
+        """Closes this end for sending. The other process may still send notices."""
         if self._writer is not None and not self._is_finished:
             self._is_finished = True
             self._writer.write_eof()
 
     async def close(self) -> None:
-        """Closes this end, after it has sent the messages that are already written."""
+        """Closes this end after the messages that are already written have been sent."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()

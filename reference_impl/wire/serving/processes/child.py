@@ -28,12 +28,17 @@ PROGRAM: Final = (
 
 
 class NodeEnded(OSError):
-    """The node's process ended before it answered; the message says why, if known."""
+    """Raised if the node's process ends before it answers. The message contains the reason, if
+    it is known.
+    """
 
 
 @dataclass(slots=True, kw_only=True)
 class NodeProcess:
-    """`ended` is called with this object when the process has ended for any reason."""
+    """The process of a node, for its parent process.
+
+    `ended` is called with this object when the process has ended for any reason.
+    """
 
     node: NodeId
     note: Callable[[str], None]
@@ -55,9 +60,11 @@ class NodeProcess:
         calls: Calls,
         notices: Notices,
     ) -> NodeProcess:
-        """The process may call the functions of `calls` and `notices`.
+        """Starts the process of a node. The process may call the functions in `calls` and
+        `notices`.
 
-        `note` gets its log lines, `failed` the exceptions of called functions.
+        `note` is called with each line that the process logs. `failed` is called with each
+        exception of a called function.
         """
         ours, theirs = socket.socketpair()
         process = await asyncio.create_subprocess_exec(
@@ -89,17 +96,23 @@ class NodeProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """Negative for a signal; None while the process runs."""
+        """The exit code of the process, which is negative after a signal. It is None while the
+        process runs.
+        """
         return self._process.returncode
 
     async def open(self, settings: NodeSettings) -> tuple[Address | None, Address]:
-        """The node's addresses for clients and for other nodes; raises NodeEnded."""
+        """Returns the node's addresses for clients and for other nodes, after the node listens
+        at them. Raises NodeEnded if the process ends.
+        """
         found: tuple[Address | None, Address] = await self._called("open", settings)
         self._opened.set()
         return found
 
     async def call(self, name: str, *args: Any) -> Any:
-        """Calls a function of the node, after `open`; raises NodeEnded if the process ends."""
+        """Calls a function of the node, after `open` has finished. Raises NodeEnded if the
+        process ends.
+        """
         await self._opened.wait()
         return await self._called(name, *args)
 
@@ -115,14 +128,16 @@ class NodeProcess:
             self._process.send_signal(number)
 
     async def stop(self) -> None:
-        """Ends the process cleanly, after SIGCONT if it is suspended; kills it after 5 s."""
+        """Ends the process cleanly, and kills it if it has not ended after 5 seconds. SIGCONT is
+        sent first, for a suspended process.
+        """
         self.is_stopping = True
         self._channel.finish()
         self.signal(signal.SIGCONT)
         await self._end()
 
     async def kill(self) -> None:
-        """Kills the process, and waits until it is gone."""
+        """Kills the process, and waits until it has ended."""
         self.is_stopping = True
         self.signal(signal.SIGKILL)
         await self._end()

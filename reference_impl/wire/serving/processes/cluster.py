@@ -1,5 +1,7 @@
 """A cluster with a process for each node, which this process starts and watches.
 
+Each line names a process and its content:
+
     this process    the control port, the fault rules, the log of requests; it has no node
     controller      the metadata of the cluster
     broker 1, ...   a broker each: its port for clients, its logs
@@ -7,12 +9,12 @@
 Each node has links to all other nodes, and a channel to this process.
 
 As in Kafka, a killed or suspended broker is fenced when its session ends. A killed node stays down
-until somebody starts it.
+until it is started by a call.
 
-The nodes have files in the data directory, by default a temporary one, so a killed node can
-continue.
+The nodes store their files in the data directory, which is temporary by default. So a killed node
+can continue from its files after a restart.
 
-When this process ends, however it ends, all nodes end.
+When this process ends for any reason, all nodes end.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ MESSAGES_IN_STEP: Final = 3  # of the clock: a message, its answer, and the next
 
 
 class NodeFailed(RuntimeError):
-    """A node's process ended because of a bug; its last log lines describe the bug."""
+    """The error of a node's process that ended because of a bug. The final lines of the node's
+    log describe the bug.
+    """
 
 
 @dataclass(slots=True)
@@ -132,7 +136,9 @@ class ProcessCluster:
     # ------------------------------------------------------------ starting and stopping
 
     async def start(self) -> None:
-        """Waits until every broker knows all others; raises CannotServe if a port is in use."""
+        """Starts all nodes, and waits until every broker knows all other brokers. Raises
+        CannotServe if a port is in use.
+        """
         if self.options.applied_log is not None:
             AppliedLog.open(self.options.applied_log).close()  # the brokers append to it
         if self.options.data_dir is None:
@@ -253,7 +259,9 @@ class ProcessCluster:
             raise self._no_fault("the controller does not answer; is it paused?") from None
 
     async def spread(self, within_s: float) -> None:
-        """Waits until running brokers have reported the current metadata, at most `within_s`."""
+        """Waits until all running brokers have reported the current metadata, but at most
+        `within_s` seconds.
+        """
         nodes = map(NodeId, self.brokers)
         active = (BrokerId(one) for one in nodes if self.is_up(one) and not self.is_paused(one))
         try:
@@ -282,21 +290,25 @@ class ProcessCluster:
         return node in self._starting or self._processes[node].is_up
 
     def is_paused(self, node: NodeId) -> bool:
-        """True after `pause`; a SIGSTOP from elsewhere does not count."""
+        """Returns True after `pause` was called. A SIGSTOP that another program sends does not
+        count.
+        """
         return node in self._paused
 
     def pause(self, node: NodeId) -> None:
-        """Sends SIGSTOP."""
+        """Sends SIGSTOP to the process of the node."""
         self._processes[node].signal(signal.SIGSTOP)
         self._paused.add(node)
 
     def resume(self, node: NodeId) -> None:
-        """Sends SIGCONT, whoever has stopped the process."""
+        """Sends SIGCONT to the process of the node, even if another program has stopped it."""
         self._processes[node].signal(signal.SIGCONT)
         self._paused.discard(node)
 
     async def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
-        """When this returns, running nodes lose messages between the two sides."""
+        """Separates two groups of nodes. When the call returns, the running nodes lose all
+        messages between the two groups.
+        """
         self._places.split(one_side, other_side)
         await self._separate()
 
@@ -312,8 +324,8 @@ class ProcessCluster:
         await self._call_all("separate", lists, self._paused)
 
     async def advance_clock(self, ms: int) -> None:
-        """Advances all clocks by `ms` in small steps, between which the nodes exchange messages; a
-        paused node follows later.
+        """Advances the clocks of all nodes by `ms` milliseconds in small steps. Between two
+        steps, the nodes exchange messages. A paused node advances its clock later.
         """
         silent, nodes = {*self._paused}, [*self._processes]
         for passed in range(0, ms, CLOCK_STEP_MS):
@@ -327,9 +339,9 @@ class ProcessCluster:
     async def _call_all(
         self, name: str, args: Mapping[NodeId, tuple[Any, ...]], silent: set[NodeId]
     ) -> set[NodeId]:
-        """Calls a function of each node; returns the nodes without an answer.
+        """Calls a function of each node, and returns the nodes that did not answer.
 
-        Waits some seconds, but not for the nodes in `silent`.
+        Waits 5 seconds for an answer, but does not wait for the nodes in `silent`.
         """
 
         async def answers(node: NodeId) -> bool:
@@ -347,7 +359,7 @@ class ProcessCluster:
         return BadFault("do", why)
 
     async def kill(self, node: NodeId) -> None:
-        """Sends SIGKILL, and waits until the process is gone."""
+        """Sends SIGKILL to the process of the node, and waits until the process has ended."""
         self._fault_log.write("kill", node)
         await self._processes[node].kill()
         self._paused.discard(node)
@@ -356,10 +368,10 @@ class ProcessCluster:
         raise NotImplementedError(f"broker {broker_id}: `check_rule` refuses this fault")
 
     async def restart(self, node: NodeId) -> None:
-        """Returns when the node listens at its old ports; a broker is registered only after the end
-        of its earlier session.
+        """Starts a node that is down, and returns when the node listens at its old ports. A broker
+        is registered only after the end of its earlier session.
 
-        Raises CannotServe if the node is up or does not start, and BadFault for a broker if the
+        Raises CannotServe if the node is up or does not start. Raises BadFault for a broker if the
         controller is down.
         """
         if self.is_up(node):

@@ -1,5 +1,7 @@
 """A node in a process of its own: the controller, or a broker with its port for clients.
 
+Each line names a part of the process and its task:
+
     the host         runs the node
     the links        carry messages to and from all other nodes
     the channel      carries calls from and to the parent process
@@ -75,7 +77,11 @@ class Node:
         self.host.receive(self.settings.node, message)
 
     async def listen(self) -> tuple[Address | None, Address]:
-        """The addresses for clients and for other nodes; raises CannotServe if a port is in use."""
+        """Returns the addresses for clients and for other nodes, after the node listens at them.
+        The controller has no address for clients (None).
+
+        Raises CannotServe if a port is in use.
+        """
         port = self.settings.link_port
         try:
             return None, await self._links.open(port)
@@ -83,7 +89,7 @@ class Node:
             raise port_in_use(LOOPBACK, port, error) from error
 
     async def begin(self, places: Places) -> None:
-        """Starts the node; raises BadDataDir if its folder cannot be used."""
+        """Starts the node. Raises BadDataDir if its folder in the data directory cannot be used."""
         await self.places(places)
 
     async def places(self, places: Places) -> None:
@@ -91,7 +97,9 @@ class Node:
         self._links.separated = places.separated
 
     async def separate(self, others: frozenset[NodeId]) -> None:
-        """Loses all messages from and to the nodes `others`, and no other messages."""
+        """Loses all messages from and to the nodes in `others` from now on, and no other
+        messages.
+        """
         self._links.separated = others
 
     async def advance(self, ms: int) -> None:
@@ -103,7 +111,7 @@ class Node:
         await asyncio.sleep(0)
 
     async def shut_down(self) -> None:
-        """Prepares the node for `stop`; a broker hands over its partitions."""
+        """Prepares the node for `stop`. A broker hands over its partitions."""
 
     async def stop(self) -> None:
         self.host.stop()
@@ -111,7 +119,7 @@ class Node:
 
 
 class ControllerNode(Node):
-    """Keeps the metadata of the cluster in the data directory."""
+    """The controller, which stores the metadata of the cluster in the data directory."""
 
     def __init__(self, settings: NodeSettings, parent: Channel) -> None:
         super().__init__(settings, parent)
@@ -150,7 +158,9 @@ class ControllerNode(Node):
         return self.host.image
 
     async def next_start(self, after: int) -> tuple[int, MetadataImage]:
-        """The number of a broker's next start, larger than `after`, and the cluster metadata."""
+        """Returns the number of a broker's next start, which is larger than `after`, and the
+        cluster metadata.
+        """
         return self.host.next_start(after), self.host.image
 
     async def calm(self) -> None:
@@ -243,7 +253,7 @@ class BrokerNode(Node):
         self._gate.credentials.apply(changes)
 
     async def read_records_with(self, library: Path) -> None:
-        """Batches are read with this compiled library from now on."""
+        """Reads record batches with this compiled library from now on."""
         compiled_scan.use(ctypes.CDLL(str(library)))
 
     def _accept(self, _broker: BrokerId) -> None:
@@ -260,13 +270,13 @@ class BrokerNode(Node):
         freeze_imports()
 
     async def heartbeat_answered(self) -> None:
-        """Waits until the controller has answered a heartbeat sent after this call."""
+        """Waits until the controller has answered a heartbeat that was sent after this call."""
         enough = self._heartbeats_answered + 2  # the first may be the answer to an earlier one
         while self._heartbeats_answered < enough:
             await asyncio.sleep(LOOKS_EVERY_S)
 
     async def shut_down(self) -> None:
-        """Waits for the controller's consent, at most 3 s."""
+        """Begins a clean shutdown, and waits for the controller's consent, at most 3 seconds."""
         self.host.shut_down(self.settings.broker_id)
         try:
             async with asyncio.timeout(SHUTS_DOWN_WITHIN_S):

@@ -1,4 +1,6 @@
-"""The process of one node: `main` runs it, `child` starts it.
+"""The process of one node: `main` runs it, and the module `child` starts it.
+
+Each line shows a message between the parent process and the process of the node:
 
     sender   name     content
     parent   open     the settings of the node; the answer has the addresses at which it listens
@@ -6,11 +8,12 @@
     node     cannot   the reason why the process cannot start
     node     note     a line for the log
 
-The channel (module `channel`) is the process's standard input, a socket, so the secret of the
-cluster is in no argument and no environment variable.
+The channel (module `channel`) is the standard input of the process, which is a socket. So the
+secret of the cluster is in no argument and no environment variable.
 
-The node stops when the parent closes the channel or ends; on Linux the kernel kills it, even if
-SIGSTOP has stopped it. SIGTERM and SIGINT shut a broker down as in Kafka.
+The node stops when the parent process closes the channel or ends. On Linux, the kernel kills the
+node at the end of the parent process, even if SIGSTOP has stopped the node. SIGTERM and SIGINT shut
+a broker down, as in Kafka.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ CANNOT_START: Final = 2
 
 
 def main() -> None:
-    """Runs the node whose settings come over standard input, a socket."""
+    """Runs the node whose settings arrive over standard input, which is a socket."""
     _die_with_parent()
     keep_freed_memory()
     sys.exit(asyncio.run(_Running().run()))
@@ -65,7 +68,9 @@ class _Running:
         self._parent = Channel(self._calls, {}, self._fail)
 
     async def run(self) -> int:
-        """Runs until the parent closes the channel or a signal arrives; returns the exit code."""
+        """Runs the node until the parent process closes the channel or a signal arrives. Returns
+        the exit code.
+        """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._shut_down)

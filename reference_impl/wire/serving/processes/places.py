@@ -14,7 +14,10 @@ from reference_impl.wire.serving.processes.settings import Places
 
 @dataclass(slots=True)
 class ClusterPlaces:
-    """A node that starts again listens at its old ports."""
+    """The addresses of a cluster's nodes, and the network partitions between the nodes.
+
+    A node that starts again listens at its old ports.
+    """
 
     options: ServeOptions
     _clients: dict[BrokerId, Address] = field(default_factory=dict)  # where brokers listen
@@ -22,25 +25,27 @@ class ClusterPlaces:
     _split: set[frozenset[NodeId]] = field(default_factory=set)
 
     def found(self, node: NodeId, clients: Address | None, link: Address) -> None:
-        """`link` is the node's address for other nodes; `clients` is None for the controller."""
+        """Stores the addresses at which a node listens. `link` is its address for other nodes.
+        `clients` is its address for clients, or None for the controller.
+        """
         self._links[node] = link
         if clients is not None:
             self._clients[BrokerId(node)] = clients
 
     @property
     def addresses(self) -> Mapping[BrokerId, Address]:
-        """The address of each broker for Metadata responses."""
+        """The address of each broker that Metadata responses contain."""
         brokers = self.options.broker_ids
         listens = self.options.advertised or [self._clients[one] for one in brokers]
         return dict(zip(brokers, listens, strict=True))
 
     def client_port(self, broker: BrokerId) -> int:
-        """The broker's port for clients; 0 if it may take any."""
+        """Returns the broker's port for clients, or 0 if the broker may select any free port."""
         first = self.options.port + broker - 1 if self.options.port else 0
         return self._clients.get(broker, ("", first))[1]
 
     def link_port(self, node: NodeId) -> int:
-        """The node's port for other nodes; 0 if it may take any."""
+        """Returns the node's port for other nodes, or 0 if the node may select any free port."""
         above = 0 if node == CONTROLLER else node
         first = self.options.link_port + above if self.options.link_port else 0
         return self._links.get(node, ("", first))[1]
@@ -61,6 +66,6 @@ class ClusterPlaces:
         self._split.clear()
 
     def separated(self, node: NodeId) -> frozenset[NodeId]:
-        """The nodes that a network partition separates from `node`."""
+        """Returns the nodes that a network partition separates from `node`."""
         pairs = (pair for pair in self._split if node in pair)
         return frozenset(other for pair in pairs for other in pair if other != node)

@@ -1,8 +1,9 @@
 """Gives a broker in a process of its own access to the faults of its cluster.
 
 The parent process, `urteil broker`, has the fault rules and the log of requests, and counts the
-requests to all brokers. It is called before and after each request, so rules act as if all brokers
-ran in one process. A request is in the log before its client gets the response.
+requests to all brokers. A broker calls the parent process before and after each request. So the
+rules act as if all brokers ran in one process. A request is logged before its client gets the
+response.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class RemoteFaults(Faults):
 
 
 def calls_to(faults: FaultsInForce) -> Calls:
-    """The functions of `faults` that a broker in another process may call, by name."""
+    """Returns the functions of `faults` that a broker in another process may call, by name."""
     return {
         "before": partial(faults.acting_on, applied=False),
         "after": partial(faults.acting_on, applied=True),

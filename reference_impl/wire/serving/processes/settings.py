@@ -14,10 +14,11 @@ from reference_impl.wire.serving.options import ServeOptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings:
-    """The port 0 selects a free port; `options` names the data directory.
+    """The settings of one start of a node's process. If a port is 0, the node selects a free port.
+    `options` names the data directory.
 
-    Only a broker has `port` (for clients), `incarnation` (larger at each start) and `image`, which
-    decides which logs it keeps.
+    Only a broker has `port` (its port for clients), `incarnation` (a number that is larger at each
+    start), and `image` (the metadata, which determine which of its logs the broker retains).
     """
 
     options: ServeOptions
@@ -36,7 +37,7 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The addresses of brokers and nodes; no messages go to the nodes of `separated`."""
+    """The addresses of brokers and nodes. A node sends no messages to the nodes in `separated`."""
 
     clients: Mapping[BrokerId, Address]
     links: Mapping[NodeId, Address]
