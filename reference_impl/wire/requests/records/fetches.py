@@ -12,8 +12,8 @@ A replica that has not changed is the same object, and is not read again (module
 
 Source: KafkaApis.handleFetchRequest, ReplicaManager.fetchMessages, DelayedFetch; KIP-74 (limits),
 KIP-227 (sessions), KIP-320, KIP-392, KIP-516 (topic ids), KIP-951.
-Simplified: Each fetch is handled as the fetch of a consumer, whatever its replica id is, because
-brokers fetch from each other in another way.
+Simplified: Each fetch is handled as the fetch of a consumer, whatever its replica id is. A broker
+fetches from another broker by a message between nodes, which does not pass this handler.
 """
 
 from __future__ import annotations
