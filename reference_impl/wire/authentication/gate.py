@@ -7,7 +7,7 @@ A connection passes these steps from left to right:
 A step that is not configured is skipped. One time limit covers all steps before the requests.
 
 A frame has at most 512 KiB until the client is authenticated. Later frames bypass this module,
-unless sessions have a limited lifetime.
+unless sessions have a limited lifetime (connections.max.reauth.ms).
 
 Source: SaslServerAuthenticator.authenticate (sasl.server.max.receive.size).
 Simplified: Kafka closes a connection that never authenticates after ten minutes
@@ -52,8 +52,8 @@ class Gate:
 
     @classmethod
     def of(cls, security: Security) -> Gate:
-        """Returns the gate for `security`: reads the certificates, and computes the users'
-        credentials. Raises BadSecurity if a file is unusable.
+        """Returns the gate of the security settings `security`. It contains the certificates
+        from their files, and the users' credentials. Raises BadSecurity if a file is unusable.
         """
         return cls(security, Credentials.of(security), server_context(security))
 

@@ -1,4 +1,5 @@
-"""Lets the clients of the simulation use any broker over TCP.
+"""Lets the clients of the simulation, which otherwise call simulated brokers, use any broker over
+TCP.
 
 The table `DIALOGUES` lists the API, the versions and two functions for each type of request: one
 function writes the request, and the other function reads the response. The table contains only

@@ -58,8 +58,8 @@ class Names:
     """The names that one test run uses, and their prefix on the wire.
 
     `ids` contains the topic ids from Metadata responses. A broker that creates topics by itself may
-    create too many partitions. If `partitions` has a number for a topic, the run ignores all
-    further partitions of the topic.
+    create too many partitions. If `partitions` contains a number for a topic, the run uses only
+    this number of partitions.
     """
 
     prefix: str = ""

@@ -45,7 +45,9 @@ class Writer:
         return kind(**{field: values[field] for field in takes if field in values})
 
     def frame(self, correlation: int, **values: Any) -> bytes:
-        """Returns the frame of the request, with its length prefix."""
+        """Returns the frame of a request with the fields `values`. The frame begins with its
+        length.
+        """
         name, kind = payload(self.api, self.version, EntityType.request)
         header = kind.__header_schema__
         given: dict[str, Any] = {

@@ -23,7 +23,7 @@ COUNTED_BYTES: Final = 64 * 1024  # smaller frames and responses do not count
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InFlightLimits:
     """The highest number of client connections of a cluster, and the highest number of bytes in
-    their large frames.
+    all requests and responses above 64 KiB.
     """
 
     connections: int = 10_000  # max.connections

@@ -1,6 +1,7 @@
 """Answers the requests of the control port.
 
-Each line of the table shows a request, and its effect or the content of its answer:
+Each line of the table shows a request, and its effect or the content of its answer. The field
+`when` of a fault selects the client requests at which the fault happens.
 
     GET    /                   the brokers with their states, and the bootstrap servers
     POST   /faults             adds a fault, or lets it happen at once if it has no `when`

@@ -71,7 +71,9 @@ class Faulty(Protocol):
     async def advance_clock(self, ms: int) -> None: ...
 
     async def spread(self, within_s: float) -> None:
-        """Waits until the running brokers have applied the current metadata."""
+        """Waits until the running brokers have applied the current metadata, but at most
+        `within_s` seconds.
+        """
         ...
 
     async def kill(self, node: NodeId) -> None: ...

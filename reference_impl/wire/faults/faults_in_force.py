@@ -1,4 +1,5 @@
-"""The faults of a cluster: the fault rules in force, the log of requests, and the planned faults.
+"""The faults of a cluster: the fault rules in force, the log of requests, and the faults that
+happen.
 
 The left column shows an event at a broker, and the right column shows its effect in
 `FaultsInForce`:
@@ -7,7 +8,7 @@ The left column shows an event at a broker, and the right column shows its effec
     a request has arrived    ->   the rules without `applied` act on it; each rule counts it
     a rule has `do: crash`   ->   the fault begins, in parallel to the request
     the response is ready    ->   the rules with `applied` act on it
-    the response is decided  ->   the log of requests
+    the response is decided  ->   the request is added to the log of requests
 
 One object counts the requests to all brokers, including brokers in other processes (`Faults`).
 """
@@ -58,7 +59,8 @@ class Faults(Protocol):
     def log_requests(self) -> bool: ...
 
     async def acting_on(self, request: Request, *, applied: bool) -> list[Acting]:
-        """Counts a request, and returns the faults that act on it.
+        """Counts a request, and returns the faults that act on it. Only rules with the same value
+        of `applied` can act.
 
         `applied` is False before the broker handles the request, and True afterwards.
         """

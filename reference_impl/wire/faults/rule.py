@@ -32,7 +32,7 @@ If each node has a process of its own, the `broker` of crash, start, pause and r
 "controller".
 
 A crash, a power loss or a pause without `broker` acts on the broker that receives the selected
-request. If the fault of a later rule (`then`) has no `broker`, it acts on the same broker.
+request. A later rule (`then`) without `broker` acts on this broker, too.
 
 A rule is triggered by requests and never by the time, because clients over TCP are not
 deterministic.
@@ -322,7 +322,9 @@ class Rule:
 
 
 def at_receiver(fault: OfCluster, broker: BrokerId) -> OfCluster:
-    """Returns the fault with `broker` in place of the placeholder `RECEIVER`."""
+    """Returns the fault with `broker` in place of the placeholder `RECEIVER`, which stands for
+    the broker that receives the selected request.
+    """
     if isinstance(fault, OfOneBroker) and fault.broker == RECEIVER:
         return replace(fault, broker=broker)
     return fault

@@ -77,6 +77,7 @@ class RulesInForce:
 
     def acting_on(self, request: Request, *, applied: bool) -> list[ActiveRule]:
         """Returns the rules that act on a request. Rules with a fault of the cluster come first.
+        Only rules with the same value of `applied` can act.
 
         `applied` is False before the broker handles the request, and True afterwards. When a rule
         acts for the first time, its rule `then` comes into force.

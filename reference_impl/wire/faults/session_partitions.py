@@ -16,8 +16,8 @@ from reference_impl.wire.requests.broker.fetch_sessions import FetchSessions
 
 
 def with_session_partitions(call: Call, sessions: FetchSessions) -> Call:
-    """Returns a Fetch request with the further partitions of its fetch session. Returns any
-    other request unchanged.
+    """Returns a Fetch request with the partitions of its fetch session added. Returns any other
+    request unchanged.
     """
     if call.api is not Api.FETCH:
         return call

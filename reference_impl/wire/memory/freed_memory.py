@@ -21,8 +21,8 @@ _LARGEST_MMAP_THRESHOLD: Final = 32 * 1024 * 1024  # HEAP_MAX_SIZE / 2 of glibc 
 
 
 def keep_freed_memory() -> bool:
-    """Changes the two settings, and returns True if glibc accepts both. Returns False without
-    glibc. Call this function only in a broker's own process.
+    """Makes glibc retain freed memory, and returns True if glibc accepts the settings. Returns
+    False without glibc. Call this function only in a broker's own process.
     """
     if os.name != "posix":
         return False

@@ -78,7 +78,9 @@ class Call:
         return kind(**taken)
 
     def respond(self, **values: Any) -> bytes:
-        """Returns the frame of the response, with its length prefix."""
+        """Returns the frame of the response with the fields `values`. The frame begins with its
+        length.
+        """
         name, kind = _response(self.api, self.version)
         entity = self.make(name, throttle_time=_ZERO, **values)
         out = [b"", _CORRELATION_ID.pack(self.correlation_id)]

@@ -1,1 +1,3 @@
-"""Runs the nodes of one process: their clock, timers, messages and waiting requests."""
+"""Runs the nodes (brokers and controller) of one process: clock, timers, messages, waiting
+requests.
+"""

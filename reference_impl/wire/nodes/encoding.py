@@ -50,7 +50,8 @@ class MalformedMessage(ValueError):
 
 
 class Encoder:
-    """Encodes the messages of one connection, in the order in which they are sent.
+    """Encodes the messages of one connection. They must be encoded in the order in which they are
+    sent.
 
     An UpdateMetadata message is encoded as the change from the metadata image that the connection
     sent before.

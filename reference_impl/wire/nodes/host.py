@@ -132,8 +132,8 @@ class Host:
         return self._started
 
     def start_broker(self, broker_id: BrokerId, incarnation: int | None = None) -> None:
-        """Starts a broker. If `incarnation` is None, the broker gets a number above all earlier
-        numbers.
+        """Starts a broker. If `incarnation` is None, the incarnation number of the broker is
+        above the numbers of all earlier starts.
         """
         config = BrokerConfig(
             broker_id=broker_id, broker_settings=self.broker_settings, bugs=self.bugs
@@ -275,7 +275,9 @@ class Host:
         await polls.readable(topic_partitions, timeout_ms, is_unchanged)
 
     def receive(self, node_id: NodeId, message: RequestReceived | ResponseReceived) -> None:
-        """Delivers a message from another process; drops it if the node is down."""
+        """Delivers a message from another process to a node. Drops the message if the node is
+        down.
+        """
         self._step(node_id, message)
 
     # ------------------------------------------------------------ steps and effects

@@ -1,7 +1,7 @@
 """Paused nodes, and network partitions between the nodes of a cluster.
 
 The messages, timers and requests of a paused node wait until it resumes, as after SIGSTOP. A
-network partition loses every message between two nodes.
+network partition loses every message between the nodes that it separates.
 """
 
 from __future__ import annotations

@@ -65,8 +65,9 @@ def reason_to_rest(
 
 
 def present(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason:
-    """Returns the replicas that decide whether a due timer fires. For a timer of a leader, this is
-    the leader. For a timer of a follower, these are the follower and its leader.
+    """Returns the replicas that decide whether a due timer fires. For a timer of a leader, the
+    result is the leader. For the fetch timer of a follower, the result is the follower and its
+    leader.
 
     None stands for a replica that does not exist in this process. The result is empty for a timer
     that must always fire.

@@ -25,8 +25,8 @@ _FIELDS: Final = 3
 
 @dataclass(slots=True)
 class PlainExchange:
-    """An exchange of the mechanism PLAIN. To compare passwords takes the same time for right and
-    wrong ones.
+    """An exchange of the mechanism PLAIN. The comparison of passwords takes the same time for
+    right and wrong passwords.
     """
 
     passwords: Mapping[str, str]

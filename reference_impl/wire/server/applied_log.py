@@ -7,8 +7,9 @@ A line looks like this, without the line break:
 
 `answered` is false if a fault drops the acknowledgement on its way to the client.
 
-A duplicate of a batch has a line of its own with the same offset, but `applied` counts each record
-one time. A batch without an acknowledgement has no line, so the count is a lower bound.
+A duplicate of a batch has a line of its own with the same offset, but the function `applied` counts
+each record one time. A batch without an acknowledgement has no line, so the function returns a
+lower bound.
 """
 
 from __future__ import annotations
@@ -86,7 +87,9 @@ def _accepted(one: PartitionProduce) -> list[dict[str, str | int]]:
 
 
 def applied_but_unanswered(log: Path) -> int:
-    """Returns the number of distinct records that the log lists as applied but not answered."""
+    """Returns the number of distinct records that the applied log lists as applied but not
+    answered.
+    """
     unanswered: set[tuple[object, ...]] = set()
     for line in log.read_text().splitlines():
         entry = json.loads(line)
@@ -96,7 +99,7 @@ def applied_but_unanswered(log: Path) -> int:
 
 
 def applied(log: Path) -> int:
-    """Returns the number of distinct records in the log."""
+    """Returns the number of distinct records in the applied log."""
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     return len({record for entry in lines for record in _records(entry)})
 

@@ -1,6 +1,6 @@
 """Serves a cluster over TCP: each broker on a port of its own.
 
-    asyncio.run(serve(ServeOptions(brokers=3), on_ready=ready))  # calls ready(cluster) once
+    asyncio.run(serve(ServeOptions(brokers=3), on_ready=ready))  # ready(cluster) is called at start
 
 Without a data directory, the data are lost when the cluster stops.
 """

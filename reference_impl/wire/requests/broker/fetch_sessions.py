@@ -1,4 +1,4 @@
-"""Fetch sessions: a client names all its partitions in one request, and later requests only
+"""Fetch sessions: a client names all its partitions in one request. Later requests name only
 changes.
 
 Each line shows a session epoch that a request can have, and its meaning:
@@ -11,11 +11,12 @@ Each line shows a session epoch that a request can have, and its meaning:
 
 If a broker has 1,000 sessions, a new session replaces a session that was not used for two minutes,
 or else a smaller session that is two minutes old. If there is no such session, the client gets no
-session. A request gets an error if its epoch is not the next one, and the client then begins a new
-session.
+session. A request gets an error if its epoch is not the next epoch of the session. The client then
+begins a new session.
 
-A response without records is stored. The broker sends it again without reading the partition, until
-the replica is another object.
+A response without records is stored for each partition. The broker sends it again without reading
+the partition, until the replica changes. Replicas are immutable, so a replica that has changed is
+another object.
 
 Source: KIP-227; FetchManager.newContext, FetchContext, FetchSession, FetchSessionCacheShard.
 Simplified: All sessions are in one cache. Kafka has eight shards, each for an eighth of the
@@ -75,7 +76,8 @@ class FetchSession:
 
     @property
     def value(self) -> tuple[bool, int, int]:
-        """The key that decides which session is evicted: the session with the smallest key.
+        """The key by which sessions are evicted: the session with the smallest key is evicted
+        first.
 
         The key is a tuple: whether the session is of a follower, the number of partitions at the
         latest use, and the session id.

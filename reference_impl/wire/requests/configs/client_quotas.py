@@ -52,8 +52,8 @@ async def alter_client_quotas(broker: ServedBroker, call: Call) -> bytes:
 async def describe_client_quotas(broker: ServedBroker, call: Call) -> bytes:
     """Returns the response to DescribeClientQuotas.
 
-    It describes each entity that matches all components of the filter. If the filter is strict, the
-    entity must not have further components.
+    The response describes each entity that matches all components of the filter. If the filter is
+    strict, the entity must not have further components.
     """
     try:
         wanted = _filter(call.body.components)

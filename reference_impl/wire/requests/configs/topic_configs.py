@@ -1,8 +1,7 @@
 """The supported settings of a topic: a table of their names in Kafka, their types and parsers.
 
-The second name of a setting is the name of the broker setting that contains the default for all
-topics. A new setting needs a row in the table, and the fields that
-`reference_impl/protocol/topic_settings.py` lists.
+Each row also names the broker setting that contains the default for all topics. A new setting needs
+a row in the table, and the fields that `reference_impl/protocol/topic_settings.py` lists.
 
 Source: Kafka documentation, "Topic Configs".
 Simplified: A setting that is not in the table is rejected, even if it has its default value. The

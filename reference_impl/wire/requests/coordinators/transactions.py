@@ -1,7 +1,8 @@
 """Handles AddPartitionsToTxn, AddOffsetsToTxn, EndTxn and TxnOffsetCommit requests.
 
-The version of a request selects the transaction protocol: EndTxn 5, TxnOffsetCommit 5 and Produce
-12 belong to KIP-890 (`transaction.version` 2).
+The version of a request selects the transaction protocol. From version 5 of EndTxn, version 5 of
+TxnOffsetCommit and version 12 of Produce on, this is the protocol of KIP-890 (`transaction.version`
+2).
 
 As in Kafka, a handler checks whether the topic partitions exist, and replaces errors that old
 clients do not know.

@@ -22,9 +22,10 @@ MANY_BYTES: Final = 1024 * 1024  # after decompression
 
 
 def is_read_before(head: Header) -> bool:
-    """Returns True if the records of a batch must be read before the batch is sent to the
-    broker. This is so if it has many records, or is compressed. If Kafka does not know its
-    compression, returns False.
+    """Returns True if a batch has many records or is compressed. The records of such a batch are
+    read before the broker handles the batch.
+
+    Returns False if Kafka does not know the compression of the batch.
     """
     if not head.has_known_compression:
         return False

@@ -35,7 +35,7 @@ class NodeEnded(OSError):
 
 @dataclass(slots=True, kw_only=True)
 class NodeProcess:
-    """The process of a node, for its parent process.
+    """The process of a node, as its parent process controls it.
 
     `ended` is called with this object when the process has ended for any reason.
     """
@@ -129,7 +129,7 @@ class NodeProcess:
 
     async def stop(self) -> None:
         """Ends the process cleanly, and kills it if it has not ended after 5 seconds. SIGCONT is
-        sent first, for a suspended process.
+        sent first, because the process may be suspended.
         """
         self.is_stopping = True
         self._channel.finish()

@@ -8,8 +8,8 @@ Each line names a process and its content:
 
 Each node has links to all other nodes, and a channel to this process.
 
-As in Kafka, a killed or suspended broker is fenced when its session ends. A killed node stays down
-until it is started by a call.
+As in Kafka, a killed or suspended broker is fenced when its session ends. A killed node is not
+restarted automatically.
 
 The nodes store their files in the data directory, which is temporary by default. So a killed node
 can continue from its files after a restart.
@@ -228,7 +228,7 @@ class ProcessCluster:
             self.note(f"{which} has ended: {how}")
 
     async def stop(self) -> None:
-        """Stops all brokers at once, then the controller."""
+        """Stops all brokers at the same time, and then the controller."""
         if self.control is not None:
             self.control.close()
         self.faults.stop()
@@ -325,7 +325,7 @@ class ProcessCluster:
 
     async def advance_clock(self, ms: int) -> None:
         """Advances the clocks of all nodes by `ms` milliseconds in small steps. Between two
-        steps, the nodes exchange messages. A paused node advances its clock later.
+        steps, the nodes exchange messages. A paused node advances its clock after it is resumed.
         """
         silent, nodes = {*self._paused}, [*self._processes]
         for passed in range(0, ms, CLOCK_STEP_MS):
