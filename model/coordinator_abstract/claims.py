@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.coordinator_abstract.proof import CoordinatorLemmas
+from model.coordinator_abstract.partition_lemmas import PartitionLemmas
 from model.coordinator_abstract.state import (
     Instance,
     TopicPartition,
@@ -12,7 +12,7 @@ from model.coordinator_abstract.state import (
 from model.language import Bool, all_of, exists, forall, iff, implies, invariant, witness
 
 
-class AbstractCoordinatorClaims(CoordinatorLemmas):
+class AbstractCoordinatorClaims(PartitionLemmas):
     @invariant
     def atomic(s) -> Bool:
         """No transaction is committed on one partition and aborted on another."""

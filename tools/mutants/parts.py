@@ -67,7 +67,7 @@ _BROKER_PARTS: Final = {
 }
 # Not mutated: a bug is a mutant itself, and claims, lemmas and tables of results judge a spec.
 _JUDGES: Final = ("bugs.py", "claims", "claims.py", "losses_claims.py", "ladder.py")
-_PROOFS: Final = ("proof.py", "slices.py", "log_lemmas.py", "history.py")
+_PROOFS: Final = ("proof.py", "slices.py", "log_lemmas.py", "partition_lemmas.py", "history.py")
 _TESTS_ELSEWHERE: Final = {
     "replication-abstract": "tests/checkers/explicit/test_abstract_replication.py"
 }
