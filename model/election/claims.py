@@ -19,7 +19,6 @@ from model.language import (
     action_property,
     all_of,
     always_eventually,
-    any_of,
     count,
     eventually_always,
     exists,
@@ -211,18 +210,17 @@ class ElectionClaims(Controller):
 
     @action_property
     def epochs_grow(s, after: Self) -> Bool:
-        """Leader epochs and broker epochs never fall, and each new leader begins a new leader
-        epoch.
+        """Leader epochs and broker epochs that brokers may learn never fall, and each new leader
+        begins a new leader epoch.
         """
+        before, now = s.published_partition(), after.published_partition()
         return all_of(
-            s.partition_registration.leader_epoch <= after.partition_registration.leader_epoch,
-            any_of(
-                s.partition_registration.leader == after.partition_registration.leader,
-                s.partition_registration.leader_epoch < after.partition_registration.leader_epoch,
-            ),
+            before.leader_epoch <= now.leader_epoch,
+            (before.leader == now.leader) | (before.leader_epoch < now.leader_epoch),
             forall(
                 all_of(
-                    s.registration[r].broker_epoch <= after.registration[r].broker_epoch,
+                    s.published_registration(r).broker_epoch
+                    <= after.published_registration(r).broker_epoch,
                     implies(
                         s.broker[r].is_up & after.broker[r].is_up,
                         s.broker[r].leader_epoch <= after.broker[r].leader_epoch,

@@ -169,6 +169,14 @@ class ElectedPartition(Spec):
         """True if the set has at least min.insync.replicas members, or has all replicas."""
         return count(members[r] for r in Replica) >= min(s.min_isr, s.replicas)
 
+    def published_partition(s) -> PartitionState:
+        """Returns the newest state of the partition that brokers may learn."""
+        return s.partition_registration
+
+    def published_registration(s, r: Replica) -> Registration:
+        """Returns the newest registration of the broker that brokers may learn."""
+        return s.registration[r]
+
     def is_alive(s, r: Replica) -> Bool:
         return ~s.registration[r].fenced
 

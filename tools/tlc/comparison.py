@@ -20,9 +20,12 @@ from tools.tlc.running import Outcome, run
 
 LARGEST = Budget(states=600_000, seconds=60.0)  # of the explorer, before TLC is asked
 
-# Smaller constants, for graphs with more states than TLC explores soon on a busy core.
+# Smaller constants of a spec or of a variant, for graphs with more states than TLC explores soon on
+# a busy core.
 SOON = 25_000
 SMALLER: Mapping[str, Sequence[Constants]] = {
+    "election/controller-failover": [{"max_disruptions": 0}],
+    "election/starts-uncommitted": [{"max_disruptions": 0}],
     "reassignment": [{"max_reassignments": 1}, {"max_disruptions": 0}],
     "group-offsets": [{"generations": 1, "log_size": 3}],
     "classic-group": [{"generations": 2}, {"members": 1}],
@@ -95,7 +98,8 @@ def _smallest(variant: Variant) -> Explored:
         own = _explored(variant, {})
     if _is_small(own):
         return own
-    smaller = SMALLER.get(variant.spec, [])
+    of_spec = SMALLER.get(variant.spec, [])
+    smaller = SMALLER.get(f"{variant.spec}/{variant.name}", of_spec)
     tried = [_explored(variant, {**some, **variant.at}) for some in smaller]
     tried += [_explored(variant, some) for some in smaller if variant.at]
     few = [one for one in tried if _is_small(one)]

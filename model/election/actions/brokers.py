@@ -52,7 +52,7 @@ class Brokers(ElectedPartition):
         newest change of the partition. Without the guard that the broker is up, the claim
         `leader_completeness` breaks in 9 steps.
         """
-        known, decided = s.broker[r], s.partition_registration
+        known, decided = s.broker[r], s.published_partition()
         is_new = (known.leader_epoch < decided.leader_epoch) | (known.leader != decided.leader)
         leads = decided.leader == r
         when(known.is_up, is_new | (leads & ~known.is_current))
@@ -181,7 +181,7 @@ class Brokers(ElectedPartition):
             ~log.is_pending,
             ~log.isr[follower],
             s.has_caught_up(leader, end),
-            s.is_alive(follower),
+            ~s.published_registration(follower).fenced,
         )
 
     def take_fetch(
@@ -234,7 +234,7 @@ class Brokers(ElectedPartition):
         Without this comparison (KIP-903), a fetch from before a restart may add the broker to the
         ISR, and the claim `leader_completeness` breaks (bug `ignores-broker-epochs`, 12 steps).
         """
-        return s.registration[r].broker_epoch == broker_epoch
+        return s.published_registration(r).broker_epoch == broker_epoch
 
     def has_last_record_of(s, fetch: LateFetch, leader: Replica) -> Bool:
         """True if the leader's log has the follower's last record by this fetch, or the follower's

@@ -13,8 +13,8 @@ broker:
 4. the last known leader, by the rule of the version.
 
 Source: Kafka's PartitionChangeBuilder and ReplicationControlManager; KIP-631, KIP-497, KIP-966.
-Simplified: a controlled shutdown is one step. The controller's log is never behind, and the
-controller never fails.
+Simplified: a controlled shutdown is one step. A change of the controller is committed at once, and
+the controller never fails; the version `controller-failover` has both.
 """
 
 from __future__ import annotations
@@ -183,12 +183,18 @@ class Controller(Brokers):
             s.partition_registration.isr[r] = in_isr
             s.partition_registration.elr[r] = in_elr
             s.partition_registration.last_known[r] = is_known
-            s.broker[r].is_current = s.broker[r].is_current & ~changes
+            s.broker[r].is_current = s.is_still_current(r, changes)
         begins = s.begins_epoch(moves) | removes
         s.partition_registration.leader_epoch = ite(
             begins, before.leader_epoch + 1, before.leader_epoch
         )
         s.partition_registration.leader = leader
+
+    def is_still_current(s, r: Replica, changes: Bool) -> Bool:
+        """True if the leader's partition epoch equals the controller's after a step that `changes`
+        the partition or not.
+        """
+        return s.broker[r].is_current & ~changes
 
     # ---- the operator
 
@@ -272,6 +278,9 @@ class Controller(Brokers):
         unclean: Set[Replica] = Map(Replica, lambda x: (x == r) & s.is_unclean(r))
         s.change_partition(s.partition_registration.isr, s.alive(), unclean)
         s.registration[r].broker_epoch = s.registration[r].broker_epoch + 1
+        s.start(r)
+
+    def start(s, r: Replica) -> None:
         s.broker[r].is_up = true
         s.broker[r].stopped_cleanly = false
 

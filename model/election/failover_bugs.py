@@ -1,0 +1,115 @@
+"""Bugs of the metadata log: the controller answers or publishes what a failover may drop.
+
+No release had these bugs. They are the reasons why an answer of Kafka's controller waits until the
+changes before it are committed.
+
+Source: QuorumController (ControllerWriteEvent, renounce) and Partition of Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from model.election.failover import ControllerFailover
+from model.election.state import PartitionState, Replica
+from model.election.versions import Election
+from model.language import Bool, Set, action, false, true, when
+from model.releases import UNRELEASED
+from model.variants import bug
+
+
+@bug(
+    "publishes-uncommitted",
+    breaks="leader_completeness",
+    steps=5,
+    at={"max_unclean": 0, "min_isr": 1},
+    fixed_by="controller-failover",
+    in_force=UNRELEASED,
+)
+class PublishesUncommitted(ControllerFailover):
+    """Brokers learn a change of the controller before it is committed.
+
+    A new leader commits a record, although its election is not committed. A failover drops the
+    election, and the old leader, which lacks the record, leads again. This bug also breaks the
+    claim `leaders_know_what_is_committed`.
+    """
+
+    def published_partition(s) -> PartitionState:
+        return s.partition_registration
+
+
+@bug(
+    "starts-uncommitted",
+    breaks="leader_completeness",
+    steps=8,
+    fixed_by="controller-failover",
+    in_force=UNRELEASED,
+)
+class StartsUncommitted(ControllerFailover):
+    """A broker starts before its registration is committed.
+
+    The broker led when it stopped uncleanly and lost its log. A failover drops the election of
+    another leader and the new registration. So the broker leads again, with an empty log. In Kafka
+    the controller would also refuse the broker's heartbeats, which have an unknown broker epoch.
+    """
+
+    def start(s, r: Replica) -> None:
+        Election.start(s, r)
+
+    def starts_with_commit(s, r: Replica) -> Bool:
+        return false
+
+
+@bug(
+    "answers-uncommitted",
+    breaks="requests_are_answered",
+    steps=8,
+    at={"max_unclean": 0},
+    fixed_by="controller-failover",
+    in_force=UNRELEASED,
+)
+class AnswersUncommitted(ControllerFailover):
+    """The controller refuses a request because of a change that is not committed.
+
+    The controller has granted a leader's AlterPartition request, and refuses the repeated request
+    as old (INVALID_UPDATE_VERSION). The leader waits until it learns the change. A failover drops
+    the change, so the leader waits for ever.
+    """
+
+    waiting: Set[Replica]  # leaders that wait for a change, and send no request
+
+    @action
+    def refuse_partition_epoch(s, leader: Replica) -> None:
+        """The controller refuses a request whose partition epoch became old by an appended change.
+
+        Kafka: Partition.handleAlterPartitionError leaves the request pending after the error
+        INVALID_UPDATE_VERSION. Simplified: only a request with the newest committed epoch.
+        """
+        when(
+            s.presumes_leadership(leader),
+            s.broker[leader].is_pending,
+            s.broker[leader].is_current,
+            ~s.is_partition_committed(),
+            ~s.waiting[leader],
+        )
+        s.waiting[leader] = true
+
+    @action(fair="weak")
+    def grant_isr(s, leader: Replica) -> None:
+        """The controller accepts the request of a leader that does not wait.
+
+        Kafka: as in the version `controller-failover`.
+        """
+        when(~s.waiting[leader])
+        super().grant_isr(leader)
+
+    @action(fair="weak")
+    def refuse_isr(s, leader: Replica) -> None:
+        """The controller refuses the request of a leader that does not wait.
+
+        Kafka: as in the version `controller-failover`.
+        """
+        when(~s.waiting[leader])
+        super().refuse_isr(leader)
+
+    def clear_request(s, r: Replica) -> None:
+        super().clear_request(r)
+        s.waiting[r] = false
