@@ -63,7 +63,7 @@ class Names:
     """
 
     prefix: str = ""
-    topics: set[str] = field(default_factory=set[str])  # that Metadata requests ask for
+    topics: set[str] = field(default_factory=set[str])  # named in Metadata requests
     ids: dict[str, UUID] = field(default_factory=dict[str, UUID])
     settings: dict[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     partitions: dict[str, int] = field(default_factory=dict[str, int])

@@ -89,7 +89,7 @@ class Host:
     _disks: dict[BrokerId, Disk] = field(default_factory=dict)
     _lives: dict[NodeId, int] = field(default_factory=dict)
     _started: int = 0
-    _fenced: set[NodeId] = field(default_factory=set[NodeId])  # ever since their start
+    _fenced: set[NodeId] = field(default_factory=set[NodeId])  # fenced since their start
     _polls: defaultdict[NodeId, LongPolls] = field(default_factory=lambda: defaultdict(LongPolls))
     interruptions: Interruptions = field(default_factory=Interruptions)
     requests: RequestsInFlight = field(init=False)

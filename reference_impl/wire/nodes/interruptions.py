@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from reference_impl.node.step import Input
 from reference_impl.protocol.messages import NodeId
 
-Waiting = list[tuple[Input, int | None]]  # each with the life of the node that it is for
+Waiting = list[tuple[Input, int | None]]  # each with the number of the node's start
 
 
 @dataclass(slots=True)

@@ -11,10 +11,10 @@ the following data, from top to bottom:
 A proof is an HMAC of both challenges under the secret. The messages are neither encrypted nor
 signed.
 
-The contract of `node/step` permits lost messages. A message is lost in three cases: the receiver
-cannot be reached, the connection breaks, or 16 MiB already wait to be sent. No message is repeated
-or reordered: a new connection of a sender closes its older connection, whose unread messages are
-lost.
+The contract of `node/step` permits lost messages. A message is lost if the receiver cannot be
+reached, if the connection breaks, or if 16 MiB already wait to be sent. Until a connection is open,
+at most 1,000 messages wait for it. No message is repeated or reordered: a new connection of a
+sender closes its older connection, whose unread messages are lost.
 
 Simplified: In Kafka, a response comes back over the connection of its request.
 """
@@ -144,7 +144,7 @@ class _Outgoing(asyncio.Protocol):
         self._received = b""
         self._expected = b""  # the other node's proof
         self._dialing: asyncio.Task[None] | None = None
-        # Of the connection that is being opened: True if the other node admits this one.
+        # For the connection that is being opened: True if the other node admits this node.
         self._admission: asyncio.Future[bool] | None = None
 
     def send(self, message: Message) -> None:

@@ -50,11 +50,11 @@ class RequestsInFlight:
             for correlation, future in futures.items():
                 self._owed.pop((NodeId(broker_id), correlation), None)
                 if future.done() and not future.cancelled():
-                    future.exception()  # of the others only the first exception is raised
+                    future.exception()  # only the first exception is raised
 
     def send(self, broker_id: BrokerId, request: Produce) -> Produced | None:
-        """Sends a produce request with acks=0. Returns the response if the request fails, and
-        otherwise None.
+        """Sends a produce request with acks=0. Returns the response if the broker rejects the
+        request, and otherwise None.
         """
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         correlation = self._send(broker_id, request, future)

@@ -64,14 +64,14 @@ class Listener:
 
     broker_id: BrokerId
     host: Host
-    addresses: Mapping[BrokerId, Address]  # as clients learn them
+    addresses: Mapping[BrokerId, Address]  # as in Metadata responses
     around: AroundRequests
     applied: AppliedLog | None
     in_flight: InFlight[Connection] = field(default_factory=InFlight[Connection])
     lane: HeavyLane = field(default_factory=HeavyLane)
     auto_creates_topics: bool = False
     gate: Gate = field(default_factory=open_gate)
-    # Changes the credentials of brokers in other processes too; None: there are none.
+    # Changes the credentials in all processes. None: there is only this process.
     change_all: Callable[[Changes], Awaitable[None]] | None = None
     fetch_sessions: FetchSessions = field(default_factory=FetchSessions)
     _server: asyncio.Server | None = None
@@ -189,7 +189,7 @@ class Listener:
             case None | Dropped() | ConnectionError() | asyncio.CancelledError():
                 pass  # the client has disconnected, or the broker is down
             case LastResponse() | Refused():
-                pass  # noted, where the reason is known
+                pass  # the reason is in the log already
             case MalformedFrame() | NotEncrypted():
                 self._note_refusal(connection, str(error))
             case Exception():

@@ -43,7 +43,7 @@ class ServeOptions:
     # The port of the first broker; 0 selects free ports.
     port: int = 0
     # The hosts and ports to which clients connect, which may be those of proxies.
-    advertised: tuple[Address, ...] = ()  # of each broker, in order; () where it listens
+    advertised: tuple[Address, ...] = ()  # one for each broker; (): where it listens
     bugs: Bugs = NO_BUGS
     faults: tuple[Rule, ...] = ()
     seed: int = 0
@@ -53,11 +53,11 @@ class ServeOptions:
     broker_settings: BrokerSettings = SERVED
     auto_creates_topics: bool = False  # auto.create.topics.enable
     link_ms: int = 0  # delay of each message between nodes
-    # Of `processes`: the port on which the controller listens for brokers; broker N listens for
-    # other nodes N ports above; 0 selects free ports.
+    # With `processes`, the controller listens for brokers on this port. Broker N listens for other
+    # nodes N ports above it. 0 selects free ports.
     link_port: int = 0
-    # Of `processes`: where a node, the first of the pair, reaches the second one, if not where
-    # that one listens.
+    # With `processes`, the address at which the first node of a pair reaches the second node. By
+    # default, this is the address at which the second node listens.
     links: Mapping[tuple[NodeId, NodeId], Address] = field(default_factory=dict)
     in_flight: InFlightLimits = IN_FLIGHT
     data_dir: Path | None = None  # None: the data is in memory only

@@ -288,7 +288,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def _signals_stop(stopped: asyncio.Event) -> Generator[None]:
-    # outside it, Python handles no signals
+    # only in the main thread can Python handle signals
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -63,5 +63,5 @@ def cluster_operations(body: Any) -> int:
 
 
 def _if_included(body: Any, field: str, operations: int) -> int:
-    # A version without the field does not ask.
+    # A request of a version without the field gets no operations.
     return operations if getattr(body, field, False) else NO_OPERATIONS

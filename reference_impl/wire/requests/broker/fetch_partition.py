@@ -30,7 +30,7 @@ class FetchPartition:
     name: str | None  # None: no topic has the id
     wanted: Any  # the part of the request
     is_inconsistent: bool = False  # another topic has the name now
-    high_watermark: int = NO_OFFSET  # of the last response
+    high_watermark: int = NO_OFFSET  # of the previous response
     log_start: int = NO_OFFSET
     # The response of a read without records, and the replica that was read. A replica has a whole
     # log, so a session that no one uses must not keep it in memory.
@@ -123,7 +123,7 @@ class FetchPartition:
         return is_news
 
     def remember(self, answer: Fetched) -> None:
-        # After an error, the next answer without one is always news.
+        # After an error, the next answer without an error always counts as changed.
         self.high_watermark = NO_OFFSET if answer.error else answer.high_watermark
         self.log_start = answer.log_start_offset
 

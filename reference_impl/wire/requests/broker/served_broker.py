@@ -1,7 +1,8 @@
 """The interface through which request handlers call one running broker.
 
-A call of this interface is about one topic partition. The handler splits requests and joins
-responses, selects the fields of the version, and waits for long polls.
+A Produce or Fetch request of this interface is about one topic partition. The handler splits the
+client's request and joins the responses, selects the fields of the version, and waits for long
+polls.
 """
 
 from __future__ import annotations
@@ -79,8 +80,8 @@ class ServedBroker(Protocol):
         ...
 
     def send(self, request: Produce) -> Produced | None:
-        """Sends a produce request with acks=0. If the request fails, returns the response with
-        the error, and the server closes the connection. Otherwise returns None.
+        """Sends a produce request with acks=0. If the broker rejects the request, returns the
+        response with the error, and the server closes the connection. Otherwise returns None.
         """
         ...
 

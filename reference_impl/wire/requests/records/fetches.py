@@ -44,7 +44,7 @@ from reference_impl.wire.requests.records.leader_hints import LeaderHints
 
 FROM_ANY_REPLICA: Final = 11  # a consumer may read from a follower (KIP-392)
 DIVERGES_SINCE: Final = 12  # a request has the last fetched epoch (KIP-595)
-HINTS_SINCE: Final = 16  # who leads, beside the errors of `HINTED` (KIP-951)
+HINTS_SINCE: Final = 16  # an error in `HINTED` comes with the leader (KIP-951)
 HINTED: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 # Errors of partitions that do not exist. Kafka does not read these, and names them last.
 UNKNOWN: Final = frozenset({UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})

@@ -37,7 +37,7 @@ UNKNOWN: Final = Produced(error=UNKNOWN_TOPIC_ID)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 KNOWS_ZSTD: Final = 7  # KIP-110
 RECORD_ERRORS_SINCE: Final = 8  # KIP-467
-HINTS_SINCE: Final = 10  # KIP-951: who leads, beside NOT_LEADER_OR_FOLLOWER
+HINTS_SINCE: Final = 10  # KIP-951: NOT_LEADER_OR_FOLLOWER comes with the leader
 KNOWS_ABORTABLE: Final = 11  # KIP-890: the client knows the error TRANSACTION_ABORTABLE
 PRODUCE_V2: Final = 12  # KIP-890: the request itself adds the topic partition to the transaction
 

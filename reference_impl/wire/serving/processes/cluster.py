@@ -137,7 +137,7 @@ class ProcessCluster:
 
     async def start(self) -> None:
         """Starts all nodes, and waits until every broker knows all other brokers. Raises
-        CannotServe if a port is in use.
+        CannotServe if a node cannot start, for example because a port is in use.
         """
         if self.options.applied_log is not None:
             AppliedLog.open(self.options.applied_log).close()  # the brokers append to it

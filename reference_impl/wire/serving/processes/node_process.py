@@ -51,7 +51,7 @@ def main() -> None:
 
 def _die_with_parent() -> None:
     if sys.platform != "linux":
-        return  # the end of the channel must do
+        return  # the node stops when the channel ends
     parent = os.getppid()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:

@@ -25,7 +25,7 @@ class NodeSettings:
     node: NodeId
     link_port: int
     secret: bytes = field(repr=False)
-    ahead_s: float  # of the cluster's clock before the monotonic clock, which processes share
+    ahead_s: float  # the cluster's clock minus the monotonic clock, which processes share
     port: int = 0
     incarnation: int = 0
     image: MetadataImage = NO_METADATA
