@@ -1,4 +1,4 @@
-"""Limits the number of client connections to a cluster, and the bytes in flight on all of them.
+"""Limits the number of client connections to a cluster, and the bytes in flight on all connections.
 
 Bytes in flight are the bytes of large requests while they arrive, and of large responses until the
 client has read them. Above the limit, the connection with the oldest large request or response is

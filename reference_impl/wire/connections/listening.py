@@ -32,8 +32,8 @@ def accept(server: asyncio.Server) -> None:
 
 
 def address_of(server: asyncio.Server) -> Address:
-    """Returns the host and the port of a listener. If it was opened with port 0, this is the
-    port that the system selected.
+    """Returns the host and the port of a listener. If the listener was opened with port 0, this
+    is the port that the system selected.
     """
     host, port = server.sockets[0].getsockname()[:2]
     return str(host), int(port)

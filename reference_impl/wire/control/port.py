@@ -84,10 +84,11 @@ class ControlPort:
 
     @classmethod
     def open(cls, cluster: Controlled, port: int) -> ControlPort:
-        """Opens a control port on the loopback address. If `port` is 0, it uses a free port.
+        """Opens a control port on the loopback address, or on a free port of this address if `port`
+        is 0.
 
-        Its requests are answered in the event loop that runs now. Raises CannotControl if the port
-        cannot be opened.
+        The requests are answered in the event loop that runs now. Raises CannotControl if the
+        control port cannot be opened.
         """
         try:
             server = _Server((LOOPBACK, port), _Handler)

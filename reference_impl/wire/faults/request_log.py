@@ -52,7 +52,7 @@ class Logged:
 
 @dataclass(slots=True)
 class RequestLog:
-    """The newest requests of a cluster, oldest first."""
+    """The log of the newest requests of a cluster. The oldest entry comes first."""
 
     last: int = 0
     _entries: deque[Logged] = field(default_factory=lambda: deque[Logged](maxlen=KEPT))

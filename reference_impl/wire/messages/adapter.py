@@ -177,8 +177,8 @@ def _response(api: Api, version: int) -> tuple[str, Any]:
 
 @cache
 def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]]:
-    """Returns each class in a response by its name, with the names of its fields and the names of
-    those fields that contain error codes.
+    """Returns a mapping from the name of each class in a response to the class, with the names of
+    its fields and the names of those fields that contain error codes.
 
     For example, `{"PartitionData": (PartitionData, ("error_code", ...), ("error_code",))}`.
     """
@@ -190,8 +190,8 @@ def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...], tupl
 
 @cache
 def parts(api: Api, version: int, entity_type: Side) -> dict[str, tuple[Any, tuple[str, ...]]]:
-    """Returns each class in a message by its name, with the names of its fields. Nested classes
-    are included.
+    """Returns a mapping from the name of each class in a message to the class, with the names of
+    its fields. Nested classes are included.
     """
     module = load_payload_module(api, version, entity_type)
     return {name: (kind, tuple(f.name for f in fields(kind))) for name, kind in _classes(module)}

@@ -1,4 +1,4 @@
-"""Finds the topics and partitions that a request names, in the message itself.
+"""Finds the topics and partitions that a request names in its fields.
 
 The names of the fields differ between requests. Each line shows an example, and the requests that
 have its form:

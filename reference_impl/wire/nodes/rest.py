@@ -93,8 +93,8 @@ class ReplicaChanges:
     _seen: dict[NodeId, Mapping[TopicPartition, Replica]] = field(default_factory=dict)
 
     def since_last_call(self, nodes: Nodes) -> frozenset[TopicPartition]:
-        """Returns the topic partitions of which a replica was changed, added or removed since
-        the previous call. The first call returns all topic partitions.
+        """Returns the topic partitions that have a changed, new or removed replica since the
+        previous call. The first call returns all topic partitions.
         """
         now = {
             node_id: node.replicas for node_id, node in nodes.items() if isinstance(node, Broker)

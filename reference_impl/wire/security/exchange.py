@@ -36,7 +36,7 @@ class Exchange(Protocol):
     def answer(self, token: bytes) -> bytes:
         """Returns the next challenge, or empty bytes if the client needs none.
 
-        If the token is wrong, raises AuthenticationFailed or BrokenExchange. The exchange then
-        cannot continue.
+        If the token is wrong, raises AuthenticationFailed or BrokenExchange. After either
+        exception, the exchange cannot continue.
         """
         ...

@@ -59,8 +59,8 @@ async def serve(
     """Serves the cluster until the call is cancelled, `stop` is set, or SIGINT or SIGTERM arrives.
 
     `on_ready` is called with the cluster, after every broker is registered and listens. Raises
-    CannotServe if a port is in use. At the end, raises the first exception of a node or of a
-    planned fault, if there is one.
+    CannotServe if a port is in use. At the end, raises the first exception of a node or of a fault,
+    if there is one.
     """
     stopped = stop or asyncio.Event()
     allow_open_files(options.in_flight.connections)

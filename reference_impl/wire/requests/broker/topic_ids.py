@@ -21,8 +21,8 @@ _REMEMBERED: Final = 4  # brokers apply an image a little later than others
 
 @dataclass(frozen=True, slots=True)
 class TopicIds:
-    """The id of each topic name. For each id, the topic's name and incarnation (the number of
-    deleted topics that had the name).
+    """Maps each topic name to its id, and each id to the topic's name and incarnation (the
+    number of deleted topics that had the name).
     """
 
     by_name: Mapping[str, UUID]

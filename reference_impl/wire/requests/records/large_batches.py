@@ -39,7 +39,7 @@ async def scanned_before(
     batches are read in a thread.
 
     `head` is the header of the first batch in `data`, for which `is_read_before` returns True. The
-    result is None if `data` is not exactly one valid batch; the leader then rejects it.
+    result is None if `data` is not exactly one valid batch. The leader rejects such data later.
     """
     batch = only_batch(data)
     if isinstance(batch, ErrorCode):
