@@ -1,14 +1,15 @@
 """Transactions of one transactional id: its clients, its coordinator, and the partitions' logs.
 
 Source: KIP-98; KIP-890; KIP-939; KIP-1228; docs/sources.md D0.
-Simplified: one transactional id and one partition of the coordinator's log. Deletion of topics is
-left out.
+Simplified: one transactional id and one partition of the coordinator's log. Only the version
+`topic-ids` and its bugs have topics that are deleted.
 """
 
 from model.transactions import (
     aborts,
     bugs,
     continuation,
+    deletion,
     fences,
     two_phase_bugs,
     two_phase_commit,
@@ -17,7 +18,7 @@ from model.transactions import (
 from model.variants import variants_in
 
 VARIANTS = variants_in(
-    versions, bugs, fences, continuation, aborts, two_phase_commit, two_phase_bugs
+    versions, bugs, fences, continuation, aborts, deletion, two_phase_commit, two_phase_bugs
 )
 
 __all__ = ["VARIANTS"]

@@ -9,6 +9,7 @@ Source: KIP-98; KIP-890; KAFKA-19446.
 from __future__ import annotations
 
 from model.language import (
+    Bool,
     action,
     all_of,
     count,
@@ -70,6 +71,11 @@ class Markers(Coordinator):
         when(old < 2, (old == 1) | (epoch < s.coordinator_epoch))
         s.put_marker(p, k, epoch)
 
+    def has_ended(s, p: TopicPartition) -> Bool:
+        """True if the partition has committed its marker of the prepared commit or abort."""
+        k, end = s.metadata.transaction, s.log[p].high_watermark
+        return s.has_marker(p, k, s.coordinator_epoch, end)
+
     @action(fair="weak")
     def complete(s) -> None:
         """The coordinator completes a transaction after every partition has committed its marker.
@@ -83,10 +89,7 @@ class Markers(Coordinator):
         when(
             m.state == PREPARE,
             ~s.is_appending(),
-            forall(
-                s.has_marker(p, m.transaction, s.coordinator_epoch, s.log[p].high_watermark)
-                for p in m.partitions
-            ),
+            forall(s.has_ended(p) for p in m.partitions),
         )
         s.write(
             Metadata(

@@ -267,6 +267,15 @@ class Partitions(State):
         when(s.log[p].high_watermark < s.log[p].end_offset)
         s.log[p].high_watermark = s.log[p].high_watermark + 1
 
+    def truncate(s, p: TopicPartition, end: Offset) -> None:
+        """Removes the records from `end` on, and the leader's memory of verifications."""
+        for o in Offset:
+            s.log[p].record[o] = ite(o < end, s.log[p].record[o], LogRecord.blank())
+        s.log[p].end_offset = end
+        s.log[p].high_watermark = least_of(s.log[p].high_watermark, end)
+        for k in Transaction:
+            s.verified[k][p] = False
+
     @action
     def change_leader(s, p: TopicPartition, end: Offset) -> None:
         """Another replica becomes leader: records that it lacks are truncated, and it has not
@@ -282,12 +291,7 @@ class Partitions(State):
             end <= s.log[p].end_offset,
         )
         s.leader_epoch[p] = s.leader_epoch[p] + 1
-        for o in Offset:
-            s.log[p].record[o] = ite(o < end, s.log[p].record[o], LogRecord.blank())
-        s.log[p].end_offset = end
-        s.log[p].high_watermark = least_of(s.log[p].high_watermark, end)
-        for k in Transaction:
-            s.verified[k][p] = False
+        s.truncate(p, end)
 
     # ---- reading
 

@@ -1,0 +1,348 @@
+"""Topics that are deleted, and created again under the same name, while a transaction is open.
+
+A deletion removes the log of a partition, with its records and its state of producers. A topic that
+is created again has another topic id. But transactions know their partitions by name: the metadata
+of the coordinator, a leader's request to add a partition, and markers have no topic ids.
+
+The coordinator's broker learns of deletions and creations from the metadata log, in order, but
+later than others. If it knows no topic of this name, it confirms nothing to a leader, and sends no
+marker: the transaction completes without the partition.
+
+So a broker that lags may confirm a record for the deleted topic, although the leader has the new
+one. If it then learns of the deletion, but not yet of the new topic, it sends no marker, and the
+record of the new topic stays open. In the version `topic-ids`, the leader names the topic id, so
+the coordinator confirms only the topic that both know.
+
+Source: KAFKA-5202; TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue,
+KafkaApis.handleAddPartitionsToTxnRequest and KafkaApis.handleWriteTxnMarkersRequest of Apache Kafka
+4.3.
+Simplified: each topic has one partition, and is deleted once. A client does not send an
+acknowledged record again. A new coordinator knows all topics: it learns from the same metadata log
+that it is the coordinator.
+"""
+
+from __future__ import annotations
+
+from model.language import (
+    Bool,
+    Int,
+    Map,
+    Scope,
+    Set,
+    action,
+    action_property,
+    all_of,
+    any_of,
+    exists,
+    forall,
+    implies,
+    invariant,
+    true,
+    when,
+    witness,
+)
+from model.releases import LATEST, kafka, unreleased
+from model.transactions.claims.promises import TransactionsClaims
+from model.transactions.state import (
+    ABORT,
+    COMMIT,
+    PREPARE,
+    QUIET,
+    CoordinatorEpoch,
+    Instance,
+    Offset,
+    TopicPartition,
+    Transaction,
+)
+from model.transactions.versions import Transactions
+from model.variants import bug, version
+
+
+class TopicState(Int):
+    """The state of a topic's name; a topic that is created again has another topic id."""
+
+    labels = ("CREATED", "DELETED", "CREATED_AGAIN")
+
+
+CREATED, DELETED, CREATED_AGAIN = map(TopicState, range(3))
+
+
+@version(
+    "topic-ids",
+    at={"leader_changes": 0, "replication_lags": False, "ids_expire": False},
+    in_force=unreleased("a proposal: the requests of transactions have no topic ids"),
+)
+class TopicIds(Transactions):
+    """The version `v2` with topics that are deleted and created again; the coordinator confirms a
+    partition only if it knows the leader's topic id.
+    """
+
+    metadata_lags: bool = True  # the coordinator's broker learns of topics later than the leaders
+
+    topic: Map[TopicPartition, TopicState]  # in the metadata log, and for the leaders
+    known_topic: Map[TopicPartition, TopicState]  # for the coordinator's broker
+    without_marker: Set[TopicPartition]  # the coordinator sends this partition no marker
+    deleted: Map[Transaction, Set[TopicPartition]]  # its acknowledged record, with the topic
+
+    def scope(s) -> Scope:
+        return {**super().scope(), TopicState: 3}
+
+    # ---- topics
+
+    def exists(s, p: TopicPartition) -> Bool:
+        return s.topic[p] != DELETED
+
+    def change_topic(s, p: TopicPartition, state: TopicState) -> None:
+        s.topic[p] = state
+        if not s.metadata_lags:
+            s.known_topic[p] = state
+
+    @action
+    def delete_topic(s, p: TopicPartition) -> None:
+        """An administrator deletes the topic of a partition: its log and its producers' state are
+        gone.
+
+        Kafka: LogManager.asyncDelete. Simplified: its leader learns of this at once.
+        """
+        when(s.topic[p] == CREATED)
+        for k in Transaction:
+            s.deleted[k][p] = s.is_acknowledged(p, k)
+        s.truncate(p, Offset(0))
+        s.change_topic(p, DELETED)
+
+    @action
+    def create_topic(s, p: TopicPartition) -> None:
+        """An administrator creates the topic again: it has another topic id and an empty log.
+
+        Kafka: ReplicationControlManager.createTopics. Simplified: its leader learns of this at
+        once.
+        """
+        when(s.topic[p] == DELETED)
+        s.change_topic(p, CREATED_AGAIN)
+
+    @action(fair="weak")
+    def learn_topic(s, p: TopicPartition) -> None:
+        """The coordinator's broker learns that a topic was deleted or created again.
+
+        Kafka: BrokerMetadataPublisher.onMetadataUpdate. Simplified: one change at a time.
+        """
+        when(s.known_topic[p] < s.topic[p])
+        s.known_topic[p] = s.known_topic[p] + 1
+
+    # ---- partitions
+
+    def is_in_flight(s, p: TopicPartition, k: Transaction) -> Bool:
+        """True if the client sent the record, the topic exists, and its log has not had the record
+        yet.
+        """
+        return all_of(super().is_in_flight(p, k), s.exists(p), ~s.deleted[k][p])
+
+    def is_acknowledged(s, p: TopicPartition, k: Transaction) -> Bool:
+        """True if the transaction's record is acknowledged, although its topic may have been
+        deleted since.
+        """
+        return super().is_acknowledged(p, k) | s.deleted[k][p]
+
+    @action
+    def refuse_record(s, p: TopicPartition, k: Transaction, i: Instance) -> None:
+        """The leader refuses a record with an old epoch, and the client closes.
+
+        Kafka, the simplification and the other guards: as in `Partitions`.
+        """
+        when(~s.deleted[k][p])
+        super().refuse_record(p, k, i)
+
+    def put_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
+        """Appends a marker if the topic exists; a marker names no topic id."""
+        when(s.exists(p))
+        super().put_marker(p, k, epoch)
+
+    @action
+    def change_leader(s, p: TopicPartition, end: Offset) -> None:
+        """Another replica becomes leader, if the topic exists.
+
+        Kafka, the simplification and the other guards: as in `Partitions`.
+        """
+        when(s.exists(p))
+        super().change_leader(p, end)
+
+    # ---- the coordinator
+
+    def confirms_topic(s, p: TopicPartition) -> Bool:
+        """True if the coordinator's broker knows the topic that the leader has.
+
+        If the coordinator compares only the names of topics, the claim `no_hanging_transaction`
+        breaks (bug `confirms-by-name`, 12 steps).
+        """
+        return s.known_topic[p] == s.topic[p]
+
+    @action
+    def add_partition(s, p: TopicPartition, k: Transaction) -> None:
+        """The coordinator adds a partition to the transaction, if its broker knows the topic.
+
+        Kafka: KafkaApis.handleAddPartitionsToTxnRequest answers UNKNOWN_TOPIC_OR_PARTITION. The
+        simplification and the other guards: as in `Coordinator`.
+        """
+        when(s.confirms_topic(p))
+        super().add_partition(p, k)
+
+    def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
+        """True if the coordinator confirms to the leader of `p` that `p` is in the transaction."""
+        return super().vouches(k, p) & s.confirms_topic(p)
+
+    @action
+    def fail_over(s, epoch: CoordinatorEpoch) -> None:
+        """A new coordinator reads the log; its broker knows all topics.
+
+        Kafka, the simplification and the guards: as in `Coordinator`. The new coordinator sends
+        markers to all partitions again.
+        """
+        super().fail_over(epoch)
+        for p in TopicPartition:
+            s.known_topic[p] = s.topic[p]
+            s.without_marker[p] = False
+
+    def counts_as_deleted(s, p: TopicPartition) -> Bool:
+        """True if the coordinator's broker knows that the topic is deleted."""
+        return s.known_topic[p] == DELETED
+
+    @action(fair="weak")
+    def skip_marker(s, p: TopicPartition) -> None:
+        """The coordinator sends no marker to a partition whose topic is deleted.
+
+        Kafka: TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue finds no leader, and
+        removes the partition from the transaction. If a partition without a leader counts as
+        deleted too, the claim `no_hanging_transaction` breaks (bug `skips-marker`, 9 steps).
+        """
+        when(
+            s.metadata.state == PREPARE,
+            ~s.is_appending(),
+            s.metadata.partitions[p],
+            ~s.without_marker[p],
+            s.counts_as_deleted(p),
+        )
+        s.without_marker[p] = True
+
+    def has_ended(s, p: TopicPartition) -> Bool:
+        """True if the partition has committed its marker, or gets none because its topic is
+        deleted.
+        """
+        return super().has_ended(p) | s.without_marker[p]
+
+    @action(fair="weak")
+    def complete(s) -> None:
+        """The coordinator completes a transaction after every partition has committed its marker,
+        or lost its topic.
+
+        Kafka, the simplification and the guards: as in `Markers`.
+        """
+        super().complete()
+        for p in TopicPartition:
+            s.without_marker[p] = False
+
+    # ---- claims
+
+    @invariant
+    def a_commit_is_whole(s) -> Bool:
+        """After a client's commit succeeds, each partition of the transaction has its record in the
+        log, unless the topic was deleted after the record was acknowledged, and no marker has
+        aborted the record.
+        """
+        return forall(
+            implies(
+                s.end_confirmed[k] & (s.requested[k] == COMMIT) & ~s.deleted[k][p],
+                exists(s.is_in(p, o, k) & ~s.closed_as(p, o, ABORT) for o in Offset),
+            )
+            for k in Transaction
+            for p in s.sent[k]
+        )
+
+    @invariant
+    def added_partitions_are_confirmed(s) -> Bool:
+        """If the coordinator has added a partition to an ongoing transaction, and its broker knows
+        the leader's topic, it confirms this to the leader on request.
+        """
+        return forall(
+            implies(
+                all_of(s.has_added(k, p), s.exists(p), s.known_topic[p] == s.topic[p]),
+                s.vouches(k, p),
+            )
+            for k in Transaction
+            for p in TopicPartition
+        )
+
+    @action_property
+    def stable_offsets_do_not_go_back(s, after: TransactionsClaims) -> Bool:
+        """The last stable offset of a partition never falls, unless its log is deleted with its
+        topic.
+        """
+        return forall(
+            any_of(
+                s.last_stable_offset(p) <= after.last_stable_offset(p),
+                (s.topic[p] == CREATED) & (after.log[p].end_offset == 0),
+            )
+            for p in TopicPartition
+        )
+
+    # ---- witnesses
+
+    @witness
+    def a_commit_loses_its_topic(s) -> Bool:
+        """Reachable: a client's commit succeeds, although the topic of an acknowledged record was
+        deleted before the commit.
+        """
+        return exists(
+            s.end_confirmed[k] & (s.decided[k] == COMMIT) & s.deleted[k][p]
+            for k in Transaction
+            for p in TopicPartition
+        )
+
+    @witness
+    def a_new_topic_gets_a_record(s) -> Bool:
+        """Reachable: a topic that was created again has a committed record."""
+        return exists(
+            (s.topic[p] == CREATED_AGAIN) & s.is_read_committed(p, o)
+            for p in TopicPartition
+            for o in Offset
+        )
+
+
+@bug(
+    "confirms-by-name",
+    breaks="no_hanging_transaction",
+    steps=12,
+    at={**QUIET, "transactions": 1},
+    fixed_by="topic-ids",
+    in_force=kafka("4.0", LATEST, needs="a topic that is created again; read in the sources only"),
+)
+class ConfirmsByName(TopicIds):
+    """The coordinator confirms a partition if its broker knows any topic of this name.
+
+    Its broker still knows the deleted topic, and confirms a record of the new one. Then it learns
+    of the deletion, but not yet of the new topic, and sends no marker. So the record of the new
+    topic is open for ever, or until a marker of the next transaction closes it, perhaps with the
+    opposite outcome.
+    """
+
+    def confirms_topic(s, p: TopicPartition) -> Bool:
+        return s.known_topic[p] != DELETED
+
+
+@bug(
+    "skips-marker",
+    breaks="no_hanging_transaction",
+    steps=9,
+    at={**QUIET, "transactions": 1},
+    fixed_by="topic-ids",
+    issue="KAFKA-20734",
+    in_force=kafka("4.3", LATEST),
+)
+class SkipsMarker(TopicIds):
+    """The coordinator sends no marker to a partition that has no leader (KAFKA-20734).
+
+    In Kafka 4.3, such a partition counts as deleted, although its topic exists and its leader will
+    return.
+    """
+
+    def counts_as_deleted(s, p: TopicPartition) -> Bool:
+        return true
