@@ -1,1 +1,3 @@
-"""A broker: applies metadata, and handles each request as leader, follower or coordinator."""
+"""A Kafka broker: it applies the metadata of the controller, and handles requests as a leader, as a
+follower and as a coordinator.
+"""

@@ -1,4 +1,5 @@
-"""A broker: registers with the controller, applies metadata, and handles requests in its roles.
+"""A broker: it registers with the controller, applies metadata, and handles requests. Its state
+changes in this order:
 
     start -> registers -> heartbeats, applies metadata -> leads and follows -> crash
       ^                                                                          |
@@ -8,8 +9,8 @@ A broker ignores metadata images that are older than its own registration. Such 
 it leader in an epoch whose records the crash has lost.
 
 Source: docs/kafka-rules.md A1 to B10.
-Simplified: producer ids are made from the broker epoch, not from a block assigned by the
-controller; no controlled shutdown.
+Simplified: a producer id is computed from the broker epoch, whereas Kafka's controller assigns
+blocks of producer ids. There is no controlled shutdown.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ class Broker:
 
     @property
     def broker_epoch(self) -> BrokerEpoch:
-        """-1 until the broker is registered."""
+        """Returns the broker's epoch, or -1 before its first registration."""
         return self.channel.broker_epoch
 
     @classmethod
@@ -129,8 +130,11 @@ class Broker:
         disk: Disk | None = None,
         previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH,
     ) -> StepResult[Broker]:
-        """`incarnation` must be larger at each start. `previous_broker_epoch` is the broker epoch
-        before the start if the last shutdown was clean, otherwise -1.
+        """Returns a new broker, with the messages and timers of its start.
+
+        `incarnation` must be larger at each start of the same broker. If the broker's previous
+        shutdown was clean, `previous_broker_epoch` is the broker epoch at that shutdown. Otherwise
+        it is -1. `disk` has the stored logs; None means that there are none.
         """
         broker = cls(
             config=config,

@@ -1,10 +1,11 @@
-"""A broker's channel to the controller: registration, heartbeats, and forwarded requests.
+"""A broker's channel to the controller. The broker sends its registration, its heartbeats and the
+requests that it forwards, in this order:
 
     start -> RegisterBroker, repeated -> a broker epoch -> BrokerHeartbeat, repeated
 
 Source: KIP-590 (forwarding), KIP-631 (registration, heartbeats).
-Simplified: a forwarded request is sent once. If the request or its response is lost, the client
-gets no response. Only the newest 1,000 forwarded requests are remembered.
+Simplified: a forwarded request is sent only one time. If the request or its response is lost, the
+client gets no response. The channel remembers only the newest 1,000 forwarded requests.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ class ControllerChannel:
         return self.broker_epoch != UNKNOWN_BROKER_EPOCH
 
     def call(self, correlation: int, metadata_version: int) -> Send:
-        """The next registration or heartbeat. The broker sends heartbeats once it is registered."""
+        """Returns the next message to the controller: a registration, or a heartbeat if the broker
+        is registered.
+        """
         if self.is_registered:
             return self.heartbeat(correlation, metadata_version)
         register = RegisterBroker(
@@ -64,7 +67,8 @@ class ControllerChannel:
     def with_registration(self, answer: RegisteredBroker) -> ControllerChannel:
         """Returns the channel with the broker epoch of a registration response.
 
-        An error, or a response after the registration, changes nothing.
+        Returns the unchanged channel if the response has an error, or if the broker is registered
+        already.
         """
         if answer.error is not ErrorCode.NONE or self.is_registered:
             # After an error the heartbeat timer repeats the registration.
@@ -80,7 +84,9 @@ class ControllerChannel:
     def on_response(
         self, correlation: int, answer: AdministrationResponse
     ) -> StepResult[ControllerChannel]:
-        """Sends the controller's response to the client whose request has this correlation id."""
+        """Sends the controller's response to the client whose forwarded request has the id
+        `correlation`. If the channel does not remember such a request, nothing is sent.
+        """
         owed = [requester for sent, requester in self.forwarded if sent == correlation]
         rest = tuple(entry for entry in self.forwarded if entry[0] != correlation)
         return replace(self, forwarded=rest), tuple(requester.reply(answer) for requester in owed)

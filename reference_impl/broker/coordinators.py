@@ -1,4 +1,5 @@
-"""The coordinators on a broker: one for each internal topic partition that the broker leads.
+"""The coordinators on a broker: one coordinator for each partition of an internal topic that the
+broker leads. The life of a coordinator:
 
     leader in a newer epoch -> load the log -> coordinate -> leader no more -> error responses
                                    |
@@ -8,8 +9,8 @@ The first FindCoordinator request creates the internal topic.
 
 Source: KIP-98; docs/kafka-rules.md D6; GroupCoordinatorService, TransactionStateManager of Apache
 Kafka.
-Simplified: a log is loaded within one step, after the time `coordinator_load_ms`. By default this
-time is 0.
+Simplified: a coordinator loads its whole log in one step, when the time `coordinator_load_ms` has
+passed. The default of this time is 0.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ MIN_INSYNC: Final = 2  # transaction.state.log.min.isr; here for both internal t
 
 
 class Loading(NamedTuple):
-    """A coordinator that loads its log until `until_ms`."""
+    """A coordinator that still loads its log. It has loaded the log at the time `until_ms`."""
 
     coordinator_epoch: LeaderEpoch
     until_ms: int
@@ -69,7 +70,9 @@ class Loading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LocalCoordinators:
-    """The coordinators on this broker, by the topic partition that stores their state."""
+    """The coordinators on this broker. The key of a coordinator is the topic partition that stores
+    the coordinator's state.
+    """
 
     roles: Mapping[TopicPartition, Coordinator] = field(
         default_factory=dict[TopicPartition, Coordinator]
@@ -78,7 +81,7 @@ class LocalCoordinators:
 
     def apply_roles(self, replicas: Replicas, context: Context) -> StepResult[LocalCoordinators]:
         """Starts a coordinator for each internal topic partition that this broker now leads, and
-        stops the others.
+        stops the coordinators of all other partitions.
 
         Requests that wait at a stopped coordinator get error responses.
         """
@@ -113,8 +116,9 @@ class LocalCoordinators:
     def forget_offsets(
         self, deleted: frozenset[TopicPartition], context: Context, replicas: Replicas
     ) -> tuple[Send, ...]:
-        """Returns requests of the broker to itself, which delete the groups' offsets in the
-        partitions `deleted`.
+        """Returns requests that the broker sends to itself. The requests delete the offsets that
+        groups have committed in the partitions `deleted`. If `deleted` is empty, there are no
+        requests.
 
         Kafka: GroupCoordinatorService.onMetadataUpdate, OffsetMetadataManager.onTopicsDeleted.
         """
@@ -136,7 +140,11 @@ class LocalCoordinators:
     def on_request(
         self, context: Context, requester: Requester, request: CoordinatorRequest
     ) -> StepResult[LocalCoordinators]:
-        """Kafka: TransactionCoordinator.handleInitProducerId."""
+        """Passes a request of a transactional producer to its transaction coordinator. If this
+        broker does not have this coordinator, the requester gets an error.
+
+        Kafka: TransactionCoordinator.handleInitProducerId.
+        """
         # Every broker rejects an empty transactional id.
         if not request.transactional_id:
             error = ErrorCode.INVALID_REQUEST
@@ -176,7 +184,8 @@ class LocalCoordinators:
         return self._with(role), effects
 
     def refuses_marker(self, request: object) -> bool:
-        """True for a transaction marker to a group coordinator that still loads its log.
+        """Returns True if `request` writes a transaction marker to the log of a coordinator that
+        still loads this log.
 
         Kafka: KafkaApis.handleWriteTxnMarkersRequest.
         """
@@ -187,8 +196,8 @@ class LocalCoordinators:
                 return False
 
     def list_groups(self, context: Context, requester: Requester, replicas: Replicas) -> Effects:
-        """Responds with the groups of this broker's coordinators, or an error while one of them
-        loads its log.
+        """Responds with the groups of this broker's group coordinators. The response is an error if
+        a group coordinator still loads its log.
 
         Kafka: GroupCoordinatorService.listGroups.
         """
@@ -219,8 +228,9 @@ class LocalCoordinators:
     def append_error(
         self, topic_partition: TopicPartition, correlation: int, bugs: Bugs
     ) -> ErrorCode:
-        """The error that rejects a coordinator's batch just before its append: only an offset
-        commit in a transaction can be rejected here.
+        """Returns the error that rejects a coordinator's record batch just before the batch is
+        appended. The error is NONE if the batch may be appended. Only a transaction's offset commit
+        can be rejected.
         """
         role = self.roles.get(topic_partition)
         if not isinstance(role, GroupCoordinator):
@@ -241,7 +251,9 @@ class LocalCoordinators:
     def on_timer(
         self, context: Context, topic_partition: TopicPartition, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Passes the timer to this partition's coordinator, if the broker still has one."""
+        """Passes an expired timer to the coordinator of `topic_partition`. Does nothing if the
+        broker no longer has this coordinator.
+        """
         begun = self.loading.get(topic_partition)
         if begun is not None:
             log = replicas[topic_partition].log
@@ -276,7 +288,10 @@ def _load(
 def find_coordinator(
     context: Context, requester: Requester, request: FindCoordinator, topic_partitions: int
 ) -> Effects:
-    """Creates the internal topic of such coordinators first, if it does not exist."""
+    """Responds with the broker of the coordinator that `request` looks for. If the internal topic
+    does not exist, the controller is requested to create it, and the response is
+    COORDINATOR_NOT_AVAILABLE.
+    """
     topic = TRANSACTION_STATE if request.is_transactional else CONSUMER_OFFSETS
     leader = context.coordinators.leader(topic, request.key)
     if leader is not None:

@@ -4,8 +4,8 @@ A topic may be deleted and created again while a broker is down, so each log sto
 of its topic. A log of an earlier incarnation is deleted too.
 
 Source: KIP-455, KIP-516; ReplicaManager.applyDelta, LogManager.isStrayReplica of Apache Kafka.
-Simplified: Kafka renames the directory of a deleted log, and removes it after file.delete.delay.ms;
-here the log is gone at once.
+Simplified: the log of a deleted partition is removed at once. Kafka renames its directory, and
+removes the directory after file.delete.delay.ms.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ from reference_impl.protocol.controller import MetadataImage
 
 
 class Remaining(NamedTuple):
-    """`unassigned` has logs from the broker's start that no image has assigned to the broker.
+    """The replicas and logs of a broker that a metadata image still assigns to the broker.
 
-    `stopped` has error responses and wake-ups for clients that waited at a deleted partition.
+    `unassigned` has the logs that were on the broker's disk at its start, and that no image has
+    assigned to the broker yet.
+
+    `stopped` has the error responses and the wake-ups for clients that waited at a removed replica.
     """
 
     replicas: Mapping[TopicPartition, Replica]
@@ -63,9 +66,9 @@ def remaining(
 
 
 def deleted(before: MetadataImage, after: MetadataImage) -> frozenset[TopicPartition]:
-    """The topic partitions that were deleted between two metadata images.
+    """Returns the topic partitions that were deleted between two metadata images.
 
-    A deleted partition may be in both images, if its topic was created again.
+    A deleted partition is in both images if its topic was created again.
     """
     existing = _incarnations(after)
     return frozenset(

@@ -1,4 +1,5 @@
-"""The descriptions that a broker returns to administrators: producers, log sizes and transactions.
+"""The responses to an administrator's requests that describe a broker's producers, log sizes and
+transactions.
 
 Source: KIP-113, KIP-664; Partition.activeProducerState, ReplicaManager.describeLogDirs,
 TransactionCoordinator.handleDescribeTransactions and handleListTransactions of Apache Kafka.

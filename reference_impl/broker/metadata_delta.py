@@ -1,7 +1,7 @@
 """Applies the changes between two metadata images to the replicas of a broker.
 
-A partition that the new image does not assign to the broker loses its log (module
-`deleted_topics`).
+If the new image does not assign a partition to the broker, the broker deletes its log of this
+partition (module `deleted_topics`).
 
 Source: ReplicaManager.applyDelta of Apache Kafka.
 """
@@ -21,7 +21,11 @@ from reference_impl.protocol.controller import MetadataImage
 
 
 class Applied(NamedTuple):
-    """`unassigned` has logs from the broker's start that no image has assigned to the broker."""
+    """The replicas of a broker after a new metadata image.
+
+    `unassigned` has the logs that were on the broker's disk at its start, and that no image has
+    assigned to the broker yet.
+    """
 
     replicas: Mapping[TopicPartition, Replica]
     unassigned: Mapping[TopicPartition, PartitionLog]

@@ -1,1 +1,3 @@
-"""Broker registration and fencing, leader elections, and topics."""
+"""The controller of a Kafka cluster: it registers and fences brokers, elects leaders, and manages
+topics.
+"""

@@ -1,6 +1,7 @@
 """Checks a leader's request to change the ISR of its topic partition (KIP-497, KIP-841, KIP-903).
 
-The checks have Kafka's order.
+The checks are made in the same order as in Kafka, so a request with several faults gets the same
+error.
 
 Source: ReplicationControlManager.validateAlterPartitionData of Apache Kafka.
 """

@@ -1,12 +1,13 @@
-"""The replicas of a topic partition while an administrator reassigns them.
+"""The replicas of a topic partition while an administrator reassigns them. The list of replicas
+changes as follows:
 
     replicas   [1 2]    a reassignment to [2 3] begins
     replicas   [2 3 1]  adding [3], removing [1]: broker 3 fetches, and joins the ISR
     replicas   [2 3]    the reassignment is complete
 
-A reassignment completes when all added replicas are in the ISR. The ISR must then have a member
-that is not removed. If the reassignment removes more replicas than it adds, all remaining replicas
-must be in the ISR.
+A reassignment completes when all added replicas are in the ISR. The ISR must also have a member
+that the reassignment does not remove. If the reassignment removes more replicas than it adds, all
+remaining replicas must be in the ISR.
 
 Source: KIP-455; PartitionReassignmentReplicas, PartitionReassignmentRevert,
 PartitionChangeBuilder.completeReassignmentIfNeeded of Apache Kafka 4.3.
@@ -36,7 +37,10 @@ def kept(state: PartitionState, isr: Members) -> Assignment:
 
 
 def reassigned(state: PartitionState, target: Members, bugs: Bugs = NO_BUGS) -> Assignment:
-    """Kafka: ReplicationControlManager.changePartitionReassignment."""
+    """Returns the assignment at the start of a reassignment to the replicas `target`.
+
+    Kafka: ReplicationControlManager.changePartitionReassignment.
+    """
     removing = tuple(sorted(set(state.replicas) - set(target)))
     adding = tuple(sorted(set(target) - set(state.replicas)))
     isr = (*state.isr, *adding) if Bug.ADDED_REPLICA_COUNTS in bugs else state.isr
@@ -46,7 +50,9 @@ def reassigned(state: PartitionState, target: Members, bugs: Bugs = NO_BUGS) -> 
 
 
 def completed(wanted: Assignment) -> Assignment:
-    """Completes the reassignment if it can complete now; otherwise returns `wanted` unchanged."""
+    """Returns the final assignment of the reassignment `wanted`, if it can complete now. Otherwise
+    returns `wanted` unchanged.
+    """
     if not (wanted.adding or wanted.removing):
         return wanted
     isr = _without(wanted.isr, wanted.removing)
@@ -58,9 +64,11 @@ def completed(wanted: Assignment) -> Assignment:
 
 
 def reverted(state: PartitionState) -> tuple[Assignment, bool]:
-    """Returns the assignment that undoes a reassignment, and whether it elects uncleanly.
+    """Returns the assignment that undoes a reassignment, and True if the assignment requires an
+    unclean election.
 
-    It does if only added replicas are in the ISR.
+    An unclean election is required if all members of the ISR are replicas that the reassignment
+    added.
     """
     replicas = _without(state.replicas, state.adding)
     isr = _without(state.isr, state.adding)
@@ -69,7 +77,9 @@ def reverted(state: PartitionState) -> tuple[Assignment, bool]:
 
 
 def assigned(state: PartitionState, assignment: Assignment) -> PartitionState:
-    """The registration with these replicas, and the ISR in their order."""
+    """Returns the partition's registration with the replicas of `assignment`. The ISR is in the
+    order of the replicas.
+    """
     isr, replicas, adding, removing = assignment
     in_order = tuple(broker for broker in replicas if broker in isr)
     return replace(state, isr=in_order, replicas=replicas, adding=adding, removing=removing)

@@ -1,11 +1,13 @@
-"""The controller's checks of client metrics subscriptions, and the subscriptions after a change.
+"""Changes the client metrics subscriptions at the controller. The controller checks a change, and
+rejects it with one of these errors:
 
     no name, an unknown setting, an interval out of range          INVALID_REQUEST
     a value of the wrong type, an empty item, an illegal pattern   INVALID_CONFIG
 
 Source: KIP-714; ClientMetricsConfigs.validate, ConfigDef.ValidList and
 ConfigurationControlManager.validateAlterConfig of Apache Kafka.
-Simplified: the pattern of a client is a regular expression of Python, not of Java.
+Simplified: the pattern that selects clients is a regular expression in Python's syntax. Kafka uses
+Java's syntax.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ def alter_client_metrics(
 ) -> tuple[Subscriptions, AlteredClientMetrics]:
     """Returns the subscriptions after the request, and the response.
 
-    A rejected request changes nothing, and so does one with `validate_only`.
+    The subscriptions are unchanged if the request is rejected or has `validate_only`.
     """
     known = dict(before)
     settings = {} if request.replaces_all else dict(known.get(request.name, ()))

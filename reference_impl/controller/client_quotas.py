@@ -1,13 +1,16 @@
-"""The controller's checks of client quotas, and the quotas after a change.
+"""Changes the client quotas at the controller. The controller checks each entity and each change,
+and rejects them with these errors:
 
     entity   empty, of an unknown type, or an IP with a user or client id   INVALID_REQUEST
     change   an unknown key, or a value that is not valid for the key       INVALID_REQUEST
 
-If one change of an entity is refused, so are its other changes, but not those of other entities.
+If one change of an entity is rejected, all changes of this entity are rejected. The changes of
+other entities are still made.
 
 Source: KIP-546, KIP-612 (IP addresses), KIP-599 (controller_mutation_rate);
 ClientQuotaControlManager of Apache Kafka.
-Simplified: the name of an IP entity must be an address; Kafka resolves host names too.
+Simplified: the name of an IP entity must be an IP address. Kafka also accepts a host name and
+resolves it.
 """
 
 from __future__ import annotations

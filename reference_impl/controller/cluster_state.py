@@ -1,4 +1,6 @@
-"""The cluster metadata that a topic request needs, and the reasons to reject the request."""
+"""The part of the cluster metadata that the controller needs for a request about topics, and
+reasons to reject such a request.
+"""
 
 from __future__ import annotations
 
@@ -35,5 +37,7 @@ def first_reason(*reasons: Reason) -> tuple[ErrorCode, str] | None:
 
 
 def unknown_topic(topic: str, known: States) -> Reason:
-    """UNKNOWN_TOPIC_OR_PARTITION, if the topic has no partition registrations (`known`)."""
+    """Returns the reason UNKNOWN_TOPIC_OR_PARTITION. The reason applies if `known`, the topic's
+    partition registrations, is empty.
+    """
     return not known, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} does not exist"

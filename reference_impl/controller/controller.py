@@ -1,15 +1,18 @@
-"""The controller: registers and fences brokers, and sets the leader and the ISR of each partition.
+"""The controller: it registers and fences brokers, and decides the leader and the ISR of each
+partition.
 
-After each change, all registered brokers get a new version of the image; a broker whose heartbeat
-shows an older one gets it again. A broker epoch is the image version that contains the
+After each change, the controller sends a new version of the metadata image to all registered
+brokers. If a broker's heartbeat shows an older version, the controller sends the newest image to
+this broker again. A broker's epoch is the version of the first image that contains its
 registration.
 
-A broker that registers after an unclean shutdown is removed from each ELR.
+If a broker registers after an unclean shutdown, it is removed from the ELR of each partition.
 
 Source: KIP-497, KIP-500, KIP-631, KIP-903, KIP-966; docs/kafka-rules.md B1 to B6.
-Simplified: one controller, which continues with its stored metadata after a crash; a broker that
-wants to shut down is fenced at once, in Kafka when it leads nothing any more; a preferred leader is
-elected only on request, not at an interval.
+Simplified: there is one controller, which continues with its stored metadata after a crash. A
+broker that wants to shut down is fenced at once. Kafka fences it when it no longer leads any
+partition. A preferred leader is elected only on request. Kafka also elects preferred leaders at an
+interval.
 """
 
 from __future__ import annotations
@@ -109,10 +112,11 @@ class Controller:
         bugs: Bugs = NO_BUGS,
         image: MetadataImage = NO_METADATA,
     ) -> StepResult[Controller]:
-        """Returns a controller with the stored metadata; its first session check fences stored
-        brokers that stay silent for a session timeout.
+        """Returns a controller with the metadata of `image`, and the timer of its first session
+        check. This check fences each broker of `image` that has sent nothing for one session
+        timeout.
 
-        The topic defaults in `broker_settings` replace those that an earlier start has set.
+        The topic defaults in `broker_settings` replace the topic defaults of an earlier start.
         """
         expired_ms = now_ms - broker_settings.session_timeout_ms
         known = {state.broker_id: state for state in image.brokers}

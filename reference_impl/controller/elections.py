@@ -1,6 +1,8 @@
-"""Leader elections: the leader, the ISR and the eligible leader replicas (ELR) after a change.
+"""Elects the leader of a topic partition, and computes its ISR and its eligible leader replicas
+(ELR).
 
-The first row with a live candidate decides:
+Each row of the table has a list of candidates. The first row with a live candidate decides the
+election:
 
     candidates; the first live one is elected                  new ISR          recovering
     ---------------------------------------------------------  ---------------  ----------
@@ -9,24 +11,25 @@ The first row with a live candidate decides:
     when the ELR is empty too: the last known leader           only the leader  yes
     where unclean election is allowed: every replica           only the leader  yes
 
-After an unclean election a partition is *recovering*, until its leader reports that it has
-recovered.
+After an unclean election a partition is *recovering*, until the new leader reports that its
+recovery is complete.
 
 A replica that leaves the ISR enters the ELR if the ISR is then smaller than min.insync.replicas.
-The high watermark does not advance while the ISR is so small, so the ELR has all records below it.
-Without the ELR feature, the last member never leaves the ISR, and may become leader even if it has
-lost the end of its log.
+The high watermark does not advance while the ISR is so small, so each replica in the ELR has all
+records below the high watermark.
+Without the ELR feature, the only remaining member of the ISR never leaves the ISR. It can become
+the leader even if it has lost the end of its log.
 
-Every change also completes a reassignment that can complete (module `assignments`). A change that
-removes a replica begins a leader epoch.
+Every change also completes the partition's reassignment, if the reassignment can complete (module
+`assignments`). A change that removes a replica begins a new leader epoch.
 
-Two bugs of Kafka 4.3 are kept (docs/findings): a broker that is no replica any more stays in the
-ELR (stale-elr-member), and min.insync.replicas is limited by the number of replicas of partition 0
-(min-isr-of-partition-0).
+This module reproduces two bugs of Kafka 4.3 (docs/findings). In the first bug, a broker remains in
+the ELR when it is no longer a replica (stale-elr-member). In the second bug, min.insync.replicas is
+limited by the number of replicas of partition 0 (min-isr-of-partition-0).
 
 Source: KIP-966 as shipped in Kafka 4.0 and 4.1, KIP-455, KAFKA-18635, KAFKA-19522;
 PartitionChangeBuilder.build; docs/kafka-rules.md B2 to B6.
-Simplified: no preferred leader, no balanced recovery.
+Simplified: the preferred leader has no priority in an election. There is no balanced recovery.
 """
 
 from __future__ import annotations
@@ -60,11 +63,12 @@ def partition_change(
     unclean_shutdown: Members = (),
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """Returns the registration with a new ISR and partition epoch, after an election that may keep
-    the leader or choose none.
+    """Returns the registration with the new ISR `isr` and the next partition epoch, after an
+    election. The election may retain the leader, choose a new leader, or leave the partition
+    without leader.
 
-    Brokers in `unclean_shutdown` leave the ELR. `min_isr` is by default the partition's own
-    setting, at most its number of replicas.
+    The brokers in `unclean_shutdown` leave the ELR. If `min_isr` is None, the partition's
+    min.insync.replicas is used, but at most its number of replicas.
     """
     return _changed(
         state,
@@ -87,7 +91,9 @@ def reassigned_partition(
     min_isr: int,
     allows_unclean: bool = False,
 ) -> PartitionState:
-    """If nothing changes, returns `state` itself, with the same partition epoch."""
+    """Returns the registration with the replicas of `assignment`, after an election. If the
+    registration does not change, returns `state` itself, with the same partition epoch.
+    """
     after = _changed(
         state, assignment, alive, elr=elr, min_isr=min_isr, allows_unclean=allows_unclean
     )
@@ -98,7 +104,8 @@ def reassigned_partition(
 def effective_min_isr(
     states: Mapping[TopicPartition, PartitionState], place: TopicPartition
 ) -> int:
-    """The minimal ISR size that decides a partition's ELR.
+    """Returns the minimal ISR size of a partition. The ELR can have members only while the ISR is
+    smaller than this size.
 
     Kafka: ReplicationControlManager.getTopicEffectiveMinIsr.
     """
@@ -152,10 +159,10 @@ def change_without(
     min_isr: int | None = None,
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """Returns the registration without `broker` in the ISR, and after `unclean_shutdown` also
-    without it in the ELR.
+    """Returns the registration after `broker` has left the ISR. If `unclean_shutdown` is set,
+    `broker` leaves the ELR, too.
 
-    Without the ELR feature (`elr`), the last member of the ISR stays.
+    If `elr` is False, the only remaining member of the ISR does not leave the ISR.
     """
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:
@@ -170,10 +177,11 @@ def change_without(
 def with_leader(
     state: PartitionState, broker: BrokerId | None, alive: Alive
 ) -> PartitionState | None:
-    """Returns the registration with `broker` as leader, or None if it is not a live ISR member.
+    """Returns the registration with `broker` as its new leader. Returns None if `broker` is the
+    leader already, or is not a live member of the ISR.
 
-    Without `broker`, the new leader is the next live member after the present leader, in the cyclic
-    order of the ISR.
+    If `broker` is None, the new leader is the next live member after the present leader, in the
+    cyclic order of the ISR.
     """
     after = state.isr.index(state.leader) + 1 if state.leader in state.isr else 0
     members = (*state.isr[after:], *state.isr[:after])

@@ -1,4 +1,6 @@
-"""The settings of a new topic: those of the request, else the defaults of all topics."""
+"""Completes the settings of a new topic: a setting that the request does not set gets the default
+of all topics.
+"""
 
 from __future__ import annotations
 

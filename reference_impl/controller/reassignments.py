@@ -1,4 +1,5 @@
-"""The requests of the controller that begin, cancel and list reassignments.
+"""Handles the requests to the controller that begin, cancel and list reassignments. Each request
+has the following effect:
 
     AlterReassignment  with replicas: begins a reassignment; it may complete at once
                        without:       cancels the reassignment in progress
@@ -78,7 +79,7 @@ def alter_reassignment(cluster: ClusterState, request: AlterReassignment) -> _Al
 
 
 class _NotAssigned(Exception):
-    """Raised when an election considers a replica that is not in the registration yet."""
+    """Raised if an election considers a replica that is not in the partition's registration yet."""
 
     # Kafka fails with an exception too (LeaderAcceptor, PartitionRegistration.directory).
 
@@ -86,9 +87,10 @@ class _NotAssigned(Exception):
 def list_reassignments(
     cluster: ClusterState, request: ListReassignments
 ) -> tuple[Changes, ListedReassignments]:
-    """Returns no changes, and the list of reassignments in progress.
+    """Returns no changes, and the list of the reassignments in progress.
 
-    Partitions that are unknown or not being reassigned are left out.
+    The list does not contain a partition of the request that is unknown, or that is not being
+    reassigned.
     """
     wanted = request.topic_partitions
     found = {

@@ -1,4 +1,4 @@
-"""The elections that a client requests: a preferred leader election, or an unclean one.
+"""Holds the elections that a client requests: preferred leader elections and unclean elections.
 
 Source: ReplicationControlManager.electLeader; KIP-460.
 """
@@ -17,7 +17,9 @@ from reference_impl.protocol.messages import NO_BROKER, ErrorCode
 
 
 def hold_election(cluster: ClusterState, request: HoldElection) -> tuple[States, HeldElection]:
-    """Returns the changed registration, none if the election fails, and the response."""
+    """Returns two values: the changed registration by its partition, and the response. If the
+    election fails, the first value is empty.
+    """
     place = request.topic_partition
     state = cluster.states.get(place)
     if state is None:

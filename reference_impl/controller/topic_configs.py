@@ -1,16 +1,19 @@
-"""The controller's requests that change the configuration of topics.
+"""Handles the requests to the controller that change the configuration of topics. Each request has
+the following effect:
 
     AlterConfigs    changes some settings in each partition registration of one topic
     AlterDefaults   a topic that does not have the setting itself gets the new default
 
-Setting `min.insync.replicas` clears the ELR, which was computed for the old minimum. Allowing
-unclean election elects a leader for each partition without one. A new default does not change
-cleanup.policy, segment.bytes and min.insync.replicas of an internal topic.
+Setting `min.insync.replicas` clears the ELR, which was computed for the old minimum. If a change
+allows unclean elections, a leader is elected for each partition that has no leader. A new default
+does not change three settings of an internal topic: cleanup.policy, segment.bytes and
+min.insync.replicas.
 
 Source: KIP-226, KIP-339, KIP-966, KAFKA-16540; docs/kafka-rules.md B4, B10;
 ConfigurationControlManager.createClearElrRecordsAsNeeded of Apache Kafka.
-Simplified: a configuration changes for all topic partitions at once, as part of the image; the
-unclean election too, not within unclean.leader.election.interval.ms.
+Simplified: a new configuration takes effect for all topic partitions at once, as part of the
+metadata image. An unclean election is held at once, too. Kafka holds it within
+unclean.leader.election.interval.ms.
 """
 
 from __future__ import annotations
@@ -77,7 +80,9 @@ def _present(states: States, name: str) -> Any:
 def alter_defaults(
     cluster: ClusterState, request: AlterDefaults
 ) -> tuple[Changes, AlteredDefaults]:
-    """Changes the defaults of topics; returns the changed registrations, and the response."""
+    """Returns the changed registrations after new default settings of topics, and the response. If
+    the request has `validate_only`, no registration changes.
+    """
     if request.validate_only:
         return {}, AlteredDefaults()
     defaults = request.applied_to(cluster.defaults)
@@ -105,10 +110,11 @@ def reconfigured(
     *,
     clears_elr: bool,
 ) -> PartitionState:
-    """Returns the registration with new values; if these enable unclean elections, a partition
-    without leader gets one.
+    """Returns the partition's registration with the new values of `settings`. If `settings` allow
+    unclean elections and the partition has no leader, a leader is elected.
 
-    `configured` replaces the set of settings that the topic sets itself; None keeps this set.
+    `configured` is the new set of the settings that the topic sets itself. If `configured` is None,
+    the set does not change.
     """
     state = cluster.states[place]
     of_topic, of_log = parted(settings)

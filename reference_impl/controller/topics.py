@@ -1,19 +1,20 @@
-"""The topic requests of the controller that create and delete partitions.
+"""Handles the requests to the controller that create and delete partitions. Each request has the
+following effect:
 
     CreateTopic        adds all partitions of a new topic
     DeleteTopic        removes all partitions of a topic
     CreatePartitions   adds partitions up to the new count; none is ever removed
 
-Each function returns the registrations that change, None for a removed partition, and the response.
-Nothing changes if the request is rejected or has `validate_only`.
+Each function returns two values: the changed registrations and the response. The registration of a
+removed partition is None. Nothing changes if the request is rejected or has `validate_only`.
 
 Source: ReplicationControlManager.createTopics, deleteTopic, createPartitions; KIP-195.
 Simplified: the controller places replicas round-robin.
 
 Deviates from Kafka in two limits:
 
-- Internal topics cannot get more partitions. A group or a transactional id would change its
-  coordinator and lose its state.
+- Internal topics cannot get more partitions. With more partitions, a group or a
+  transactional id would change its coordinator and lose its state.
 - A request may add at most 1,000 partitions to a topic. Kafka allows 10,000 per request, over all
   its topics.
 """
@@ -119,7 +120,9 @@ def delete_topic(cluster: ClusterState, request: DeleteTopic) -> tuple[Changes, 
 def create_partitions(
     cluster: ClusterState, request: CreatePartitions
 ) -> tuple[States, CreatedPartitions]:
-    """A new partition has the configuration of partition 0."""
+    """Returns the registrations of the new partitions, and the response. Each new partition has the
+    same configuration as partition 0.
+    """
     name, count = request.topic, request.topic_partitions
     known = cluster.of_topic(name)
     replicas = max((len(state.replicas) for state in known.values()), default=0)

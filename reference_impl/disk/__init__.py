@@ -1,1 +1,1 @@
-"""The data directory of a cluster that clients reach over the network."""
+"""The data directory of a cluster whose clients reach its brokers over the network."""

@@ -1,15 +1,17 @@
-"""The small text files of a broker's log directory, in Kafka's formats.
+"""Reads and writes the small text files of a broker's log directory, in Kafka's formats. Each line
+has a file and its content:
 
     meta.properties                    cluster id, node id, directory id
     replication-offset-checkpoint      the high watermark of each partition
     log-start-offset-checkpoint        the log start of each partition with deleted records
-    recovery-point-offset-checkpoint   for each partition, the offset below which it was flushed
-    cleaner-offset-checkpoint          for each partition, the offset below which it was compacted
+    recovery-point-offset-checkpoint   the offset below which each partition was flushed
+    cleaner-offset-checkpoint          the offset below which each partition was compacted
     .kafka_cleanshutdown               the broker epoch; the file exists only after a clean shutdown
     orders-0/partition.metadata        the topic id of partition orders-0
-    orders-0/leader-epoch-checkpoint   its leader epochs, and the offsets where they start
+    orders-0/leader-epoch-checkpoint   the partition's leader epochs, and their first offsets
 
-A new file is flushed before it replaces the old one, except the leader epochs.
+A new version of a file is flushed before it replaces the old version. The file of leader epochs is
+not flushed.
 
 Source: CheckpointFile, OffsetCheckpointFile, LeaderEpochCheckpointFile, PartitionMetadataFile,
 CleanShutdownFileHandler and MetaProperties of Kafka.
@@ -45,7 +47,9 @@ def write_offsets(file: Path, offsets: Mapping[TopicPartition, Offset]) -> None:
 
 
 def read_offsets(file: Path) -> dict[TopicPartition, Offset]:
-    """The offset of each partition; {} if the file does not exist. Raises BadDataDir."""
+    """Returns the offset of each partition in the file. Returns {} if the file does not exist.
+    Raises BadDataDir if the file is malformed.
+    """
     found: dict[TopicPartition, Offset] = {}
     for line in _lines(file):
         try:
@@ -57,13 +61,17 @@ def read_offsets(file: Path) -> dict[TopicPartition, Offset]:
 
 
 def write_leader_epochs(file: Path, epochs: Iterable[EpochStart]) -> None:
-    """Writes the leader epochs without a flush, because recovery can read them from the batches."""
+    """Writes the leader epochs to the file, without a flush. After a power loss, the recovery of
+    the log can read the leader epochs from the record batches.
+    """
     lines = (f"{entry.leader_epoch} {entry.start_offset}" for entry in epochs)
     _write(file, lines, flushes=False)
 
 
 def read_leader_epochs(file: Path) -> tuple[EpochStart, ...]:
-    """The leader epochs with their first offsets; none if there is no file. Raises BadDataDir."""
+    """Returns the leader epochs in the file, with their first offsets. Returns () if the file does
+    not exist. Raises BadDataDir if the file is malformed.
+    """
     found: list[EpochStart] = []
     for line in _lines(file):
         try:
@@ -79,7 +87,9 @@ def write_partition_metadata(file: Path, topic_id: UUID) -> None:
 
 
 def read_topic_id(file: Path) -> UUID | None:
-    """None if the file does not exist or is empty."""
+    """Returns the topic id in the file, or None if the file is missing or has no topic id. Raises
+    BadDataDir if the id is malformed.
+    """
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
     if "topic_id" not in fields:
@@ -101,7 +111,9 @@ def write_meta_properties(file: Path, cluster_id: str, node_id: BrokerId, direct
 
 
 def check_meta_properties(file: Path, cluster_id: str, node_id: BrokerId) -> bool:
-    """False if the file does not exist; raises BadDataDir if it names another broker or cluster."""
+    """Returns True if the file names this cluster and this broker, and False if the file does not
+    exist. Raises BadDataDir if the file names another cluster or another broker.
+    """
     if not file.exists():
         return False
     lines = file.read_text(encoding="utf-8").splitlines()
@@ -121,7 +133,9 @@ def write_clean_shutdown(folder: Path, broker_epoch: BrokerEpoch) -> None:
 
 
 def take_clean_shutdown(folder: Path) -> BrokerEpoch:
-    """Deletes the file of a clean shutdown; returns its broker epoch, or -1 if there is no file."""
+    """Returns the broker epoch in the file that marks a clean shutdown, and deletes the file.
+    Returns -1 if the file does not exist.
+    """
     file = folder / CLEAN_SHUTDOWN
     if not file.exists():
         return UNKNOWN_BROKER_EPOCH

@@ -1,14 +1,16 @@
-"""The cluster metadata on disk: one JSON line for each version of the controller's image.
+"""The cluster metadata on disk. The file has a JSON line for each version of the controller's
+metadata image:
 
     {"version": 7, "starts": 3, "brokers": [...], "changed": [[topic, partition, state], ...],
      "deleted": [[topic, partition], ...]}
 
 A line has only the parts that differ from the previous version. It is flushed before any broker
-receives this version, so an incomplete last line can be removed. When the cluster starts, one line
+receives its version. An incomplete last line can thus be removed. When the cluster starts, one line
 with the whole image replaces all lines.
 
 Source: KIP-631. This file replaces Kafka's log of metadata records.
-Simplified: JSON, not Kafka's `__cluster_metadata-0`, so Kafka's tools do not read it.
+Simplified: the format is JSON, not the format of Kafka's log `__cluster_metadata-0`. Kafka's tools
+cannot read the file.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ from reference_impl.protocol.controller import MetadataImage
 
 @dataclass(slots=True)
 class ClusterMetadata:
-    """`starts` is the number of starts of brokers."""
+    """The newest metadata image, and the file that stores the cluster metadata.
+
+    `starts` is the number of times that brokers of this cluster were started.
+    """
 
     file: Path
     starts: int = 0
@@ -37,14 +42,18 @@ class ClusterMetadata:
 
     @classmethod
     def of(cls, image: MetadataImage) -> ClusterMetadata:
-        """The metadata of `image`, which another process stores on disk."""
+        """Returns metadata with the image `image`, for a process that does not write the file.
+        Another process stores the image on disk.
+        """
         changes = MetadataChanges()
         changes.to(image)
         return cls(Path(), _changes=changes)
 
     @classmethod
     def open(cls, file: Path) -> ClusterMetadata:
-        """Empty metadata if there is no file; raises BadDataDir if the file is malformed."""
+        """Returns the metadata in the file, and rewrites the file as one line. Returns empty
+        metadata if the file does not exist. Raises BadDataDir if the file is malformed.
+        """
         metadata = cls(file)
         whole, _, torn = (file.read_bytes() if file.exists() else b"").rpartition(b"\n")
         for number, line in enumerate(whole.split(b"\n") if whole else (), 1):
@@ -60,9 +69,10 @@ class ClusterMetadata:
         return metadata
 
     def keep(self, image: MetadataImage, starts: int) -> None:
-        """Appends a new image to the file, if it is not the last one written.
+        """Appends the new image to the file and flushes the file. Does nothing if `image` is the
+        image that was written most recently.
 
-        `starts` is the number of starts of brokers so far.
+        `starts` is the number of times that brokers of this cluster were started.
         """
         if image is self.image:
             return

@@ -1,21 +1,23 @@
-"""The data directory of a cluster: one folder for each broker, and the cluster metadata.
+"""The data directory of a cluster. It has a folder for each broker, and the cluster metadata:
 
     DIR/.lock                      held while the cluster runs
     DIR/cluster-metadata.ndjson    topics, partition registrations, broker epochs
-    DIR/broker-1/                  a log directory like that of Kafka's broker 1
+    DIR/broker-1/                  the log directory of broker 1, in Kafka's layout
 
-A broker in a process of its own opens only its folder, and holds DIR/broker-1/.lock.
+A broker that runs in a separate process opens only its own folder, and locks the file .lock in this
+folder (DIR/broker-1/.lock for broker 1).
 
-The host of a node (the program that runs it) writes the node's new state after each step, and only
-then delivers the messages of the step. So each record is written before it is acknowledged or
-counted as replicated, and each partition registration before a broker acts on it. A write is
-flushed only if flush.messages or flush.ms requires it. As with Kafka, unflushed records survive a
-killed process, but not a power loss, even with acks=all. The cluster metadata, the checkpoints and
-the segments that a compaction wrote are always flushed.
+The host of a node is the program that runs the node. After each step of the node, the host writes
+the node's new state, and then delivers the messages of the step. Each record is thus written before
+it is acknowledged or counts as replicated. Each partition registration is written before a broker
+acts on it. A write is flushed only if flush.messages or flush.ms requires it. As in Kafka, records
+that were not flushed survive if the process is killed. A power loss can destroy them, even if they
+were acknowledged with acks=all. The cluster metadata, the checkpoints and the segments that a
+compaction wrote are always flushed.
 
 Source: LogManager, UnifiedLog.append of Kafka.
-Simplified: one log directory for each broker. A closed segment is not flushed. A flush waits in the
-step of the broker, whereas Kafka flushes for flush.ms in a thread.
+Simplified: a broker has only one log directory. A segment is not flushed when it is closed. A flush
+blocks the step of the broker, whereas Kafka flushes in a background thread for flush.ms.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ _DIRECTORY_IDS: Final = UUID("6f0a0f3e-0c0e-4d4e-8d57-75727465696c")
 
 @dataclass(slots=True)
 class LogDirectory:
-    """Remembers the logs and offsets that its files contain."""
+    """The log directory of one broker. The object stores the logs and offsets that the files
+    contain, so only changes are written.
+    """
 
     folder: Path
     topic_id: Callable[[str, int], UUID]
@@ -89,9 +93,11 @@ class LogDirectory:
         return now if kept in {None, self.topic_id(place.topic, now)} else DELETED
 
     def keep(self, broker: Broker, now_ms: int) -> Broker:
-        """Writes the changed logs, deletes files whose deletion is due, and returns the broker.
+        """Writes the changed logs of `broker` to disk, deletes the files whose deletion is due, and
+        returns the broker.
 
-        In the returned broker, closed segments may be on disk only.
+        The returned broker may have fewer record batches in memory: it reads the batches of closed
+        segments from disk when it needs them.
         """
         self._deletion.run(now_ms)
         if broker.replicas is self._seen:
@@ -129,13 +135,15 @@ class LogDirectory:
         return broker
 
     def keep_logs(self, logs: Disk) -> None:
-        """Writes the logs of a stopped broker; after a power loss, these lack the lost records."""
+        """Writes the logs of a stopped broker to disk. After a simulated power loss, `logs` do not
+        have the lost records, so these records are removed from the files.
+        """
         for place, log in logs.items():
             self._write(place, log)  # the next start deletes the files that the log does not have
         self._checkpoint()
 
     def close(self, broker: Broker, now_ms: int) -> None:
-        """Flushes all logs, and marks the broker's shutdown as clean."""
+        """Writes and flushes all logs of the broker, and marks its shutdown as clean."""
         broker = self.keep(broker, now_ms)
         for place, replica in broker.replicas.items():
             self.logs[place] = replica.log.on_disk()
@@ -225,7 +233,9 @@ class DataDir:
     def open(
         cls, folder: Path, *, cluster_id: str, topic_id: Callable[[str, int], UUID], note: Note
     ) -> DataDir:
-        """Opens the data directory, or creates it; raises BadDataDir if it cannot be used."""
+        """Opens the data directory, or creates it if it does not exist. Raises BadDataDir if the
+        directory cannot be used.
+        """
         lock = _locked(folder)
         metadata = ClusterMetadata.open(folder / METADATA)
         return cls(folder, note, metadata, cluster_id, topic_id, lock)
@@ -241,18 +251,19 @@ class DataDir:
         topic_id: Callable[[str, int], UUID],
         note: Note,
     ) -> DataDir:
-        """Opens or creates the folder of one broker; raises BadDataDir if it cannot be used.
+        """Opens the folder of one broker, or creates it if it does not exist. Raises BadDataDir if
+        the folder cannot be used.
 
-        `image` is the metadata of the controller.
+        `image` is the controller's metadata image.
         """
         lock = _locked(folder / f"broker-{broker_id}")
         return cls(folder, note, ClusterMetadata.of(image), cluster_id, topic_id, lock)
 
     def start_broker(self, broker_id: BrokerId) -> tuple[Disk, BrokerEpoch]:
-        """Returns the broker's logs, and the broker epoch of its clean shutdown; -1 after an
-        unclean one.
+        """Returns the broker's logs, and the broker epoch of its previous shutdown. The epoch is -1
+        if this shutdown was not clean.
 
-        Raises BadDataDir for an unreadable file.
+        Raises BadDataDir if a file is unreadable.
         """
         folder = self.folder / f"broker-{broker_id}"
         make_folder(folder)
@@ -270,11 +281,15 @@ class DataDir:
         return dict(kept.logs), epoch
 
     def keep_broker(self, broker_id: BrokerId, broker: Broker, now_ms: int) -> Broker:
-        """As `LogDirectory.keep`; raises OSError if the disk fails."""
+        """Writes the changed logs of the broker to disk, and returns the broker (see
+        `LogDirectory.keep`). Raises OSError if the disk fails.
+        """
         return self._brokers[broker_id].keep(broker, now_ms)
 
     def keep_metadata(self, image: MetadataImage, starts: int) -> None:
-        """Raises OSError if the disk fails. `starts` counts the starts of brokers."""
+        """Writes the metadata image to disk. `starts` is the number of times that brokers of this
+        cluster were started. Raises OSError if the disk fails.
+        """
         self.metadata.keep(image, starts)
 
     def keep_logs(self, broker_id: BrokerId, logs: Disk) -> None:
@@ -284,7 +299,9 @@ class DataDir:
         self._brokers[broker_id].close(broker, now_ms)
 
     def close(self, running: Mapping[BrokerId, Broker], now_ms: int) -> None:
-        """Marks the shutdown of the running brokers as clean, and releases the directory."""
+        """Writes and flushes the logs of the running brokers, marks their shutdown as clean, and
+        unlocks the data directory.
+        """
         for broker_id, broker in running.items():
             self.stop_broker(broker_id, broker, now_ms)
         os.close(self._lock)

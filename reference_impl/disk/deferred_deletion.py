@@ -1,9 +1,10 @@
-"""Files and folders that are renamed at once and deleted after file.delete.delay.ms.
+"""Files and folders that are renamed at once, and deleted after file.delete.delay.ms. Each line has
+an old name and the new name:
 
     00000000000000000042.log    00000000000000000042.log.deleted
     orders-0                    orders-0.6f0a0f3e0c0e4d4e8d5775727465696c-delete
 
-A start of the broker deletes all of them at once.
+When the broker starts, it deletes all renamed files and folders.
 
 Source: LocalLog.deleteSegmentFiles, LogManager.asyncDelete and UnifiedLog.logDeleteDirName of
 Apache Kafka.
@@ -26,13 +27,17 @@ LONGEST: Final = 255  # bytes of a name in common file systems
 
 
 def mark_file(path: Path) -> tuple[Path, ...]:
-    """Renames the file to mark it as deleted; returns its new path, or () if it does not exist."""
+    """Renames the file, which marks it as deleted. Returns a tuple with the new path, or () if the
+    file does not exist.
+    """
     gone = path.with_name(path.name + DELETED)
     return (gone,) if rename_file(path, gone) else ()
 
 
 def mark_folder(path: Path) -> Path:
-    """Renames the folder to mark it as deleted, so that nothing sees a half-deleted one."""
+    """Renames the folder, which marks it as deleted, and returns the new path. No reader can then
+    see a folder that is deleted only in part.
+    """
     suffix = f".{uuid4().hex}{OF_FOLDER}"
     gone = path.with_name(path.name[: LONGEST - len(suffix)] + suffix)
     rename_folder(path, gone)

@@ -1,10 +1,10 @@
-"""Every change of a file or folder in a data directory.
+"""All operations that change a file or folder in a data directory.
 
-A killed process leaves either the old or the new version of a small file. An append may be cut
-short; the next reader removes the torn end.
+If the process is killed, a small file has either its old or its new content. An append may be
+incomplete. The next reader of the file removes the incomplete end.
 
-A power loss may undo any change that was not flushed: content by `flush` or `replace_file`, names
-in a folder by `flush_folder`.
+A power loss may undo any change that was not flushed. `flush` and `replace_file` flush the content
+of a file. `flush_folder` flushes the names in a folder.
 
 Source: Utils.atomicMoveWithFallback, Utils.flushDir and CheckpointFile of Kafka.
 """
@@ -18,13 +18,15 @@ from model.faults import InputFault
 
 
 class BadDataDir(InputFault):
-    """A data directory that cannot be used; the message names the file and the user's next move."""
+    """Raised if a data directory cannot be used. The message names the file, and what the user can
+    do next.
+    """
 
 
 def replace_file(path: Path, data: bytes, *, flushes: bool = True) -> None:
-    """Replaces the content at once: a reader sees the old content or the new one.
+    """Replaces the content of the file atomically: a reader sees either the old or the new content.
 
-    Without `flushes`, a power loss may leave a part of the new one.
+    If `flushes` is False, the file may have only a part of the new content after a power loss.
     """
     new = path.with_name(path.name + ".tmp")
     file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
@@ -40,7 +42,9 @@ def replace_file(path: Path, data: bytes, *, flushes: bool = True) -> None:
 
 
 def append(path: Path, data: bytes, *, flushes: bool = False) -> None:
-    """Appends by one write(), also to a new file; `flushes` waits for the disk."""
+    """Appends `data` to the file with one call of write(). Creates the file if it does not exist.
+    If `flushes` is True, waits until the data are on the disk.
+    """
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         _write(file, data)
@@ -55,7 +59,7 @@ def truncate(path: Path, size: int) -> None:
 
 
 def delete(path: Path) -> None:
-    """Does nothing if the file does not exist."""
+    """Deletes the file. Does nothing if the file does not exist."""
     try:
         os.unlink(path)
     except FileNotFoundError:
@@ -63,7 +67,9 @@ def delete(path: Path) -> None:
 
 
 def rename_file(path: Path, new: Path) -> bool:
-    """Renames the file over any other; False if there is no file to rename."""
+    """Renames the file, and replaces an existing file of the name `new`. Returns False if the file
+    `path` does not exist.
+    """
     try:
         os.replace(path, new)
     except FileNotFoundError:
@@ -72,13 +78,13 @@ def rename_file(path: Path, new: Path) -> bool:
 
 
 def rename_folder(path: Path, new: Path) -> None:
-    """Renames the folder and flushes its name, so a power loss does not undo this."""
+    """Renames the folder, and flushes its new name. A power loss cannot undo the renaming."""
     os.rename(path, new)
     flush_folder(path.parent)
 
 
 def make_folder(path: Path) -> None:
-    """The parent must exist; an existing folder stays."""
+    """Creates the folder, if it does not exist. Its parent folder must exist."""
     if not path.exists():
         os.mkdir(path)
 

@@ -1,10 +1,12 @@
-"""Converts frozen dataclasses to JSON and back, by their type annotations.
+"""Converts frozen dataclasses to JSON, and converts JSON to dataclasses by their type annotations.
+For example:
 
     written(BrokerState(...))            {"broker_id": 1, "broker_epoch": 7, "fenced": false}
     read(BrokerState, {...})             the same value
 
-A dataclass is an object, a tuple or frozenset an array, an Enum its value. A missing field gets its
-default, so metadata of an older version stays readable.
+A dataclass becomes an object. A tuple or frozenset becomes an array. An Enum becomes its value.
+When JSON is read, a missing field gets its default, so metadata of an older version remains
+readable.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from uuid import UUID
 
 
 def written(value: Any) -> Any:
-    """The value as objects that the module `json` can write."""
+    """Returns the value in the form of objects that the module `json` can write."""
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value):
@@ -34,7 +36,9 @@ def written(value: Any) -> Any:
 
 
 def read(of: Any, value: Any) -> Any:
-    """The reverse of `written`; raises ValueError, TypeError or KeyError for unsuitable JSON."""
+    """Returns the value of the type `of` that `written` converted to `value`. Raises ValueError,
+    TypeError or KeyError if `value` does not fit the type.
+    """
     while hasattr(of, "__supertype__"):  # a NewType
         of = of.__supertype__
     origin, args = get_origin(of), get_args(of)

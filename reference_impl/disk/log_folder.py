@@ -1,4 +1,4 @@
-"""The folder of one partition's log: segments and producer snapshots, in Kafka's formats.
+"""The folder of one partition's log, with its segments and producer snapshots in Kafka's formats:
 
     orders-0/
       00000000000000000042.log        a segment, named after its first offset: record batches
@@ -7,9 +7,10 @@
       leader-epoch-checkpoint
       partition.metadata
 
-A change writes the difference between two versions of the log, mostly one write() at the end of the
-last segment. Truncated segments are deleted from the end, and a compacted segment replaces its file
-as a whole, so a kill leaves a readable folder.
+`write` compares two versions of the log, and writes only the difference. Usually this is one
+write() at the end of the last segment. When the log is truncated, the last segments are deleted
+first. A compacted segment replaces its whole file. If the process is killed, the folder is thus
+still readable.
 
 Source: LogSegment, UnifiedLog, LogFileUtils of Kafka.
 """
@@ -50,9 +51,11 @@ def create(folder: Path, log: PartitionLog) -> None:
 
 
 def write(folder: Path, before: PartitionLog, after: PartitionLog) -> list[Path]:
-    """Writes the difference between the version in the folder and the next one.
+    """Writes the difference between two versions of the log to the folder. The folder contains the
+    version `before`.
 
-    Returns the renamed files, which the caller deletes.
+    Returns the files that were renamed because they are no longer part of the log. The caller
+    deletes them.
     """
     gone: list[Path] = []
     if after.snapshots is not before.snapshots:
@@ -103,11 +106,11 @@ def _write_open_index(folder: Path, log: PartitionLog) -> None:
 def index_aborts(
     folder: Path, before: PartitionLog, after: PartitionLog, known: PartitionTransactions
 ) -> None:
-    """Adds transactions whose abort marker is new in the last segment to its transaction index
-    (.txnindex).
+    """Adds newly aborted transactions to the transaction index (.txnindex) of the last segment. A
+    transaction is newly aborted if its abort marker is in `after`, but not in `before`.
 
-    `known` has the aborted and the open transactions of `after`, whose segments are already on
-    disk.
+    `known` has the aborted and the open transactions of `after`. The segments of `after` must be on
+    disk already.
     """
     if not _only_grew(before, after):
         return  # `write` has written the whole index
@@ -119,9 +122,11 @@ def index_aborts(
 
 
 def restore_indexes(folder: Path, log: PartitionLog) -> None:
-    """Writes the missing or wrong index files of all segments, whose files must exist.
+    """Writes the index files of all closed segments, if they are missing or wrong. The segments'
+    own files must exist.
 
-    The active segment gets only a `.txnindex`; index files without a segment are deleted.
+    For the active segment, only the `.txnindex` is written. Index files without a segment are
+    deleted.
     """
     known = {segment_path(folder, base_offset).stem for base_offset in _files(log)}
     for suffix in segment_index.SUFFIXES:
@@ -133,7 +138,7 @@ def restore_indexes(folder: Path, log: PartitionLog) -> None:
 
 
 def close(folder: Path, log: PartitionLog) -> list[Path]:
-    """Writes the index files of the active segment; returns those of all segments."""
+    """Writes the index files of the active segment, and returns the index files of all segments."""
     last, segment = max(_files(log).items())
     segment_index.write(segment_path(folder, last), segment, _open_before(log, last))
     return [file for suffix in segment_index.SUFFIXES for file in folder.glob(f"*{suffix}")]

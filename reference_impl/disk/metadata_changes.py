@@ -1,10 +1,10 @@
-"""The change from one metadata image to the next, as a JSON object.
+"""The change from one metadata image to the next image, as a JSON object:
 
     {"version": 7, "brokers": [...], "changed": [[topic, partition, state], ...],
      "deleted": [[topic, partition], ...]}
 
 The object has only the parts that differ from the receiver's previous image. An unchanged topic
-partition keeps its `PartitionState` object, so the broker finds changed ones by `is`.
+partition retains its `PartitionState` object, so the broker can compare these objects by `is`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _HINTS: Final = get_type_hints(MetadataImage)
 
 @dataclass(slots=True)
 class MetadataChanges:
-    """The current image of a sender, which calls `to`, or of a receiver, which calls `apply`."""
+    """The current metadata image of a sender or of a receiver of changes. A sender calls `to`, and
+    a receiver calls `apply`.
+    """
 
     _image: MetadataImage = NO_METADATA
     _known: dict[TopicPartition, PartitionState] = field(default_factory=dict)
@@ -37,7 +39,9 @@ class MetadataChanges:
         return self._image
 
     def to(self, image: MetadataImage) -> dict[str, Any]:
-        """The change from the current image to `image`, which becomes the current one."""
+        """Returns the change from the current image to `image`. `image` becomes the current
+        image.
+        """
         before, partitions = self.image, dict(image.topic_partitions)
         change: dict[str, Any] = {
             name: json_values.written(getattr(image, name))
@@ -56,7 +60,9 @@ class MetadataChanges:
         return change
 
     def apply(self, change: dict[str, Any]) -> None:
-        """Raises ValueError, TypeError or KeyError if the change does not fit this image."""
+        """Applies `change` to the current image. Raises ValueError, TypeError or KeyError if the
+        change does not fit the current image.
+        """
         parts = {**change}
         for topic, partition in parts.pop("deleted"):
             del self._known[TopicPartition(topic, partition)]

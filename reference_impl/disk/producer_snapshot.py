@@ -1,9 +1,11 @@
-"""A snapshot of the producer state as a file, in Kafka's format.
+"""A snapshot of the producer state as a file, in Kafka's format. The file has these fields, and one
+bracket for each producer:
 
     version   checksum   count   [id, epoch, last sequence, last offset, offset delta, timestamp,
     i16       u32        i32      coordinator epoch, first offset of the open transaction] ...
 
-The file has only the newest batch of each producer, and no aborted-transaction index.
+Of each producer, the file has only the newest record batch. The file has no index of aborted
+transactions.
 
 Source: ProducerStateManager.writeSnapshot and readSnapshot, ProducerSnapshot.json.
 """
@@ -39,7 +41,9 @@ def encoded(states: ProducerStates) -> bytes:
 
 
 def decoded(data: bytes) -> ProducerStates | None:
-    """None if the file is incomplete or has another version of the format."""
+    """Returns the producer states in the file's content. Returns None if the content is incomplete,
+    has a wrong checksum, or has another version of the format.
+    """
     if len(data) < _HEADER.size:
         return None
     version, crc, count = _HEADER.unpack_from(data)

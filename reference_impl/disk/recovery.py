@@ -1,14 +1,16 @@
-"""Reads the log of a partition from its folder, and repairs what a killed process left there.
+"""Reads the log of a partition from its folder, and repairs files that a killed process did not
+write completely:
 
     each segment in order -> each batch: whole, right checksum, after the one before?
                                 | no
                                 v
            the segment is truncated here, later segments are deleted
 
-Batches below the recovery point were flushed, so their checksums are not computed again. Batches
-after the last checkpoint complete the leader-epoch cache and the producer state.
+Record batches below the recovery point were flushed, so their checksums are not verified. Record
+batches after the latest checkpoint are used to complete the leader epochs and the producer state.
 
-An interrupted compaction leaves a segment whose records are also in the one before; it is deleted.
+If a compaction was interrupted, the folder may have a segment whose records are also in the
+previous segment. Such a segment is deleted.
 
 Source: LogLoader.recoverLog, LogSegment.recover, ProducerStateManager.truncateAndReload.
 Simplified: the aborted-transaction index is computed from all batches.
@@ -51,7 +53,9 @@ NOTHING = Checkpointed()
 
 
 def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
-    """Repairs a log folder, and returns the log; `note` gets each truncation and deletion."""
+    """Repairs the folder of a log, and returns the log. `note` is called with a message for each
+    repair of a segment.
+    """
     files = sorted(folder.glob("*.log"))
     segments: list[Segment] = []
     replay = _Replay.of(folder, note)
@@ -99,7 +103,9 @@ def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
 
 
 def _readable(file: Path, end: Offset, recovery_point: Offset) -> tuple[list[Batch], str]:
-    """The valid batches at the start of the file, and why the next one is invalid, if any."""
+    """Returns the valid record batches at the start of the file, and the reason why the next batch
+    is invalid. The reason is empty if all batches are valid.
+    """
     found: list[Batch] = []
     try:
         for data in batches(file.read_bytes()):
@@ -129,9 +135,10 @@ class _Replay:
 
     @classmethod
     def of(cls, folder: Path, note: Note) -> _Replay:
-        """A replay that has read no segment yet.
+        """Returns a replay of the log that has read no segment yet.
 
-        Without readable leader epochs, `note` gets a message, and the epochs come from the records.
+        If the file of leader epochs is malformed, `note` is called with a message, and the leader
+        epochs are read from the records.
         """
         files = sorted(folder.glob("*.snapshot"))
         try:
@@ -153,10 +160,10 @@ class _Replay:
             found = found[len(below) :]
 
     def take_up_to(self, offset: Offset) -> None:
-        """Applies the pending producer snapshot files up to `offset`: the complete file with the
-        largest offset wins.
+        """Applies the pending producer snapshot files up to `offset`. The complete file with the
+        largest offset decides the producer state.
 
-        Deletes incomplete files.
+        Incomplete files are deleted.
         """
         while self.pending and self.pending[0] <= offset:
             at = self.pending.popleft()

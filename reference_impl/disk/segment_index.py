@@ -1,6 +1,7 @@
-"""The index files of a segment, in Kafka's formats.
+"""The index files of a segment, in Kafka's formats. Each line has a file, and the fields of one
+entry in brackets:
 
-    00000000000000000042.index       [last offset of a batch - 42: i32, position of it: i32] ...
+    00000000000000000042.index       [last offset of a batch - 42: i32, its position: i32] ...
     00000000000000000042.timeindex   [newest timestamp so far: i64, its offset - 42: i32] ...
     00000000000000000042.txnindex    [version: i16, producer id, first offset, marker's offset, last
                                       stable offset after the marker: i64] ...
@@ -9,12 +10,12 @@ The first two files get an entry for a batch that begins more than 4096 bytes af
 previous entry. The last file has an entry for each aborted transaction whose marker is in the
 segment; without such a transaction there is no file.
 
-Every closed segment has its index files, and the open segment has them after a clean stop. Kafka
-and its tools read these files; this broker searches in memory.
+Every closed segment has index files. The open segment has index files after a clean stop. Kafka and
+its tools read these files; this broker searches in memory.
 
 Source: LogSegment.recover, OffsetIndex, TimeIndex.maybeAppend, TransactionIndex and AbortedTxn of
 Kafka; ProducerStateManager.lastStableOffset.
-Simplified: index.interval.bytes has its default for every topic.
+Simplified: index.interval.bytes has its default value for every topic.
 """
 
 from __future__ import annotations
@@ -44,9 +45,10 @@ Open = Mapping[ProducerId, Offset]  # the first offset of each open transaction
 
 
 def write(path: Path, segment: Segment, open_before: Open) -> None:
-    """Writes the index files of a segment file, unless they are up to date.
+    """Writes the index files of a segment file. An index file that is correct already is not
+    written.
 
-    `open_before` has the transactions that are open where the segment begins.
+    `open_before` has the transactions that are open at the first offset of the segment.
     """
     for suffix, data in indexes(segment, open_before).items():
         _replace(path, suffix, data)
@@ -62,8 +64,8 @@ def write_open(path: Path, segment: Segment, open_before: Open) -> None:
 def append_aborted(path: Path, ended: Iterable[Ended], open_after: Open) -> None:
     """Adds aborted transactions to the `.txnindex` of a segment file.
 
-    `ended` has those whose abort markers were just appended, `open_after` those open after these
-    batches.
+    `ended` has the transactions whose abort markers were just appended. `open_after` has the
+    transactions that are still open after these markers.
     """
     entries = (
         _entry(one, (first for first in open_after.values() if first < one.marker_offset))
@@ -92,12 +94,12 @@ def delete(path: Path) -> None:
 
 
 def files(path: Path) -> tuple[Path, ...]:
-    """The paths of the index files; some may not exist."""
+    """Returns the paths of the segment's index files. Some of these files may not exist."""
     return tuple(path.with_suffix(suffix) for suffix in SUFFIXES)
 
 
 def indexes(segment: Segment, open_before: Open) -> dict[str, bytes]:
-    """The content of each index file, by its suffix."""
+    """Returns the content of each index file. The key is the suffix of the file."""
     offsets, times = bytearray(), bytearray()
     newest_ms, offset_of_newest, written_ms = NEVER_MS, segment.base_offset, NEVER_MS
     position = last_entry = 0

@@ -1,10 +1,12 @@
-"""The batches of a closed segment, read from their file when needed, not kept in memory.
+"""The record batches of a closed segment, which are read from their file when they are needed, and
+not stored in memory.
 
-The segment's offsets and size stay in memory, so a search and retention read no file.
+The segment's offsets and size are still in memory, so neither a search by offset nor retention
+reads a file.
 
 Source: LogSegment, FileRecords of Kafka.
-Simplified: a segment is read as a whole. A cache of at most 32 MiB keeps the most recently read
-segments.
+Simplified: a segment is read as a whole. A cache stores the most recently read segments, up to 32
+MiB.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ _NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredBatches(Sequence[Batch]):
-    """A sequence of batches that reads them from a segment file at each access."""
+    """The record batches of a segment. Each access reads the segment file, or finds its batches in
+    a cache.
+    """
 
     folder: Path
     base_offset: int
@@ -57,7 +61,9 @@ class StoredBatches(Sequence[Batch]):
 
 
 def stored(segment: Segment, folder: Path) -> Segment:
-    """Returns the segment without batches in memory; the file must contain the whole segment."""
+    """Returns the segment without record batches in memory. The segment's file must contain the
+    whole segment.
+    """
     if isinstance(segment.batches, StoredBatches):
         return segment
     batches = StoredBatches(folder, segment.base_offset, len(segment.batches), next(_NUMBERS))
@@ -65,10 +71,10 @@ def stored(segment: Segment, folder: Path) -> Segment:
 
 
 def with_stored_segments(log: PartitionLog, folder: Path, *, most: int = IN_MEMORY) -> PartitionLog:
-    """Drops the batches of closed segments from memory, once `most` of these segments or 4 MiB of
-    them are there.
+    """Returns the log with the record batches of its closed segments on disk only. Returns the log
+    unchanged while fewer than `most` closed segments, with less than 4 MiB, are in memory.
 
-    Of the producer snapshots, only the newest stays in memory.
+    Of the producer snapshots, only the newest remains in memory.
     """
     closed = first = max(0, len(log.segments) - 1)
     size = 0
@@ -87,8 +93,8 @@ def with_stored_segments(log: PartitionLog, folder: Path, *, most: int = IN_MEMO
 
 @dataclass(slots=True)
 class _LastRead:
-    """A cache of decoded segments for all logs of the process, with at most READ_BYTES bytes; it
-    drops the least recently read ones.
+    """A cache of decoded segments, shared by all logs of the process. If it has more than
+    READ_BYTES bytes, it drops the least recently read segments.
     """
 
     _found: OrderedDict[int, tuple[Batch, ...]] = field(default_factory=OrderedDict)

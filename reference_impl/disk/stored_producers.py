@@ -1,6 +1,7 @@
-"""The producers of an old snapshot, read from the snapshot's file when needed, not kept in memory.
+"""The producers of an old snapshot, which are read from the snapshot's file when they are needed,
+and not stored in memory.
 
-Source: ProducerStateManager of Kafka, which keeps no earlier snapshot in memory.
+Source: ProducerStateManager of Kafka, which stores no earlier snapshot in memory.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ _NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredProducers(Mapping[ProducerId, Producer]):
-    """Reads the producers from a snapshot file at each access."""
+    """The producers in a snapshot file, by their producer id. Each access reads the file, or a copy
+    of the file that was read most recently.
+    """
 
     folder: Path
     offset: int
@@ -41,7 +44,9 @@ class StoredProducers(Mapping[ProducerId, Producer]):
 
 
 def without_producers(snapshot: Snapshot, folder: Path) -> Snapshot:
-    """The copy has no producers in memory; a snapshot with producers needs its file."""
+    """Returns the snapshot without producers in memory. If the snapshot has producers, its file
+    must exist.
+    """
     known = snapshot.producers.producers
     if isinstance(known, StoredProducers) or not known:
         return snapshot

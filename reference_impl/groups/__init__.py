@@ -1,1 +1,3 @@
-"""The group coordinator: classic groups, KIP-848 consumer groups and committed offsets."""
+"""The group coordinator. It manages classic groups, consumer groups of KIP-848, and committed
+offsets.
+"""

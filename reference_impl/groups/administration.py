@@ -1,11 +1,12 @@
-"""The requests of administrators to a group coordinator: describe and delete groups and offsets.
+"""Handles the requests of administrators to a group coordinator. The requests list, describe and
+delete groups, and delete committed offsets.
 
-A group with only committed offsets counts as an empty classic group.
+A group that consists only of committed offsets counts as an empty classic group.
 
 Source: KIP-222, KIP-229, KIP-496; Apache Kafka, GroupMetadataManager.describeGroups,
 GroupMetadataManager.listGroups, ClassicGroup.validateDeleteGroup,
 OffsetMetadataManager.deleteOffsets.
-Simplified: the members of a classic group have no host.
+Simplified: the description of a classic group does not name the hosts of the members.
 """
 
 from __future__ import annotations
@@ -107,7 +108,9 @@ def _delete_offsets(
 def listed(
     coordinator: GroupCoordinator, log: PartitionLog, context: Context
 ) -> tuple[ListedGroup, ...] | None:
-    """All groups of a coordinator; None while it still loads them."""
+    """Returns all groups of a coordinator. Returns None if the coordinator is still loading its
+    groups.
+    """
     if log.high_watermark < coordinator.loaded_at:
         return None
     known = coordinator.caught_up(log, context)
@@ -125,7 +128,9 @@ def offsets_in(
     log: PartitionLog,
     context: Context,
 ) -> dict[str, tuple[TopicPartition, ...]]:
-    """The topic partitions in which each group has an offset, replicated or not."""
+    """Returns, for each group, the partitions of `topic_partitions` in which the group has a
+    committed or pending offset. Offsets that are not replicated yet are included.
+    """
     whole = log.with_high_watermark(log.end_offset)
     return coordinator.offsets.caught_up(whole, context.bugs).in_partitions(topic_partitions)
 
@@ -175,11 +180,11 @@ def deletion_error(classic: ClassicGroup, consumer: ConsumerGroup, *, exists: bo
 
 
 def offset_deletion_error(classic: ClassicGroup, *, exists: bool) -> ErrorCode:
-    """The error that rejects a deletion of offsets, or NONE; GROUP_ID_NOT_FOUND unless the group
-    `exists`.
+    """Returns the error that rejects the deletion of a group's offsets, or NONE. The error is
+    GROUP_ID_NOT_FOUND if `exists` is False.
 
-    Members with another protocol type than `consumer` have unknown subscriptions, so the error is
-    NON_EMPTY_GROUP.
+    If the group has members and its protocol type is not `consumer`, the subscriptions of its
+    members are unknown. The error is then NON_EMPTY_GROUP.
     """
     if not exists:
         return ErrorCode.GROUP_ID_NOT_FOUND
@@ -190,8 +195,9 @@ def offset_deletion_error(classic: ClassicGroup, *, exists: bool) -> ErrorCode:
 
 
 def is_read(place: TopicPartition, classic: ClassicGroup, consumer: ConsumerGroup) -> bool:
-    """True if a member subscribes to the topic, or if a subscription is unreadable or no protocol
-    is chosen yet.
+    """Returns True if a member of the group may read the topic of `place`. A member may read the
+    topic in three cases: it subscribes to the topic, its subscription is unreadable, or a classic
+    group of consumers has chosen no protocol yet.
 
     Kafka: ClassicGroup.computeSubscribedTopics.
     """
@@ -211,7 +217,7 @@ def _metadata(member: Member, protocol: str) -> bytes:
 
 
 def _subscription(metadata: bytes) -> frozenset[str] | None:
-    """Returns the topics in the subscription of a classic consumer; None if it is unreadable.
+    """Returns the topics in the subscription of a classic consumer, or None if it is unreadable.
 
     >>> sorted(_subscription(b"\\0\\1" + b"\\0\\0\\0\\1" + b"\\0\\3abc" + b"userdata") or ())
     ['abc']

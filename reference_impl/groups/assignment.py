@@ -1,9 +1,9 @@
-"""SyncGroup of classic groups.
+"""Handles the SyncGroup requests of classic groups. Each event has the following effect:
 
-    SyncGroup of any member       waits for the assignment; in a stable group, gets it at once
-    SyncGroup of the leader       also appends the assignment to the log, once per generation
+    SyncGroup of any member       waits for the assignment; in a stable group, responds at once
+    SyncGroup of the leader       also appends the assignment to the log, if no append has begun
     the assignment is in the log  all waiting members get their assignments
-    the append has failed         all waiting members get the error, and the group rebalances again
+    the append has failed         all waiting members get the error, and a rebalance begins
 
 Source: KIP-62, KIP-345; docs/kafka-rules.md E1.
 """
@@ -22,7 +22,7 @@ from reference_impl.protocol.messages import ErrorCode
 
 
 class SyncResult(NamedTuple):
-    """The group, the responses, and whether to log the assignment."""
+    """The changed group, the responses, and True if the assignment must be appended to the log."""
 
     group: ClassicGroup
     effects: Effects = ()
@@ -37,9 +37,10 @@ def sync(
     *,
     is_written: bool,
 ) -> SyncResult:
-    """Returns the assignment, lets the member wait until it is in the log, or rejects the request.
+    """Handles a SyncGroup request. The member gets its assignment if the group is stable. Otherwise
+    the member waits until the assignment is in the log, or gets an error.
 
-    `is_written` is true once the append of the assignment has begun.
+    `is_written` is True if an append of the assignment is in progress already.
     """
     error = membership.member_error(group, request)
     if error is ErrorCode.NONE and not _is_consistent(group, request):
@@ -76,7 +77,9 @@ def _is_consistent(group: ClassicGroup, request: SyncGroup) -> bool:
 def on_assignment_appended(
     group: ClassicGroup, context: Context, generation: int, error: ErrorCode
 ) -> StepResult[ClassicGroup]:
-    """Gives each waiting member its assignment, or the error of the append."""
+    """Sends each waiting member its assignment. If the append failed, sends its `error` instead,
+    and begins a rebalance. Does nothing if the next rebalance has begun already.
+    """
     if group.generation != generation or group.state is not GroupState.COMPLETING:
         return group, ()  # the next rebalance has begun, and the members have its error
     answered = replace(

@@ -1,17 +1,18 @@
-"""The server-side assignors of KIP-848, as pure functions.
+"""The server-side assignors of KIP-848, which are pure functions.
 
-An assignor gives every partition of a subscribed topic to exactly one subscriber, whatever the
-order of the members.
+An assignor assigns every partition of a subscribed topic to exactly one subscriber. The order in
+which the members are passed does not change the result.
 
-- *range*: for each topic, the members in the order of their ids get consecutive partitions. If the
-  division has a remainder, each of the first members gets one partition more.
-- *uniform*: with equal subscriptions the numbers of partitions of two members differ by at most
-  one, and each member keeps as many of its partitions as this balance allows.
+- *range*: the subscribers of a topic, in the order of their ids, get consecutive partitions of the
+  topic. If the division has a remainder, each of the first members gets one additional partition.
+- *uniform*: if all members have the same subscription, the numbers of partitions of two members
+  differ by at most one. Each member retains as many of its partitions as this balance allows.
 
 Source: KIP-848; RangeAssignor and UniformAssignor of Apache Kafka.
-Simplified: no racks. Kafka's range assignor tries to give one member the same partition numbers of
-all topics with equally many partitions; this assignor does so only if the topics have the same
-subscribers. Uniform moves one partition at a time and is quadratic in the members.
+Simplified: racks are ignored. Kafka's range assignor tries to assign the same partition numbers of
+several topics to one member, if the topics have the same number of partitions. This assignor does
+so only if the topics also have the same subscribers. The uniform assignor moves one partition at a
+time, and its run time is quadratic in the number of members.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def by_range(members: Subscriptions, topics: PartitionCounts, _current: Assignme
 
 
 def uniform(members: Subscriptions, topics: PartitionCounts, current: Assignment) -> Assignment:
-    """Returns an even assignment that moves few partitions of the current assignment.
+    """Returns a balanced assignment that moves few partitions of the `current` assignment.
 
     >>> before = {"a": frozenset({TopicPartition("t", 1)})}
     >>> parts = uniform({"a": frozenset("t"), "b": frozenset("t")}, {"t": 2}, before)

@@ -1,4 +1,5 @@
-"""A group of the classic protocol: members, a generation, and a state machine of four states.
+"""A group of the classic protocol. It has members, a generation, and a state machine of four
+states:
 
            a member joins, leaves or expires          all have joined, or the time is up
     Empty -----------------------> PreparingRebalance ----------------> CompletingRebalance
@@ -9,7 +10,8 @@
                                        +-------------------------------------- Stable
 
 Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; docs/kafka-rules.md E1.
-Simplified: no state Dead: an expired group is created again.
+Simplified: a group has no state Dead. If a client uses an expired group, the group is created
+again.
 """
 
 from __future__ import annotations
@@ -72,8 +74,8 @@ class ClassicGroup:
     sync_deadline_ms: int = 0  # the awaited members are then removed
 
     def in_state(self, state: GroupState, **changes: Any) -> ClassicGroup:
-        """Returns the group in another state, with `changes` of other fields; raises ValueError if
-        the state machine does not allow it.
+        """Returns the group in the state `state`, with the `changes` of other fields. Raises
+        ValueError if the state machine does not allow this transition.
         """
         if self.state not in PREDECESSORS[state]:
             raise ValueError(f"group {self.group}: {self.state.value} -> {state.value}")
@@ -97,7 +99,9 @@ class ClassicGroup:
         return None if instance_id is None else next(found, None)
 
     def replaced(self, old: Member, member_id: str) -> ClassicGroup:
-        """Returns the group with a new process `member_id` of the static member `old`."""
+        """Returns the group after the static member `old` has restarted. The new process of this
+        member has the member id `member_id`.
+        """
         members = {
             (member_id if id_ == old.member_id else id_): (
                 replace(old, member_id=member_id, joining=None, syncing=None)
@@ -110,8 +114,9 @@ class ClassicGroup:
         return replace(self, members=members, leader=leader)
 
     def admits(self, request: JoinGroup) -> bool:
-        """True if the client has the group's protocol type, and a protocol of all members; an empty
-        group admits anybody.
+        """Returns True if the client has the group's protocol type and supports a protocol that all
+        members support. An empty group admits every client that names a protocol type and a
+        protocol.
 
         Kafka: ClassicGroup.supportsProtocols.
         """
@@ -125,12 +130,14 @@ class ClassicGroup:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The longest rebalance timeout of a member; 0 without members."""
+        """The longest rebalance timeout of a member, or 0 if the group has no members."""
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
     @property
     def is_waited_for(self) -> bool:
-        """True if only static members exist and none has rejoined: the rebalance is extended."""
+        """True if all members are static and none of them has joined again. The rebalance is then
+        extended.
+        """
         members = self.members.values()
         return bool(members) and all(
             m.joining is None and m.instance_id is not None for m in members
@@ -138,7 +145,7 @@ class ClassicGroup:
 
     @property
     def voted_protocol(self) -> str:
-        """The assignment protocol of the next generation, if the members stay the same.
+        """The assignment protocol that the present members elect for the next generation.
 
         Kafka: ClassicGroup.selectProtocol.
         """
@@ -146,13 +153,16 @@ class ClassicGroup:
 
     @property
     def all_joined(self) -> bool:
-        """True if all members have rejoined, and all clients with MEMBER_ID_REQUIRED joined."""
+        """True if all members have joined again, and no client that got MEMBER_ID_REQUIRED still
+        has to join.
+        """
         return not self.pending_members and all(
             m.joining is not None for m in self.members.values()
         )
 
     def completed(self, now_ms: int) -> ClassicGroup:
-        """Returns the next generation, with the rejoined and the static members; empty without any.
+        """Returns the group in its next generation. Its members are the members that have joined
+        again and all static members. If there are no such members, the group becomes empty.
 
         Kafka: ClassicGroup.maybeElectNewJoinedLeader.
         """
@@ -204,7 +214,7 @@ class ClassicGroup:
         )
 
     def entry(self, now_ms: int) -> Entry:
-        """The record of `__consumer_offsets` that stores the group.
+        """Returns the record of `__consumer_offsets` that stores the group.
 
         Kafka: GroupCoordinatorRecordHelpers.newGroupMetadataRecord.
         """
@@ -238,7 +248,9 @@ class ClassicGroup:
 
     @classmethod
     def of(cls, entry: Entry, now_ms: int) -> ClassicGroup:
-        """The group with only its chosen protocol; the members' sessions start at `now_ms`."""
+        """Returns the group that a record of `__consumer_offsets` stores. Each member supports only
+        the protocol that the group has chosen. The members' sessions start at `now_ms`.
+        """
         key: Any = entry.key
         value: Any = entry.value
         protocol = value["protocol"] or ""

@@ -1,8 +1,9 @@
-"""Validation of offset commits and offset fetches.
+"""Validates the requests that commit and fetch the offsets of a group.
 
-A client without a generation may commit while the group has no members; this creates the group if
-necessary. A transactional commit without generation, member id and instance id, from a client older
-than KIP-447, is not fenced. Only a KIP-848 group also checks the member that fetches offsets.
+A client without a generation may commit offsets while the group has no members. If the group does
+not exist, the commit creates the group. Clients older than KIP-447 send a transactional commit
+without a generation, a member id or an instance id. Such a commit is not fenced. When a member
+fetches offsets, only a KIP-848 group checks the member's id and epoch.
 
 Source: KIP-98, KIP-447, KIP-848, KIP-1251; OffsetMetadataManager.validateOffsetCommit,
 ClassicGroup.validateOffsetCommit, ConsumerGroup.validateOffsetCommit and
@@ -54,7 +55,7 @@ def commit_error(
 
 
 def with_too_large_metadata(request: CommitOffsets) -> frozenset[TopicPartition]:
-    """The topic partitions whose metadata string is too large.
+    """Returns the topic partitions for which the request has too long a metadata string.
 
     Kafka: OffsetMetadataManager.isMetadataInvalid.
     """
@@ -83,7 +84,10 @@ def _classic_error(
 def fetch_offsets(
     request: FetchOffsets, offsets: GroupOffsets, classic: ClassicGroup, consumer: ConsumerGroup
 ) -> FetchedOffsets:
-    """With `require_stable`, an offset that an open transaction may still change gives an error."""
+    """Returns the group's committed offsets, or an error. If the request has `require_stable`, an
+    offset that an open transaction may still change is replaced by the error
+    UNSTABLE_OFFSET_COMMIT.
+    """
     error = ErrorCode.NONE
     if not _is_classic(classic, consumer):
         error = consumer.fetch_error(request.member_id, request.member_epoch)

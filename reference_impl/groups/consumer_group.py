@@ -1,15 +1,16 @@
-"""A KIP-848 group: the coordinator computes the assignment, and each member moves to it in steps.
+"""A KIP-848 group. The coordinator computes a target assignment, and each member moves to its part
+of this assignment in steps.
 
-Three epochs follow each other:
+The group has three kinds of epochs:
 
     group epoch        incremented by changes of members, subscriptions or topics
-    assignment epoch   the group epoch for which the target assignment was computed; it may lag,
-                       because two computations are at least an interval apart
+    assignment epoch   the group epoch for which the target assignment was computed; it may be lower
+                       than the group epoch, because a new computation waits for an interval
     member epoch       the assignment epoch that a member has reached (module `reconciliation`)
 
 Source: KIP-848, KIP-1251 (the epoch in which each partition was assigned); Apache Kafka,
 ConsumerGroup; docs/kafka-rules.md E4.
-Simplified: a group never changes its protocol while it has members.
+Simplified: a group never changes its protocol (classic or KIP-848) while it has members.
 """
 
 from __future__ import annotations
@@ -61,9 +62,10 @@ class ConsumerMember:
 
     @property
     def owned(self) -> Epochs:
-        """The partitions that no other member may own: the assigned ones and those not revoked yet.
+        """The partitions that no other member may own: the assigned partitions, and the partitions
+        that the member has not revoked yet.
 
-        The value is the epoch in which the partition was assigned.
+        The value of a partition is the epoch in which the partition was assigned to the member.
         """
         return {**self.assigned, **self.revoking}
 
@@ -82,7 +84,7 @@ class ConsumerGroup:
 
     @property
     def state(self) -> str:
-        """The state's name as Kafka reports it."""
+        """The name of the group's state, as Kafka reports it."""
         if not self.members:
             return "Empty"
         if self.epoch > self.assignment_epoch:
@@ -95,8 +97,8 @@ class ConsumerGroup:
 
     @property
     def assignor(self) -> str:
-        """The assignor that most members prefer; the default assignor on a tie or without a
-        preference.
+        """The assignor that most members prefer. It is the default assignor if no member has a
+        preference, or if there is a tie.
 
         Kafka: ConsumerGroup.computePreferredServerAssignor.
         """
@@ -108,7 +110,10 @@ class ConsumerGroup:
         return None if instance_id is None else next(found, None)
 
     def with_member(self, member: ConsumerMember, *, instead_of: str = "") -> ConsumerGroup:
-        """Adds or changes a member, who gets the target assignment of the member `instead_of`."""
+        """Returns the group with `member` added or replaced. If `instead_of` names another member,
+        this member is removed, and `member` takes over its target assignment (a static member that
+        returns has a new member id).
+        """
         group = self
         if instead_of in self.members and instead_of != member.member_id:
             part = self.target.get(instead_of, frozenset())
@@ -127,7 +132,8 @@ class ConsumerGroup:
 
     @property
     def started(self) -> ConsumerGroup:
-        """A new group gets the group epoch and assignment epoch 1.
+        """The group itself, if it has a group epoch already. A new group gets the group epoch 1 and
+        the assignment epoch 1.
 
         Kafka: ModernGroup and TargetAssignmentMetadata.
         """
@@ -136,11 +142,11 @@ class ConsumerGroup:
         return replace(self, epoch=FIRST_EPOCH, assignment_epoch=FIRST_EPOCH)
 
     def with_due_target(self, now_ms: int, interval_ms: int) -> ConsumerGroup:
-        """Computes the target assignment for the group epoch, if the last computation was
-        `interval_ms` ago.
+        """Returns the group with the target assignment for its group epoch. If the previous
+        assignment was computed less than `interval_ms` ago, the group is unchanged, and a later
+        heartbeat computes the assignment.
 
-        Otherwise a later heartbeat does. Kafka:
-        GroupMetadataManager.canComputeNextTargetAssignment.
+        Kafka: GroupMetadataManager.canComputeNextTargetAssignment.
         """
         is_due = self.assigned_ms == NEVER or now_ms >= self.assigned_ms + interval_ms
         if self.epoch == self.assignment_epoch or not is_due:

@@ -1,14 +1,16 @@
-"""KIP-848 groups as records: each change of a group appends only the records that differ.
+"""Stores KIP-848 groups as records in the coordinator's log. A change of a group appends only the
+records that differ.
 
-The groups are computed by a replay of the log. So a new coordinator gets the same groups, and an
-append that fails changes nothing. As in Kafka, the replay includes records that are not yet
-replicated; a response that depends on them waits.
+The groups are computed by a replay of the log. A new coordinator therefore computes the same
+groups, and an append that fails changes no group. As in Kafka, the replay includes records that are
+not replicated yet. A response that depends on such a record waits until the record is replicated.
 
 Source: KIP-848 (the types of the records); Apache Kafka, CoordinatorRuntime; KAFKA-16147 (partition
 epochs).
-Simplified: a record has the names of topics besides their ids, and a group's record the numbers of
-partitions instead of a hash. Members have no rack and no host. A member's record has the topics of
-its regular expression; Kafka has another record for them.
+Simplified: a record has the names of topics in addition to their ids. A group's record has the
+numbers of partitions, whereas Kafka's record has a hash. Members have no rack and no host. A
+member's record has the topics that match its regular expression. Kafka stores these topics in
+another record.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ Records = dict[tuple[str, ...], dict[str, Plain]]
 
 
 def entries(before: ConsumerGroup, after: ConsumerGroup) -> list[Entry]:
-    """The records whose replay changes the group from `before` to `after`."""
+    """Returns the records whose replay changes the group from `before` to `after`."""
     if before is after:
         return []
     old, new = _records(before), _records(after)
@@ -230,13 +232,17 @@ _REPLAY: Final[Mapping[str, Callable[[ConsumerGroup, str, Any, Bugs], ConsumerGr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroups:
-    """The KIP-848 groups in the log below the offset `read_to`."""
+    """The KIP-848 groups that result from a replay of the log up to the offset `read_to`
+    (exclusive).
+    """
 
     groups: Mapping[str, ConsumerGroup] = field(default_factory=dict[str, ConsumerGroup])
     read_to: Offset = FIRST_OFFSET
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> ConsumerGroups:
-        """Replays the log from `read_to` to its end, also records that are not replicated yet."""
+        """Returns the groups after a replay of the log from `read_to` to the end of the log. The
+        replay includes records that are not replicated yet.
+        """
         if self.read_to >= log.end_offset:
             return self
         groups = dict(self.groups)

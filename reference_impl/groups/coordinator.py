@@ -1,9 +1,10 @@
-"""A group coordinator: the leader of a partition of `__consumer_offsets`, in one leader epoch.
+"""A group coordinator. It runs on the leader of a partition of `__consumer_offsets`, during one
+leader epoch.
 
-Classic groups (`membership`) are in memory; with each assignment (`assignment`) the group goes to
-the log, so a new coordinator continues with the same generation. KIP-848 groups
-(`consumer_group_log`) and offsets (`offsets`) are computed from the log alone. A group id belongs
-to one protocol until the group is empty.
+Classic groups are in memory (module `membership`). Each new assignment appends the group to the log
+(module `assignment`), so a new coordinator continues with the same generation. KIP-848 groups
+(module `consumer_group_log`) and offsets (module `offsets`) are computed only from the log. A group
+id belongs to one protocol until the group is empty.
 
 Source: KIP-62, KIP-98, KIP-134, KIP-345, KIP-447, KIP-848; docs/kafka-rules.md E1 to E5.
 """
@@ -48,7 +49,7 @@ from reference_impl.protocol.requests import Response
 
 
 class PendingResponse(NamedTuple):
-    """A response that waits until the group's records are replicated."""
+    """A response that waits until the records of a change are replicated."""
 
     requester: Requester
     request: GroupRequest
@@ -59,7 +60,9 @@ class PendingResponse(NamedTuple):
 
 
 class PendingAppend(NamedTuple):
-    """An append to the coordinator's log, and the responses that wait for its replication."""
+    """An append to the coordinator's log, and the responses that wait until its records are
+    replicated.
+    """
 
     group: str = ""
     owed: tuple[PendingResponse, ...] = ()
@@ -107,7 +110,7 @@ class GroupCoordinator:
         return coordinator.caught_up(log, context), (coordinator._timer(context),)
 
     def resign(self) -> Effects:
-        """Returns error responses to all waiting requests."""
+        """Returns error responses to all requests that wait at this coordinator."""
         error = ErrorCode.NOT_COORDINATOR
         waiting: Effects = ()
         for group in self.groups.values():
@@ -122,9 +125,11 @@ class GroupCoordinator:
     def once_written(
         self, context: Context, group: str, entries: list[Entry], owed: PendingResponse
     ) -> StepResult[GroupCoordinator]:
-        """Appends `entries`, and sends the response `owed` once they are replicated.
+        """Appends `entries` to the log. The response `owed` is sent when the entries are
+        replicated.
 
-        Without entries, it waits for the group's newest append, if one is in flight.
+        If there are no entries, the response waits for the group's newest append. If no append of
+        the group is in progress, the response is sent at once.
         """
         if entries:
             return self.append(context, entries, PendingAppend(group, (owed,)))
@@ -138,20 +143,23 @@ class GroupCoordinator:
     def append(
         self, context: Context, entries: list[Entry], written: PendingAppend, **transaction: Any
     ) -> StepResult[GroupCoordinator]:
-        """Appends to the coordinator's log; the responses in `written` follow replication or
-        failure.
+        """Appends `entries` to the coordinator's log. The responses in `written` are sent when the
+        entries are replicated, or when the append fails.
 
-        `transaction` has the arguments of `coordinator_log.append` for a transaction.
+        `transaction` has the arguments of `coordinator_log.append` that describe a transaction.
         """
         send = coordinator_log.append(context, self.topic_partition, entries, **transaction)
         return replace(self, changes={**self.changes, context.correlation: written}), (send,)
 
     def append_error(self, correlation: int, bugs: Bugs) -> ErrorCode:
-        """The error that rejects an offset commit when its batch is appended, or NONE.
+        """Returns the error that rejects an offset commit when its record batch is appended, or
+        NONE.
 
-        A member that was removed during the verification of the transaction commits nothing, but
-        the verification may have added the group's partition. Kafka:
-        GroupCoordinatorService.commitTransactionalOffsets.
+        An offset commit of a transaction may wait for the verification of this transaction. If its
+        member is removed in the meantime, the commit is rejected. The verification may nevertheless
+        have added the group's partition to the transaction.
+
+        Kafka: GroupCoordinatorService.commitTransactionalOffsets.
         """
         written = self.changes.get(correlation)
         commits = () if written is None else (owed.request for owed in written.owed)
@@ -168,7 +176,9 @@ class GroupCoordinator:
         )
 
     def exists(self, group: str) -> bool:
-        """True also for a group that has only offsets."""
+        """Returns True if the coordinator has the group. A group may consist only of committed
+        offsets.
+        """
         return (
             group in self.groups or group in self.consumers.groups or self.offsets.has_group(group)
         )
@@ -176,7 +186,7 @@ class GroupCoordinator:
     # ------------------------------------------------------------ the log and time
 
     def caught_up(self, log: PartitionLog, context: Context) -> GroupCoordinator:
-        """Reads the new records of the coordinator's log."""
+        """Returns the coordinator after it has read the new records of its log."""
         consumers = self.consumers.caught_up(log, context.bugs)
         return replace(
             self,
@@ -204,7 +214,9 @@ class GroupCoordinator:
         return coordinator.with_classic(group), effects + synced
 
     def on_timer(self, context: Context, log: PartitionLog) -> StepResult[GroupCoordinator]:
-        """Removes expired members, ends overdue rebalances, deletes expired offsets."""
+        """Removes expired members, ends overdue rebalances, and deletes expired offsets and
+        groups.
+        """
         coordinator = self.caught_up(log, context)
         effects: Effects = ()
         entries: list[Entry] = []
@@ -246,11 +258,11 @@ class GroupCoordinator:
         return SetTimer(timer, context.now_ms + context.broker_settings.coordinator_ms)
 
     def classic(self, group: str) -> ClassicGroup:
-        """An empty group for an unknown id."""
+        """Returns the classic group with this id, or an empty group if the id is unknown."""
         return self.groups.get(group, ClassicGroup(group=group))
 
     def consumer(self, group: str) -> ConsumerGroup:
-        """An empty group for an unknown id."""
+        """Returns the KIP-848 group with this id, or an empty group if the id is unknown."""
         return self.consumers.groups.get(group, ConsumerGroup(group=group))
 
     def appends_of(self, group: ClassicGroup) -> list[PendingAppend]:

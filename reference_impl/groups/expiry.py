@@ -1,15 +1,18 @@
-"""Expiry of committed offsets and of groups, after the last member has left.
+"""Deletes the committed offsets of a group, and the group itself, some time after its last member
+has left:
 
     members -> empty -> after offsets.retention.minutes: the offsets, then the group
 
-A group with members keeps its offsets; a KIP-848 group loses those of topics to which no member
-subscribes. If a group never had members, the retention time begins with the commit. An offset does
-not expire while an open transaction may replace it.
+The offsets of a group with members do not expire. There is one exception: in a KIP-848 group, the
+offsets of a topic expire if no member subscribes to the topic. If a group never had members, the
+retention time begins with the commit. An offset does not expire while an open transaction may
+replace it.
 
 Source: KIP-211; KAFKA-13636, KAFKA-8069; Kafka documentation, offsets.retention.minutes.
-Simplified: classic groups keep the offsets of topics that they no longer read. Deviates: in an
-empty KIP-848 group, the retention time of the offsets begins when the group became empty, as
-documented; in Kafka 4 it begins with each commit.
+Simplified: in a classic group with members, the offsets of topics that no member reads do not
+expire. Deviates: in an empty KIP-848 group, the retention time of the offsets begins when the group
+became empty, as Kafka's documentation describes. In Kafka 4, the retention time begins with each
+commit.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ def expired_offsets(
     busy: frozenset[str],
     context: Context,
 ) -> list[Entry]:
-    """A tombstone for each expired offset, except in the groups `busy` with an append."""
+    """Returns a tombstone for each expired offset. Groups in `busy` are skipped, because an append
+    of these groups is in progress.
+    """
     gone: list[Entry] = []
     for place, at in offsets.committed.items():
         group, topic_partition = place
@@ -58,7 +63,9 @@ def forgotten_groups(
     classic: Mapping[str, ClassicGroup],
     consumers: Mapping[str, ConsumerGroup],
 ) -> tuple[list[Entry], list[str]]:
-    """Tombstones for groups without members and offsets, and the ids of deleted classic groups."""
+    """Returns two lists: the tombstones of all groups that have neither members nor offsets, and
+    the ids of the classic groups among these groups.
+    """
     with_offsets = {place.group for place in offsets.committed}
     with_offsets |= {place.group for places in offsets.pending.values() for place in places}
     old = [

@@ -1,14 +1,15 @@
-"""The heartbeat of KIP-848: how it is validated, and how it changes the group and the member.
+"""Handles the heartbeat of KIP-848: validates it, and changes the group and the member in these
+steps:
 
     rejected <- valid? -> new or existing member -> group changed? -> new target assignment, if due
                                                                    -> the member reconciles
 
-A member that sends its previous epoch again, because a response was lost, is accepted.
+If a response was lost, the member sends its previous epoch again. Such a heartbeat is accepted.
 
 Source: KIP-848; KAFKA-19233, KAFKA-20442; Apache Kafka, GroupMetadataManager.
-Simplified: a member that lost two responses in a row is still accepted, whereas Kafka fences it;
-the size of a group has no limit; each heartbeat compares the metadata of the subscribed topics, and
-matches regular expressions, which Kafka does at most every ten seconds.
+Simplified: a member that lost two responses in a row is still accepted, whereas Kafka fences it.
+Each heartbeat compares the metadata of the subscribed topics and matches regular expressions. Kafka
+does so at most every ten seconds.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ NO_EPOCH: Final = -1
 def heartbeat(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> HeartbeatResult:
-    """The group after the heartbeat, and the response, to be sent once the change is replicated."""
+    """Returns the group after the heartbeat, and the response. The response must be sent when the
+    change of the group is replicated.
+    """
     error = heartbeat_error(
         group, request, context.bugs, context.broker_settings.consumer_group_max_size
     )
@@ -76,7 +79,7 @@ def heartbeat(
 
 
 def without_members(group: ConsumerGroup, context: Context, *member_ids: str) -> ConsumerGroup:
-    """The group without these members, in a new group epoch."""
+    """Returns the group without these members, in a new group epoch."""
     group = _with_changes(group.without(*member_ids), context, is_changed=True)
     if group.members:
         return group
@@ -90,9 +93,10 @@ def without_members(group: ConsumerGroup, context: Context, *member_ids: str) ->
 def heartbeat_error(
     group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs: Bugs, most_members: int
 ) -> ErrorCode:
-    """The error that rejects a heartbeat, or NONE.
+    """Returns the error that rejects a heartbeat, or NONE.
 
-    A group of `most_members` admits nobody, not even a new process of a static member.
+    A group with `most_members` members admits no new member. It does not even admit a new process
+    of a static member.
     """
     epoch = request.member_epoch
     malformed = malformed_error(request)
@@ -124,12 +128,12 @@ def heartbeat_error(
 
 
 def subscribes(request: ConsumerGroupHeartbeat) -> bool:
-    """True if the heartbeat carries a subscription, even an empty one."""
+    """Returns True if the heartbeat contains a subscription, even if this subscription is empty."""
     return request.topics is not None or request.topic_regex is not None
 
 
 def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
-    """The error that rejects a heartbeat whatever the group's state, or NONE.
+    """Returns the error that rejects a heartbeat in every state of the group, or NONE.
 
     Kafka: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid.
     """
@@ -153,7 +157,9 @@ def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
 def _joined(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """The member before and after its heartbeat; a new member has no epoch before."""
+    """Returns the member before its heartbeat, and the member after its heartbeat. A new member has
+    the epoch -1 before its heartbeat.
+    """
     member_id = request.member_id or f"member-{context.new_producer_id:x}"
     # the old process of a static member, which a new one replaces
     static = group.of_instance(request.instance_id)

@@ -1,7 +1,9 @@
-"""The membership of classic groups: join, leave, session expiry, and the rebalances that follow.
+"""The membership of classic groups: how members join, leave and expire, and how the group
+rebalances.
 
-The first rebalance also waits for group.initial.rebalance.delay.ms. A member that joined but sends
-no SyncGroup within the longest rebalance timeout is removed.
+The first rebalance of a group also waits for group.initial.rebalance.delay.ms. A member that has
+joined must send SyncGroup within the longest rebalance timeout of all members. Otherwise it is
+removed.
 
 Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; docs/kafka-rules.md E1.
 """
@@ -35,7 +37,9 @@ NONE: Final = ErrorCode.NONE
 def join(
     group: ClassicGroup, context: Context, requester: Requester, request: JoinGroup
 ) -> StepResult[ClassicGroup]:
-    """The member waits for the next generation, or is rejected."""
+    """Handles a JoinGroup request. The member waits for the next generation, or gets a response at
+    once.
+    """
     member_id = request.member_id
     if not _has_room(group, member_id, context.broker_settings.group_max_size):
         full = JoinedGroup(error=ErrorCode.GROUP_MAX_SIZE_REACHED)
@@ -261,7 +265,9 @@ def heartbeat(
 def member_error(
     group: ClassicGroup, request: SyncGroup | HeartbeatGroup | CommitOffsets
 ) -> ErrorCode:
-    """The error if the sender is no member, or the generation is old; otherwise NONE."""
+    """Returns the error UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID if the sender is not a member.
+    Returns ILLEGAL_GENERATION if the request names another generation, otherwise NONE.
+    """
     error = identity_error(group, request.member_id, request.instance_id)
     if error is ErrorCode.NONE and request.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
@@ -269,7 +275,8 @@ def member_error(
 
 
 def identity_error(group: ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode:
-    """The error for this member id and instance id, or NONE.
+    """Returns NONE if this member id and instance id belong to a member of the group, otherwise the
+    error.
 
     Kafka: ClassicGroup.validateMember.
     """
@@ -283,8 +290,9 @@ def identity_error(group: ClassicGroup, member_id: str, instance_id: str | None)
 
 
 def must_be_logged(before: ClassicGroup, after: ClassicGroup, bugs: Bugs) -> bool:
-    """True if the group must be logged before its next assignment: the last member left, or a
-    static member's process changed.
+    """Returns True if the group must be appended to the log before its next assignment. This is the
+    case if its last member has left, or if a new process has replaced a static member of a stable
+    group.
     """
     is_emptied = after.state is GroupState.EMPTY and before.state is not GroupState.EMPTY
     is_replaced = after.state is GroupState.STABLE and after.members.keys() != before.members.keys()

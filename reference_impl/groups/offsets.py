@@ -1,8 +1,10 @@
-"""The committed offsets of groups, computed from the replicated part of the log.
+"""The committed offsets of groups. They are computed from the replicated part of the coordinator's
+log.
 
-A commit is visible once the high watermark has passed its record. Of two commits, the one whose
-record is later in the log wins, whatever the order of the markers. A tombstone deletes both the
-committed offset and a pending one.
+A commit is visible when the high watermark has passed the record of the commit. If two commits have
+the same partition, the commit whose record has the higher log offset wins. The order of the
+transaction markers does not matter. A tombstone deletes the committed offset and the pending
+offsets of transactions.
 
 Source: KIP-98, KIP-447; KAFKA-4704; docs/kafka-rules.md D3, E3.
 """
@@ -29,7 +31,7 @@ class GroupPartition(NamedTuple):
 
 
 class OffsetRecord(NamedTuple):
-    """A committed offset, and the log offset of its record."""
+    """A committed offset, and the log offset of the record that stores it."""
 
     record_offset: int
     committed: CommittedOffset
@@ -38,7 +40,9 @@ class OffsetRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOffsets:
-    """The committed and pending offsets of all groups; the log was read up to `read_to`."""
+    """The committed and pending offsets of all groups, from the log below the offset `read_to`. A
+    pending offset is part of an open transaction.
+    """
 
     committed: Mapping[GroupPartition, OffsetRecord] = field(
         default_factory=dict[GroupPartition, OffsetRecord]
@@ -55,7 +59,7 @@ class GroupOffsets:
         return cls(skipped=_skipped(log, bugs)).caught_up(log, bugs)
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> GroupOffsets:
-        """Reads the log up to the high watermark."""
+        """Returns the offsets after the log was read up to its high watermark."""
         if self.read_to >= log.high_watermark:
             return self
         committed, pending, groups = dict(self.committed), dict(self.pending), set(self.groups)
@@ -96,7 +100,7 @@ class GroupOffsets:
         }
 
     def places_of(self, group: str) -> tuple[TopicPartition, ...]:
-        """The topic partitions in which the group has a committed or a pending offset."""
+        """Returns the topic partitions in which the group has a committed or a pending offset."""
         pending = (place for places in self.pending.values() for place in places)
         places = dict.fromkeys((*self.committed, *pending))
         return tuple(place.topic_partition for place in places if place.group == group)
@@ -104,7 +108,9 @@ class GroupOffsets:
     def in_partitions(
         self, topic_partitions: frozenset[TopicPartition]
     ) -> dict[str, tuple[TopicPartition, ...]]:
-        """The topic partitions in which each group has a committed or pending offset."""
+        """Returns, for each group, the partitions of `topic_partitions` in which the group has a
+        committed or a pending offset. Groups without such an offset are missing.
+        """
         found: dict[str, tuple[TopicPartition, ...]] = {}
         pending = (place for places in self.pending.values() for place in places)
         for group, place in dict.fromkeys((*self.committed, *pending)):
@@ -113,7 +119,8 @@ class GroupOffsets:
         return found
 
     def has_group(self, group: str) -> bool:
-        """True if an offset commit has created the group, and the group was not removed since.
+        """Returns True if an offset commit has created the group and the group was not removed
+        afterwards.
 
         Kafka: OffsetMetadataManager.replay, GroupMetadataManager.maybeDeleteGroup.
         """
@@ -127,12 +134,14 @@ class GroupOffsets:
         return replace(self, groups=self.groups - {group})
 
     def with_groups_of_offsets(self) -> GroupOffsets:
-        """Drops groups without a committed or pending offset."""
+        """Returns the offsets without groups that have neither a committed nor a pending offset."""
         places = (*self.committed, *(place for known in self.pending.values() for place in known))
         return replace(self, groups=frozenset(place.group for place in places))
 
     def is_unstable(self, group: str, topic_partition: TopicPartition) -> bool:
-        """True if an open transaction may still change the group's committed offset."""
+        """Returns True if an open transaction may still change the group's committed offset in this
+        partition.
+        """
         place = GroupPartition(group, topic_partition)
         return any(place in places for places in self.pending.values())
 

@@ -1,12 +1,13 @@
-"""Reconciliation: heartbeats move a member to its target assignment, by a table of states.
+"""Reconciliation: heartbeats move a member to its target assignment, according to a table of
+states. Each line has a condition that a heartbeat finds, and the member's next state:
 
     the heartbeat finds                                       next state of the member
     the member must revoke partitions                         unrevoked
     some partitions of its target still have other owners     unreleased
-    all partitions of its target are free, or are its own     stable
+    all partitions of its target are free or its own          stable
 
-A member with nothing to revoke takes the epoch of the target assignment, and each partition of it
-once its earlier owner has released it.
+If a member has nothing to revoke, it advances to the epoch of the target assignment. It gets each
+partition of its target when the previous owner has released the partition.
 
 Source: KIP-848, KAFKA-16147, KIP-1251; Apache Kafka, CurrentAssignmentBuilder.
 """
@@ -23,7 +24,9 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """A difference between a member's partitions and its target; the first that applies decides."""
+    """A difference between a member's partitions and its target assignment. The first value that
+    applies decides the member's next state.
+    """
 
     SETTLED = "the member has its target assignment"
     STILL_OWNS = "the member still owns partitions that it must revoke"
@@ -33,7 +36,9 @@ class Finding(Enum):
 
 
 class Next(NamedTuple):
-    """A member's next state; with `advances`, it takes the epoch of the target assignment."""
+    """A member's next state. If `advances` is True, the member gets the epoch of the target
+    assignment.
+    """
 
     state: MemberState
     advances: bool
@@ -62,11 +67,11 @@ TRANSITIONS: Final[Mapping[tuple[MemberState, Finding], Next]] = {
 def reconciled(
     member: ConsumerMember, group: ConsumerGroup, owned: tuple[TopicPartition, ...] | None
 ) -> ConsumerMember:
-    """Returns the member after a heartbeat that reports `owned`; None means unchanged since the
-    last report.
+    """Returns the member after a heartbeat. `owned` has the partitions that the member reported to
+    own. None means that they are unchanged since the previous report.
 
-    The target may be older than the subscription: the member must revoke partitions of other
-    topics, and gets none.
+    The target assignment may be older than the member's subscription. The member must revoke
+    partitions of topics that it no longer subscribes to, and gets no partition of these topics.
     """
     subscribed = member.subscribed
     wanted = frozenset(

@@ -1,13 +1,14 @@
-"""The requests to a group coordinator: membership, heartbeats, offsets and descriptions.
+"""Handles the requests to a group coordinator: membership, heartbeats, offsets and descriptions. A
+response is sent at one of two times:
 
     request -> an error, or no group changes -> response at once
             -> a group changes               -> append to the log -> replicated: response
 
-JoinGroup and SyncGroup also wait for requests of other members.
+The response to JoinGroup or SyncGroup also waits for requests of other members.
 
 Source: KIP-62, KIP-98, KIP-345, KIP-447, KIP-848; docs/kafka-rules.md E1 to E5.
-Simplified: a coordinator whose high watermark is below its log end at election responds
-COORDINATOR_LOAD_IN_PROGRESS; no group has members of both protocols (classic and KIP-848).
+Simplified: a new coordinator responds COORDINATOR_LOAD_IN_PROGRESS until the high watermark has
+reached the log end at its election. No group has members of both protocols (classic and KIP-848).
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ def on_request(
 
 
 def response_while_loading(request: GroupRequest) -> GroupResponse:
-    """An error, except for Heartbeat, so that the member stays in its group.
+    """Returns the response while the coordinator loads its log. It is an error. The response to a
+    Heartbeat has no error, so the member remains in its group.
 
     Kafka: GroupCoordinatorService.heartbeat.
     """

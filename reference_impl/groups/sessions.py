@@ -1,7 +1,8 @@
-"""Expires members of KIP-848 groups that send no heartbeats, or revoke partitions too slowly.
+"""Finds members of KIP-848 groups that have sent no heartbeat for too long, or that revoke
+partitions too slowly.
 
-The log has no times of heartbeats and revocations, so a new coordinator gives each member its full
-time again.
+The log does not store the times of heartbeats and revocations. On a new coordinator, the session
+and the revocation of each member therefore start with their full time.
 
 Source: KIP-848 (group.consumer.session.timeout.ms, the member's own rebalance timeout).
 """
@@ -16,7 +17,7 @@ from reference_impl.node.context import Context
 
 
 class Clock(NamedTuple):
-    """The times of one member: its last heartbeat, and the start of its pending revocation."""
+    """Two times of a member: its latest heartbeat, and the start of its pending revocation."""
 
     last_heartbeat_ms: int
     revoking_since_ms: int
@@ -29,7 +30,9 @@ Clocks = Mapping[MemberKey, Clock]
 def after_heartbeat(
     clocks: Clocks, before: ConsumerGroup, after: ConsumerGroup, member_id: str, now_ms: int
 ) -> Clocks:
-    """Returns all clocks; the clock of a member that has left is removed."""
+    """Returns all clocks after a heartbeat of the member. If the member has left the group, its
+    clock is removed.
+    """
     key = (after.group, member_id)
     if member_id not in after.members:
         return {known: clock for known, clock in clocks.items() if known != key}
@@ -44,7 +47,9 @@ def _revocation(group: ConsumerGroup, member_id: str) -> object:
 
 
 def with_all_members(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> Clocks:
-    """Returns a clock for each member; a new one starts now."""
+    """Returns a clock for each member of the groups. The clock of a new member starts at
+    `now_ms`.
+    """
     return {
         (group.group, member_id): clocks.get((group.group, member_id), Clock(now_ms, now_ms))
         for group in groups.values()
@@ -53,7 +58,7 @@ def with_all_members(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms
 
 
 def expired_members(clocks: Clocks, group: ConsumerGroup, context: Context) -> list[str]:
-    """The members whose session or revocation time has expired."""
+    """Returns the ids of the members whose session timeout or revocation time has expired."""
     return [
         member_id
         for member_id, member in group.members.items()

@@ -1,9 +1,10 @@
-"""Regular expressions of topic names, matched in time linear in the name's length, as by RE2.
+"""Matches topic names with regular expressions, in time linear in the length of the name, like RE2.
 
     TopicPattern.of("orders-.*").matches("orders-eu")   ->  True
 
-A pattern is compiled to a nondeterministic automaton, all of whose states are followed at once. So
-no pattern of a client can stall the broker. Kafka uses the library RE2/J.
+A pattern is compiled to a nondeterministic automaton. The matcher follows all active states of the
+automaton at the same time, so no pattern of a client can stall the broker. Kafka uses the library
+RE2/J.
 
 Source: KIP-848; Apache Kafka, GroupMetadataManager.
 Simplified: RE2/J also accepts classes of Unicode (\\p{Greek}), \\Q...\\E, \\b, flags, and
@@ -43,15 +44,18 @@ _ANCHORS: Final = {"^": _AT_START, "A": _AT_START, "$": _AT_END, "z": _AT_END}
 
 
 class BadPattern(ValueError):
-    """The text is no regular expression of RE2, or not a supported one."""
+    """Raised if a text is not a regular expression of RE2, or if this module does not support
+    it.
+    """
 
 
 @dataclass(slots=True)
 class _State:
     """A state of the automaton.
 
-    After a character in `accepts`, the state `after` follows. The states `free` follow without a
-    character, with an `anchor` only at the start or the end of the name.
+    A character in `accepts` leads to the state `after`. The states `free` are reached without a
+    character. If the state has an `anchor`, they are reached only at the start or the end of the
+    name.
     """
 
     accepts: frozenset[str] = frozenset()
@@ -69,11 +73,13 @@ class TopicPattern:
     @staticmethod
     @lru_cache(maxsize=256)
     def of(text: str) -> TopicPattern:
-        """Raises BadPattern with the reason for an invalid expression."""
+        """Returns the compiled pattern. Raises BadPattern with the reason if the expression is
+        invalid.
+        """
         return _Compiler(text).compiled()
 
     def matches(self, topic: str) -> bool:
-        """True if the whole name matches."""
+        """Returns True if the whole name of the topic matches the pattern."""
         here = self._reached({self._start}, at_start=True, at_end=not topic)
         for index, character in enumerate(topic):
             states = (self._states[number] for number in here)
@@ -105,7 +111,9 @@ def is_pattern(text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def matching(text: str, topics: frozenset[str]) -> tuple[str, ...]:
-    """The topics whose whole name matches, sorted; () for an empty text."""
+    """Returns the topics whose whole name matches the pattern `text`, in sorted order. Returns ()
+    if `text` is empty.
+    """
     if not text:
         return ()
     pattern = TopicPattern.of(text)

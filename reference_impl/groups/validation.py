@@ -1,4 +1,4 @@
-"""The checks of group requests that every broker makes, coordinator or not.
+"""The checks of group requests that every broker makes, even if it is not the group's coordinator.
 
 Source: GroupCoordinatorService of Apache Kafka (joinGroup, syncGroup, heartbeat, leaveGroup,
 commitTransactionalOffsets, consumerGroupHeartbeat).
@@ -15,7 +15,7 @@ from reference_impl.protocol.messages import ErrorCode
 
 
 def request_error(request: GroupRequest, broker_settings: BrokerSettings) -> ErrorCode:
-    """The error that rejects a malformed request, or NONE."""
+    """Returns the error that rejects a malformed request, or NONE."""
     match request:
         case ConsumerGroupHeartbeat():
             return malformed_error(request)

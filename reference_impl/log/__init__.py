@@ -1,1 +1,3 @@
-"""Partition logs: record batches, segments, producer state, compaction and retention."""
+"""The log of a topic partition: record batches, segments, producer state, compaction and
+retention.
+"""

@@ -1,7 +1,7 @@
 """An immutable sequence that grows at its end in constant time.
 
-A log is an immutable value, and a tuple of its segments would be copied with every append. The
-versions of a chain share one list instead.
+A log is an immutable value. If its segments were a tuple, every append would copy the tuple. The
+versions of a chain share one list instead. Each line has a version and its content:
 
     shared list              [a][b][c]
     the version a b c        first 2 items of the list, and its own c
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Chain(Sequence[T]):
-    """Equal to any sequence with equal items, also to a tuple."""
+    """An immutable sequence. It is equal to a chain or a tuple with equal items."""
 
     __slots__ = ("_before", "_last", "_shared")
 
@@ -45,7 +45,9 @@ class Chain(Sequence[T]):
         return _chain(shared, before, (item,))
 
     def with_last(self, item: T) -> Chain[T]:
-        """Raises IndexError if the sequence is empty."""
+        """Returns the sequence with `item` instead of its last item. Raises IndexError if the
+        sequence is empty.
+        """
         if not self._last:
             raise IndexError("an empty chain has no last item")
         return _chain(self._shared, self._before, (item,))
@@ -70,7 +72,7 @@ class Chain(Sequence[T]):
         return self.since(0)
 
     def since(self, start: int) -> Iterator[T]:
-        """The items from an index on, without a copy."""
+        """Yields the items from the index `start` on, without a copy of the sequence."""
         yield from islice(self._shared, start, self._before)
         if start <= self._before:
             yield from self._last

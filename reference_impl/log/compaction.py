@@ -1,19 +1,21 @@
-"""Compaction: keeps the last record of each key, in the closed segments of a log.
+"""Compaction: in the closed segments of a log, only the newest record of each key is retained. The
+log has these parts:
 
     [ cleaned before ][ dirty: closed, and stable ]  last stable offset  [ ... the last segment ]
     '------------ keys are compared here ----------'
 
-A segment is closed if it is not the last one, and stable if it ends below the last stable offset.
-Records of aborted transactions are removed. A tombstone stays for delete.retention.ms after the
-first compaction that finds it. A log is compacted when its dirty part is large enough or its oldest
-record is older than max.compaction.lag.ms. Compaction stops at a segment with a record younger than
-min.compaction.lag.ms.
+A segment is closed if it is not the last segment. It is stable if it ends below the last stable
+offset. Records of aborted transactions are removed. A tombstone is removed when delete.retention.ms
+have passed since the first compaction that found it. A log is compacted if its dirty part is large
+enough, or if the oldest record of this part is older than max.compaction.lag.ms. Compaction stops
+at a segment with a record younger than min.compaction.lag.ms.
 
 Source: KIP-58, KIP-354, KIP-534, KAFKA-13194; docs/kafka-rules.md D9;
 LogCleanerManager.cleanableOffsets and maxCompactionDelay of Apache Kafka.
-Simplified: a segment is compacted as a whole or not at all; compacted segments are not merged;
-transaction markers stay for good. A batch without records is removed, because the snapshots contain
-the producer state. Kafka keeps the newest empty batch of each producer.
+Simplified: a segment is compacted as a whole or not at all. Compacted segments are not merged.
+Transaction markers are never removed. A record batch that has no records any more is removed,
+because the snapshots contain the producer state. Kafka retains the newest empty batch of each
+producer.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ from reference_impl.protocol.topic_config import LogConfig
 def compacted(
     log: PartitionLog, aborted: Sequence[Ended], config: LogConfig, *, stable: Offset, now_ms: int
 ) -> PartitionLog:
-    """Returns the log after compaction, or the same log if compaction is off or not due.
+    """Returns the log after compaction. Returns the same log if the topic is not compacted, or if
+    no compaction is due.
 
     `stable` is the last stable offset.
     """

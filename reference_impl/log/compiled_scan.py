@@ -1,10 +1,11 @@
 """Reads the records of a batch in compiled C, a hundred times faster than Python.
 
-A process with a C compiler compiles `source()` and calls `use`; until then `facts_compiled` returns
-None, and Python reads the records.
+If a C compiler is installed, the process compiles `source()` and calls `use`. Until `use` is
+called, `facts_compiled` returns None, and Python reads the records.
 
-The function `_facts` of the module `validation` defines the result; tests compare the C code with
-it on valid, changed and random bytes. The C code reads no byte outside of the records.
+The function `_facts` of the module `validation` defines the correct result. Tests compare the C
+code with this function on valid, changed and random bytes. The C code reads no byte outside of the
+records.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ def use(library: ctypes.CDLL) -> None:
 
 
 def facts_compiled(records: bytes, count: int, base_timestamp_ms: int) -> RecordFacts | None:
-    """The facts of `validation.scan` about `count` decompressed records; None without compiled
-    library or for malformed records.
+    """Returns the facts about `count` decompressed records, as `validation.scan` describes them.
+    Returns None if the records are malformed, or if no compiled library is loaded.
     """
     if not _libraries:
         return None

@@ -1,6 +1,7 @@
 """The compression codecs of record batches.
 
-Snappy data is either raw or framed by xerial's Java library; both are read, raw data is written.
+Snappy data is either raw, or framed by xerial's Java library. The codec reads both forms, and
+writes raw data.
 
 A few bytes may decompress to gigabytes, so `decompress` stops at a limit.
 
@@ -100,20 +101,24 @@ _UNPACK: Final[dict[Compression, Callable[[bytes, int], bytes]]] = {
 
 
 class BadCompression(ValueError):
-    """The bytes are not data of the compression codec."""
+    """Raised if the bytes are not data of the compression codec."""
 
 
 class TooLarge(BadCompression):
-    """The data decompress to more bytes than the limit."""
+    """Raised if the data decompress to more bytes than the limit."""
 
 
 def compress(compression: Compression, data: bytes, level: int | None = None) -> bytes:
-    """`level` is the codec's level, None its usual one."""
+    """Returns the compressed data. `level` is the compression level. If `level` is None, the codec
+    uses its default level.
+    """
     return _PACK[compression](data, level)
 
 
 def decompress(compression: Compression, data: bytes, most: int = DECOMPRESSED_BYTES) -> bytes:
-    """Raises TooLarge above `most` bytes, and BadCompression for invalid input."""
+    """Returns the decompressed data. Raises TooLarge if the data decompress to more than `most`
+    bytes. Raises BadCompression if the data are invalid.
+    """
     try:
         return _UNPACK[compression](data, most)
     except (cramjam.DecompressionError, struct.error) as error:

@@ -1,6 +1,7 @@
-"""The bytes of record batches, one after the other: those of a request, of a fetch or of a segment.
+"""Splits bytes into consecutive record batches. The bytes come from a Produce request, from a fetch
+response or from a segment.
 
-Only the prefix of each batch is read: its base offset and its length.
+To split the bytes, only the first fields of each batch are read: its base offset and its length.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from reference_impl.log.record_batch import (
 
 
 def batches(data: bytes) -> Iterator[bytes]:
-    """The bytes of each batch; raises CorruptBatch if the last one is cut off."""
+    """Yields the bytes of each record batch. Raises CorruptBatch if the last batch is
+    incomplete.
+    """
     at = 0
     while at < len(data):
         if len(data) - at < PREFIX.size:
@@ -33,9 +36,9 @@ def batches(data: bytes) -> Iterator[bytes]:
 
 
 def whole_batches(data: bytes) -> Iterator[bytes]:
-    """The bytes of each complete batch, without one that is cut off at the end.
+    """Yields the bytes of each complete record batch. An incomplete batch at the end is ignored.
 
-    Raises CorruptBatch for a batch shorter than a header.
+    Raises CorruptBatch if the length of a batch is less than the length of a header.
 
     Kafka: ByteBufferLogInputStream.nextBatch.
     """
@@ -52,7 +55,9 @@ def whole_batches(data: bytes) -> Iterator[bytes]:
 
 
 def last_header(data: bytes) -> Header:
-    """The header of the last complete batch; raises CorruptBatch if there is none."""
+    """Returns the header of the last complete record batch. Raises CorruptBatch if there is no
+    complete batch.
+    """
     start = end = 0
     while len(data) - end >= PREFIX.size:
         _, length = PREFIX.unpack_from(data, end)
@@ -63,9 +68,9 @@ def last_header(data: bytes) -> Header:
 
 
 def first_header(data: bytes) -> Header | None:
-    """The header of the first batch, without a check of its checksum.
+    """Returns the header of the first record batch. The checksum of the batch is not checked.
 
-    None if there are no bytes, or if the batch is cut off or its header is malformed.
+    Returns None if the batch is missing or incomplete, or if its header is malformed.
     """
     if len(data) < HEADER_SIZE:
         return None

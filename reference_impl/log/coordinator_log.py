@@ -1,8 +1,9 @@
-"""The log of a coordinator: the records of an internal topic, which store its state.
+"""The log of a coordinator: a partition of an internal topic, whose records store the coordinator's
+state.
 
 A coordinator appends through the leader of its partition, like a producer with acks=all. A change
 takes effect when its append is acknowledged. A new coordinator rebuilds the state from the log. The
-formats of the records are in `coordinator_records`.
+module `coordinator_records` has the formats of the records.
 
 Source: KIP-98; docs/kafka-rules.md D6, E3.
 """
@@ -46,7 +47,9 @@ def append(
     adds_partition: bool = False,
     knows_abortable: bool = False,
 ) -> Send:
-    """Returns the coordinator's Produce request, to its own broker as leader."""
+    """Returns a Produce request that appends `entries` to the coordinator's log. The coordinator
+    sends the request to its own broker, which leads the partition.
+    """
     records: list[Record] = []
     for entry in entries:
         key, value = encoded(entry, context.coordinators.topic_id)
@@ -72,10 +75,10 @@ def append(
 def read_batches(
     log: PartitionLog, start: Offset = FIRST_OFFSET, end: Offset | None = None
 ) -> Iterator[LoggedBatch]:
-    """The batches from `start` to before `end`, by default the log end, without records of unknown
-    types.
+    """Yields the record batches from the offset `start` up to `end`, which is the log end by
+    default. Records of unknown types are left out.
 
-    A batch with a record at or above `end` is not read. Raises ValueError for a malformed record.
+    A batch that does not end below `end` is not read. Raises ValueError if a record is malformed.
     """
     for batch in log.batches(start):
         head = batch.header

@@ -1,11 +1,13 @@
-"""The records of the internal topics, in the formats of Kafka 4.3.
+"""The records of the internal topics, in the formats of Kafka 4.3. A record's key and value have
+these bytes:
 
     key     int16 type     the fields of the key, in order
     value   int16 version  the fields of the value; a tombstone has no value
 
-An `Entry` is a record in Python: its key is a list of the type's name and the fields of Kafka's
+An `Entry` is a record in Python. Its key is a list of the type's name and the fields of Kafka's
 key, such as `["offset", "my-group", "t", 0]`. Its value has the field names of Kafka's schema, in
-snake case. Fields with a tag from 1000 on are not Kafka's; Kafka's readers skip them.
+snake case. Tagged fields with a number from 1000 on do not exist in Kafka, and Kafka's readers skip
+them.
 
 Source: TransactionLogKey, TransactionLogValue, OffsetCommitKey, OffsetCommitValue,
 GroupMetadataKey, GroupMetadataValue, and the keys and values of ConsumerGroup records;
@@ -35,14 +37,16 @@ CURRENT: Final = "consumer-group-current-member-assignment"
 
 
 class Entry(NamedTuple):
-    """A record of an internal topic; with the value None it is a tombstone."""
+    """A record of an internal topic. The record is a tombstone if its value is None."""
 
     key: list[Plain]
     value: dict[str, Plain] | None
 
 
 class Schema(NamedTuple):
-    """The formats of one kind of record; only its value may have the flexible format (KIP-482)."""
+    """The formats of one kind of record. If `flexible` is True, the value has the flexible format
+    (KIP-482). The key never has this format.
+    """
 
     type: int
     key: Fields
@@ -178,9 +182,10 @@ _INT16: Final = struct.Struct(">h")
 
 
 def encoded(entry: Entry, topic_id: Callable[[str], UUID]) -> tuple[bytes, bytes | None]:
-    """The bytes of the key and the value; None is the value of a tombstone.
+    """Returns the bytes of the record's key and value. For a tombstone, None is returned instead of
+    the value's bytes.
 
-    `topic_id` returns the id of a topic name.
+    `topic_id` returns the id of a topic, by the topic's name.
     """
     kind, *names = entry.key
     schema = SCHEMAS[str(kind)]
@@ -194,7 +199,9 @@ def encoded(entry: Entry, topic_id: Callable[[str], UUID]) -> tuple[bytes, bytes
 
 
 def decoded(key: bytes, value: bytes | None) -> Entry | None:
-    """None if the type is not in `SCHEMAS`; raises ValueError for a malformed record."""
+    """Returns the record with these bytes. Returns None if the type of the record is not in
+    `SCHEMAS`. Raises ValueError if the record is malformed.
+    """
     try:
         (number,) = _INT16.unpack_from(key)
         kind = _KINDS.get(number)

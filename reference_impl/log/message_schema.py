@@ -1,10 +1,11 @@
-"""Reads and writes messages by a table of their fields, in Kafka's generated formats.
+"""Reads and writes messages according to a table of their fields, in the formats of Kafka's
+generated protocol. Each line has a type and its bytes:
 
     string, bytes, array       the length or count as int16 or int32, then the content; -1 is null
-    the same, if flexible      the length or count plus 1 as an unsigned varint; 0 is null
+    string ..., if flexible    the length or count plus 1 as an unsigned varint; 0 is null
     struct, if flexible        ends with its tagged fields: count, then number, size and content
 
-A tagged field with its default is not written.
+A tagged field is not written if it has its default value.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-482 (tagged fields).
 """
@@ -25,9 +26,10 @@ Message = Mapping[str, Plain]
 
 
 class Field(NamedTuple):
-    """A field of a message; tagged fields are written last.
+    """A field of a message. If the field has a `tag`, it is written after the fields without a tag.
 
-    The type is the name of a scalar, or the fields of a struct. A field with `many` is an array.
+    The `type` is the name of a scalar type, or the fields of a struct. If `many` is True, the field
+    is an array of this type.
     """
 
     name: str
@@ -50,7 +52,9 @@ _UUID_SIZE: Final = 16
 
 
 def written(fields: Fields, message: Message, *, flexible: bool) -> bytes:
-    """Raises KeyError if a field without a tag is missing."""
+    """Returns the bytes of the message. Raises KeyError if the message lacks a field without a
+    tag.
+    """
     out = bytearray()
     _write_struct(out, fields, message, flexible=flexible)
     return bytes(out)
@@ -59,8 +63,8 @@ def written(fields: Fields, message: Message, *, flexible: bool) -> bytes:
 def read(
     fields: Fields, data: bytes, at: int = 0, *, flexible: bool
 ) -> tuple[dict[str, Plain], int]:
-    """The message at position `at`, and the position after it; raises IndexError, ValueError or
-    struct.error if the bytes do not match.
+    """Returns the message at the position `at`, and the position after the message. Raises
+    IndexError, ValueError or struct.error if the bytes do not fit the fields.
     """
     message: dict[str, Plain] = {}
     for field in fields:

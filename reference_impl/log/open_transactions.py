@@ -1,16 +1,19 @@
-"""The transactions of a topic partition: the open ones, and an index of the aborted ones.
+"""The transactions of a topic partition: the open transactions, and an index of the aborted
+transactions. A transaction has this timeline:
 
     first record of a producer ... more records ... marker        high watermark
           |<------------------ open ------------------>|                |
           |<------------- holds the last stable offset back ----------->|
 
-A transaction holds the last stable offset back while it is open, and then until its marker is
-replicated. The last stable offset is the first offset of the oldest such transaction, and at most
-the high watermark. A marker above the high watermark does not count: it may be lost with its
-leader, and the last stable offset would decrease.
+A transaction holds the last stable offset back until its marker is replicated. The last stable
+offset is the smaller of two offsets: the high watermark, and the first offset of the oldest
+transaction whose marker is not replicated. A marker above the high watermark cannot advance the
+last stable offset. The marker may be lost with its leader, and the last stable offset would then
+decrease.
 
 Source: KIP-98; KAFKA-5121, KAFKA-9807; docs/kafka-rules.md D5, D9.
-Simplified: the index is kept in memory and rebuilt with the producer state, not stored per segment.
+Simplified: the index is in memory, and is rebuilt together with the producer state. Kafka stores an
+index for each segment.
 """
 
 from __future__ import annotations
@@ -39,7 +42,9 @@ NO_ABORTED: Final = Chain[Ended]()
 
 @dataclass(frozen=True, slots=True)
 class PartitionTransactions:
-    """The transactions of a log; `open` is ordered by first offset."""
+    """The transactions of a log. The transactions in `open` are in the order of their first
+    offsets.
+    """
 
     open: Mapping[ProducerId, Offset] = field(default_factory=dict[ProducerId, Offset])
     unreplicated: tuple[Ended, ...] = ()  # ended; the marker may be above the high watermark
@@ -72,9 +77,10 @@ class PartitionTransactions:
     def last_stable_offset(
         self, high_watermark: Offset, *, counts_unreplicated: bool = True
     ) -> Offset:
-        """The last stable offset, as the module defines it.
+        """Returns the last stable offset. The docstring of this module defines it.
 
-        If `counts_unreplicated` is false (a seeded bug), a marker need not be replicated.
+        If `counts_unreplicated` is False (a seeded bug), a transaction ends with its marker, even
+        if the marker is not replicated.
         """
         held = [*self.open.values()][:1]
         # Only the seeded bug UNREPLICATED_MARKER_COUNTS lets an unreplicated marker end one.
@@ -83,14 +89,16 @@ class PartitionTransactions:
         return min([high_watermark, *held])
 
     def kept_from(self, offset: Offset) -> PartitionTransactions:
-        """Drops aborted transactions whose marker is below the offset."""
+        """Returns the transactions without the aborted transactions whose marker is below
+        `offset`.
+        """
         if not self.aborted or self.aborted[0].marker_offset >= offset:
             return self
         left = Chain(ended for ended in self.aborted if ended.marker_offset >= offset)
         return replace(self, aborted=left)
 
     def aborted_between(self, start: Offset, end: Offset) -> tuple[AbortedTransaction, ...]:
-        """The aborted transactions that overlap the offsets from `start` to `end` - 1."""
+        """Returns the aborted transactions that overlap the offsets from `start` to `end` - 1."""
         return tuple(
             AbortedTransaction(producer_id=ended.producer_id, first_offset=ended.first_offset)
             for ended in self.aborted

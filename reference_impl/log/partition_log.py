@@ -1,24 +1,26 @@
-"""A partition log: record batches, the leader-epoch cache, and recovery after a crash.
+"""The log of a topic partition: its record batches, its leader-epoch cache, and its recovery after
+a crash. The log has these offsets:
 
     first offset    log start       high watermark        end offset
         |  deleted      |  replicated     |  not yet            |
         v               v                 v                     v
         [batch][batch][batch][batch][batch][batch][batch][batch]
 
-A leader never moves the log start past the high watermark. A follower that adopts a higher log
-start raises its high watermark too (KAFKA-9491). Each segment begins with a snapshot of the
-producer state.
+A leader never moves the log start past the high watermark. If a follower adopts a log start above
+its high watermark, it raises its high watermark to this offset (KAFKA-9491). Each segment begins
+with a snapshot of the producer state.
 
-A crash of the process loses no record; a power loss leaves the flushed part and perhaps more. After
-either crash, the high watermark and the log start are those of the last checkpoint. A log is
-flushed after flush.messages records, after flush.ms, and at each checkpoint.
+A crash of the process loses no record. After a power loss, the log has all flushed records and
+perhaps some unflushed records. After both kinds of crash, the log has the high watermark and the
+log start of its newest checkpoint. A log is flushed after flush.messages records, after flush.ms,
+and at each checkpoint.
 
 Source: KIP-101, KIP-107; docs/kafka-rules.md A1, A8, A11, B9, C4.
-Simplified: a batch that a power loss has torn is removed as a whole, as its wrong checksum demands;
-there is no index, and a position is found by bisection. A segment is closed after `SEGMENT_BATCHES`
-batches or `SEGMENT_BYTES`, even below segment.bytes: the open segment is held in memory. A segment
-whose first batch has no timestamp is never closed because of its age. segment.jitter.ms is 0.
-Deleted segments do not reappear after a power loss.
+Simplified: if a power loss leaves a record batch incomplete, its checksum is wrong, and the whole
+batch is removed. There is no index: a position is found by bisection. The open segment is in
+memory, so it is closed after `SEGMENT_BATCHES` record batches or `SEGMENT_BYTES`, even if it is
+smaller than segment.bytes. A segment whose first batch has no timestamp is never closed because of
+its age. segment.jitter.ms is 0. Deleted segments do not reappear after a power loss.
 """
 
 from __future__ import annotations
@@ -47,16 +49,17 @@ class EpochStart(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The producer state after all records below `offset`."""
+    """The state of the producers after all records below `offset`."""
 
     offset: Offset
     producers: ProducerStates
 
 
 class TimedFlush(NamedTuple):
-    """The time of the last flush that flush.ms required, and the log end then.
+    """The time of the newest flush that flush.ms required, and the log end at this flush.
 
-    Before the first one, `at_ms` is the time of the first check that found records.
+    Before the first such flush, `at_ms` is the time of the first check that found records in the
+    log.
     """
 
     at_ms: int
@@ -87,7 +90,7 @@ class PartitionLog:
 
     @property
     def last_epoch(self) -> LeaderEpoch:
-        """-1 for an empty log."""
+        """The leader epoch of the log's last records, or -1 if the log has no leader epoch."""
         return self.epochs[-1].leader_epoch if self.epochs else UNKNOWN_LEADER_EPOCH
 
     def append(
@@ -97,10 +100,11 @@ class PartitionLog:
         before: ProducerStates = NO_PRODUCERS,
         config: LogConfig = DEFAULT_LOG_CONFIG,
     ) -> PartitionLog:
-        """Returns the log with one more batch, perhaps after a gap of offsets.
+        """Returns the log with `batch` appended. The offsets may have a gap before this batch.
 
-        Raises ValueError if the batch begins below the log end or has an older leader epoch than
-        the last record. If the batch begins a segment, `before` becomes the segment's snapshot.
+        Raises ValueError if the batch begins below the log end, or if it has an older leader epoch
+        than the last record. If the batch begins a new segment, `before` becomes the snapshot of
+        this segment.
         """
         head = batch.header
         if head.base_offset < self.end_offset or head.leader_epoch < self.last_epoch:
@@ -136,7 +140,7 @@ class PartitionLog:
         return replace(self.with_snapshot(producers), segments=segments)
 
     def is_dirty(self, segment: Segment) -> bool:
-        """True if the segment has records that no compaction has seen."""
+        """Returns True if the segment has records that no compaction has processed."""
         return segment.next_offset > self.cleaned
 
     def with_snapshot(self, producers: ProducerStates) -> PartitionLog:
@@ -153,14 +157,17 @@ class PartitionLog:
         return known.after_all(self.batches(start))
 
     def leave_hole(self, offsets: int) -> PartitionLog:
-        """Moves the log end by `offsets`, which have no records."""
+        """Returns the log with a log end that is higher by `offsets`. These offsets have no
+        records.
+        """
         return replace(self, end_offset=Offset(self.end_offset + offsets))
 
     def truncate_to(self, offset: Offset) -> PartitionLog:
-        """Removes the records from `offset` on, and a batch that contains it.
+        """Returns the log without the records from `offset` on. If `offset` is in the middle of a
+        record batch, the whole batch is removed.
 
-        A log start above the new log end is lowered to it. If `offset` is below the first segment,
-        the log is empty and starts at `offset`.
+        If the log start is above the new log end, it is lowered to the new log end. If `offset` is
+        below the first segment, the log becomes empty and starts at `offset`.
         """
         if offset >= self.end_offset:
             return self
@@ -188,7 +195,7 @@ class PartitionLog:
         )
 
     def truncate_fully_and_start_at(self, offset: Offset) -> PartitionLog:
-        """An empty log without producer state, which starts at `offset`."""
+        """Returns an empty log without producer state, which starts at `offset`."""
         return PartitionLog(
             first_offset=offset,
             log_start=offset,
@@ -216,7 +223,9 @@ class PartitionLog:
         )
 
     def without_segments(self, count: int, producers: ProducerStates) -> PartitionLog:
-        """Drops the `count` oldest segments; if none is left, the log starts at its former end."""
+        """Returns the log without its `count` oldest segments. If no segment remains, the log
+        starts at its former end.
+        """
         if not count:
             return self
         log = self.with_snapshot(producers) if count == len(self.segments) else self
@@ -231,7 +240,10 @@ class PartitionLog:
         )
 
     def end_of_epoch(self, leader_epoch: LeaderEpoch) -> EpochEndOffset:
-        """The largest leader epoch up to the requested one, and its end offset; -1 without one."""
+        """Returns the largest leader epoch of the log that is not above `leader_epoch`, and its end
+        offset. If all epochs of the log are larger, returns `leader_epoch` and the start of the
+        first epoch. If the log has no epochs, returns the epoch -1 and the log end.
+        """
         if not self.epochs:
             return EpochEndOffset(end_offset=self.end_offset)
         at = bisect_right(self.epochs, leader_epoch, key=lambda entry: entry.leader_epoch)
@@ -242,7 +254,9 @@ class PartitionLog:
         return EpochEndOffset(leader_epoch=self.epochs[at - 1].leader_epoch, end_offset=end)
 
     def batches(self, start: Offset = FIRST_OFFSET) -> Iterator[Batch]:
-        """The batches from `start` or the log start on; the first batch may begin below."""
+        """Yields the record batches that contain or follow the offset `start`. Record batches below
+        the log start are left out. The first yielded batch may begin below these offsets.
+        """
         start = max(start, self.log_start)
         first = bisect_left(self.segments, start, key=_last_offset_of)
         for segment in self.segments[first : first + 1]:
@@ -253,10 +267,14 @@ class PartitionLog:
     def read(
         self, start: Offset, *, below: Offset, max_bytes: int, cuts_last: bool = False
     ) -> bytes:
-        """The bytes of the batches that contain or follow `start`, and end before `below`.
+        """Returns the bytes of the record batches that contain or follow `start`, and that end
+        below the offset `below`.
 
-        The first batch is returned even if it is larger than `max_bytes`. A later batch beyond this
-        limit is left out, or with `cuts_last` cut off there. Kafka: LogSegment.read.
+        The first batch is returned even if it is larger than `max_bytes`. A later batch that
+        exceeds this limit is left out. If `cuts_last` is True, this batch is returned up to the
+        limit.
+
+        Kafka: LogSegment.read.
         """
         found: list[bytes] = []
         size = 0
@@ -272,13 +290,15 @@ class PartitionLog:
         return b"".join(found)
 
     def with_high_watermark(self, high_watermark: Offset) -> PartitionLog:
-        """Limits the high watermark to the offsets from log start to log end."""
+        """Returns the log with the new high watermark. A high watermark below the log start or
+        above the log end is limited to these offsets.
+        """
         within = max(self.log_start, min(high_watermark, self.end_offset))
         return replace(self, high_watermark=within)
 
     def on_disk(self) -> PartitionLog:
-        """Returns the log after a flush and a checkpoint: a power loss removes nothing; the same
-        object if nothing has changed.
+        """Returns the log after a flush and a checkpoint, so that a power loss removes nothing.
+        Returns the same object if nothing has changed since the previous checkpoint.
         """
         if (self.checkpoint, self.start_checkpoint, self.flushed) == (
             self.high_watermark,
@@ -294,10 +314,11 @@ class PartitionLog:
         )
 
     def flushed_at(self, now_ms: int, flush_ms: int) -> PartitionLog:
-        """Returns the log after the flush that flush.ms requires; the same object if none is due.
+        """Returns the log after the flush that flush.ms requires, if this flush is due at `now_ms`.
 
-        It is due if the log end has changed, and `flush_ms` have passed since the last flush or the
-        first call with records.
+        The flush is due if the log end has changed, and if `flush_ms` have passed since the
+        previous flush. Before the first flush, the time is measured from the first call that found
+        records.
         """
         last = self.timed_flush
         if last.end_offset == self.end_offset:
@@ -310,13 +331,17 @@ class PartitionLog:
         return replace(self, flushed=self.end_offset, timed_flush=timed)
 
     def after_process_crash(self) -> PartitionLog:
-        """Only the high watermark and the log start change, to the newest checkpoint."""
+        """Returns the log after a crash of the process. Only the high watermark and the log start
+        change, to the values of the newest checkpoint.
+        """
         # Without a checkpoint the log start falls back to the oldest segment.
         start = min(max(self.start_checkpoint, self.first_offset), self.log_start)
         return replace(self, log_start=start).with_high_watermark(self.checkpoint)
 
     def after_power_loss(self, kept: Offset) -> PartitionLog:
-        """All flushed records stay, and the unflushed ones below `kept`."""
+        """Returns the log after a power loss. It has all flushed records, and the unflushed records
+        below the offset `kept`.
+        """
         left = self.after_process_crash()
         left = left.truncate_to(max(kept, self.flushed))
         return replace(left, flushed=left.end_offset)  # only what was on the disk remains

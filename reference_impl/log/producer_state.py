@@ -1,13 +1,15 @@
-"""The state of idempotent and transactional producers, and the checks of their next batch.
+"""The state of idempotent and transactional producers, and the checks of a producer's next record
+batch.
 
-Each replica computes the state from its own log, after a crash or truncation from a snapshot on,
-which has only the newest batch of each producer. A producer without an open transaction expires
-after `producer.id.expiration.ms` of inactivity, not when its records are deleted.
+Each replica computes the state from its own log. After a crash or a truncation, it begins with a
+snapshot, which has only the newest batch of each producer. A producer without an open transaction
+expires if it is inactive for `producer.id.expiration.ms`. It does not expire when its records are
+deleted.
 
 Source: KIP-98, KIP-360, KIP-890; ProducerAppendInfo, ProducerStateManager; docs/kafka-rules.md C1,
-whose order of checks is kept.
-Simplified: a snapshot is an immutable value, not Kafka's file; the snapshot also keeps the
-aborted-transaction index.
+with the same order of the checks.
+Simplified: a snapshot is an immutable value, whereas Kafka has a file. The snapshot also contains
+the index of aborted transactions.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ class AppendedBatch(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """The newest epoch and batches of a producer id, the oldest batch first."""
+    """The newest epoch of a producer id, and the newest record batches of this epoch. The oldest of
+    these batches is first.
+    """
 
     producer_epoch: ProducerEpoch
     batches: tuple[AppendedBatch, ...]
@@ -45,10 +49,11 @@ class Producer(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """What the leader stores until the coordinator has verified that a transaction contains this
-    partition.
+    """A pending verification of a transaction. The leader stores it until the transaction
+    coordinator has confirmed that the transaction contains this partition.
 
-    Until then, the first batches of the transaction wait. Kafka: VerificationStateEntry.
+    The first record batches of the transaction wait for this confirmation. Kafka:
+    VerificationStateEntry.
     """
 
     lowest_sequence: Sequence  # of all batches that wait: a later one must not go first
@@ -56,17 +61,19 @@ class Verification(NamedTuple):
 
 
 class InSequence(NamedTuple):
-    """The sequence check's result for the next batch, which the leader may append."""
+    """The result of the sequence check for a record batch that the leader may append."""
 
 
 class Duplicate(NamedTuple):
-    """The sequence check's result for a batch that is already in the log, at these offsets."""
+    """The result of the sequence check for a record batch that is in the log already. `batch` has
+    the batch's offsets.
+    """
 
     batch: AppendedBatch
 
 
 class Rejected(NamedTuple):
-    """The sequence check's result for a batch that the leader rejects."""
+    """The result of the sequence check for a record batch that the leader must reject."""
 
     error: ErrorCode
 
@@ -93,14 +100,18 @@ class ProducerStates:
         return ProducerStates(producers, transactions)
 
     def with_newest_batches(self) -> ProducerStates:
-        """Returns the state of a snapshot: only the newest batch of each producer."""
+        """Returns the state that a snapshot stores. It has only the newest record batch of each
+        producer.
+        """
         newest = {
             id_: known._replace(batches=known.batches[-1:]) for id_, known in self.producers.items()
         }
         return ProducerStates(newest, self.transactions)
 
     def unexpired(self, now_ms: int, expiration_ms: int) -> ProducerStates:
-        """Drops producers without an open transaction, inactive for more than `expiration_ms`."""
+        """Returns the state without the expired producers. A producer has expired if it has no open
+        transaction and was inactive for `expiration_ms` or longer.
+        """
         is_open = self.transactions.open
         left = {
             id_: known
@@ -110,7 +121,7 @@ class ProducerStates:
         return self if len(left) == len(self.producers) else ProducerStates(left, self.transactions)
 
     def with_records_from(self, offset: Offset) -> ProducerStates:
-        """Drops the producers whose records are all below the offset."""
+        """Returns the state without the producers whose known records are all below `offset`."""
         # Only for the seeded bug PRODUCERS_GO_WITH_RECORDS: as in Kafka before KIP-360.
         left = {
             id_: known
@@ -132,7 +143,9 @@ class ProducerStates:
         return ProducerStates(self.producers, transactions)
 
     def is_open(self, head: Header) -> bool:
-        """True if the batch continues an open transaction of the same producer epoch."""
+        """Returns True if the record batch continues an open transaction of the same producer
+        epoch.
+        """
         known = self.producers.get(head.producer_id)
         return (
             head.producer_id in self.transactions.open
@@ -143,7 +156,10 @@ class ProducerStates:
     def check_sequence(
         self, head: Header, verification: Verification | None = None
     ) -> SequenceCheck:
-        """`verification` is None except for the first batches of a transaction.
+        """Returns the result of the sequence check for a record batch with the header `head`.
+
+        `verification` is the pending verification of the transaction that the batch belongs to. It
+        is None if there is no pending verification.
 
         Kafka: UnifiedLog.analyzeAndValidateProducerState, then ProducerAppendInfo.appendDataBatch.
         """
@@ -165,12 +181,13 @@ class ProducerStates:
         return self.transactions.open.keys()
 
     def marker_error(self, request: WriteTxnMarker, *, strict: bool = True) -> ErrorCode:
-        """Returns the error that rejects a marker with an old producer epoch or coordinator epoch,
-        or NONE.
+        """Returns the error that rejects a transaction marker with an old producer epoch or an old
+        coordinator epoch. Returns NONE if the marker is accepted.
 
-        By default (`strict`), a V2 marker that ends an open transaction must raise the producer
-        epoch (KIP-1228): otherwise a late marker could end the next transaction. If none is open,
-        the marker may be a retry.
+        If `strict` is True, a marker of transaction version 2 that ends an open transaction must
+        raise the producer epoch (KIP-1228). Without this rule, a late marker could end the next
+        transaction. If no transaction is open, the marker may be a retry, and need not raise the
+        epoch.
         """
         known = self.producers.get(request.producer_id)
         if known is None:

@@ -1,8 +1,8 @@
-"""Rebuilds batches that a leader must not append as it received them, with a new codec or new
-offset deltas.
+"""Rebuilds record batches that a leader must not append in the form in which it received them. A
+rebuilt batch has a new codec or new offset deltas.
 
-Rows are values of the topic's `compression.type`, columns the codec and the offset deltas of the
-received batch.
+Each row of the table is a value of the topic's `compression.type`. Each column has a codec and the
+offset deltas of the received batch.
 
     compression.type   from no compression   from zstd, deltas 0, 1, 2   from zstd, other deltas
     producer           as it is              as it is                    rebuilt with zstd
@@ -10,7 +10,8 @@ received batch.
     zstd               rebuilt with zstd     as it is                    rebuilt with zstd
     gzip               rebuilt with gzip     rebuilt with gzip           rebuilt with gzip
 
-A rebuilt batch has the offset deltas 0, 1, 2 and so on. A batch that is not rebuilt keeps its own.
+A rebuilt batch has the offset deltas 0, 1, 2 and so on. The offset deltas of other batches do not
+change.
 
 Source: KIP-390; LogValidator.assignOffsetsNonCompressed, validateMessagesAndAssignOffsetsCompressed
 and buildRecordsAndAssignOffsets.
@@ -32,7 +33,7 @@ def is_rebuilt(head: Header, facts: RecordFacts, config: LogConfig) -> bool:
 
 
 def rebuilt(batch: bytes, head: Header, facts: RecordFacts, config: LogConfig) -> bytes:
-    """The batch in the topic's codec, with the offset deltas 0, 1, 2 and so on."""
+    """Returns the record batch in the topic's codec, with the offset deltas 0, 1, 2 and so on."""
     target = target_compression(head.compression, config)
     level = level_of(target, config)
     if facts.is_in_sequence and head.has_plain_attributes:
@@ -53,7 +54,9 @@ def rebuilt(batch: bytes, head: Header, facts: RecordFacts, config: LogConfig) -
 
 
 def target_compression(producers: Compression, config: LogConfig) -> Compression:
-    """The codec in which a batch is appended; `producers` is the producer's codec."""
+    """Returns the codec in which the leader appends a record batch. `producers` is the codec of the
+    producer's batch.
+    """
     if config.compression_type is CompressionType.PRODUCER:
         return producers
     if config.compression_type is CompressionType.UNCOMPRESSED:
@@ -62,7 +65,8 @@ def target_compression(producers: Compression, config: LogConfig) -> Compression
 
 
 def level_of(codec: Compression, config: LogConfig) -> int | None:
-    """The level that the topic sets for its own codec; None stands for the codec's usual level.
+    """Returns the compression level for `codec`, if the topic's `compression.type` is this codec.
+    None stands for the codec's default level.
 
     Kafka: LogConfig.getCompression.
     """

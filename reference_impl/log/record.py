@@ -1,6 +1,7 @@
-"""A record of a batch: its fields, and its bytes.
+"""A record in a record batch: its fields, and its encoding as bytes.
 
-Offset and timestamp are zigzag varints, relative to those of the batch.
+The offset and the timestamp are zigzag varints. They are relative to the base offset and the base
+timestamp of the batch.
 
 Source: Kafka documentation, "Message Format".
 """
@@ -46,7 +47,9 @@ def write_record(
 
 
 def read_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Record, int]:
-    """The relative offset, the record, and the position after it; raises IndexError."""
+    """Returns the offset delta, the record at the position `at`, and the position after the record.
+    Raises IndexError if the record is malformed.
+    """
     length, at = read_varint(data, at)
     end = at + length
     if end > len(data):

@@ -1,16 +1,17 @@
-"""Record batches, version 2: the bytes that producers send, logs store and fetches return.
+"""Record batches of version 2. These are the bytes that producers send, that logs store and that
+fetches return.
 
 The records are compressed as one block, which a broker need not parse. The checksum covers only the
-bytes after the leader epoch, so a broker writes base offset and leader epoch without a new
-checksum.
+bytes after the leader epoch, so a broker can change the base offset and the leader epoch without a
+new checksum.
 
 The codec of the library kio is not used: it always parses all records, does not decompress them,
 and drops the milliseconds of their timestamps.
 
 Source: Kafka documentation, "Message Format"; KIP-98.
-Simplified: magic 0 and 1 are rejected, as by Kafka 4. `encode` numbers records without gaps.
-`filter_records`, for compaction, keeps the offsets of the remaining records, so their offsets may
-have gaps; `decode` accepts such gaps.
+Simplified: batches with magic 0 or 1 are rejected, as in Kafka 4. `encode` numbers the records
+without gaps. `filter_records`, which compaction uses, does not change the offsets of the remaining
+records. Their offsets may have gaps, which `decode` accepts.
 """
 
 from __future__ import annotations
@@ -63,11 +64,15 @@ _DELETE_HORIZON: Final = 0x40
 
 
 class CorruptBatch(ValueError):
-    """The bytes are not a valid record batch; the message has the position."""
+    """Raised if the bytes are not a valid record batch. The message has the position of the
+    fault.
+    """
 
 
 class Header(NamedTuple):
-    """The first 61 bytes of a batch, in their order on the wire."""
+    """The header of a record batch: the first 61 bytes of the batch. The fields are in the order of
+    these bytes.
+    """
 
     base_offset: Offset
     length: int  # bytes that follow this field
@@ -97,14 +102,16 @@ class Header(NamedTuple):
 
     @property
     def last_sequence(self) -> SequenceNumber:
-        """-1 if the batch has no sequence numbers."""
+        """The sequence number of the last record, or -1 if the batch has no sequence numbers."""
         if self.base_sequence < 0:
             return self.base_sequence
         return SequenceNumber((self.base_sequence + self.last_offset_delta) % SEQUENCE_NUMBERS)
 
     @property
     def compression(self) -> Compression:
-        """Raises CorruptBatch if the codec's number is unknown."""
+        """The compression codec of the records. Raises CorruptBatch if the codec's number is
+        unknown.
+        """
         number = self.attributes & _COMPRESSION_BITS
         if number >= len(COMPRESSIONS):
             corrupt(
@@ -118,12 +125,16 @@ class Header(NamedTuple):
 
     @property
     def has_plain_attributes(self) -> bool:
-        """True if at most the compression codec and the transactional bit are set."""
+        """True if no attribute is set other than the compression codec and the transactional
+        bit.
+        """
         return not self.attributes & ~(_COMPRESSION_BITS | _TRANSACTIONAL)
 
     @property
     def is_log_append_time(self) -> bool:
-        """True if the largest timestamp is that of the append; only brokers may set this bit."""
+        """True if the largest timestamp is the time at which a broker appended the batch. Only
+        brokers may set this bit.
+        """
         return bool(self.attributes & _LOG_APPEND_TIME)
 
     @property
@@ -132,12 +143,16 @@ class Header(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """True for a transaction marker, which no application sees."""
+        """True if the batch is a control batch, which contains a transaction marker. Applications
+        do not receive control batches.
+        """
         return bool(self.attributes & _CONTROL)
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """The time from which the batch's tombstones may be deleted (KIP-534); None if not set."""
+        """The time from which compaction may delete the tombstones of the batch (KIP-534), or None
+        if the batch has no such time.
+        """
         return self.base_timestamp_ms if self.attributes & _DELETE_HORIZON else None
 
 
@@ -145,12 +160,16 @@ class Header(NamedTuple):
 
 
 def unchecked_header(data: bytes) -> Header:
-    """The first 61 bytes as a header, whatever they are."""
+    """Returns the first 61 bytes as the header of a record batch, without any check of its
+    fields.
+    """
     return Header._make(_HEADER.unpack_from(data))
 
 
 def header(batch: bytes) -> Header:
-    """Returns the header without checking the checksum; raises CorruptBatch if it is malformed."""
+    """Returns the header of the record batch, without a check of its checksum. Raises CorruptBatch
+    if the header is malformed.
+    """
     if len(batch) < _HEADER.size:
         corrupt(len(batch), f"the header ends after {len(batch)} of its {_HEADER.size} bytes")
     head = unchecked_header(batch)
@@ -164,7 +183,9 @@ def header(batch: bytes) -> Header:
 
 
 def verified(batch: bytes) -> Header:
-    """Returns the header; raises CorruptBatch if the checksum is wrong."""
+    """Returns the header of the record batch. Raises CorruptBatch if the header is malformed or the
+    checksum is wrong.
+    """
     head = header(batch)
     if not has_valid_checksum(batch, head):
         actual = google_crc32c.value(batch[_SIGNED_FROM:])
@@ -178,7 +199,9 @@ def has_valid_checksum(batch: bytes, head: Header) -> bool:
 
 
 def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> bytes:
-    """Returns the batch with the base offset and leader epoch that the leader assigns."""
+    """Returns the record batch with the base offset and the leader epoch that the leader
+    assigns.
+    """
     return b"".join(
         (
             PREFIX.pack(base_offset, len(batch) - PREFIX.size),
@@ -191,7 +214,11 @@ def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> 
 def with_timestamp(
     batch: bytes, head: Header, max_timestamp_ms: int, *, log_append_time: bool = False
 ) -> bytes:
-    """The type becomes LogAppendTime or CreateTime. Kafka: DefaultRecordBatch.setMaxTimestamp."""
+    """Returns the record batch with the largest timestamp `max_timestamp_ms`. The timestamp type of
+    the batch becomes LogAppendTime if `log_append_time` is True, otherwise CreateTime.
+
+    Kafka: DefaultRecordBatch.setMaxTimestamp.
+    """
     is_same_type = head.is_log_append_time == log_append_time
     if is_same_type and head.max_timestamp_ms == max_timestamp_ms:
         return batch
@@ -218,10 +245,10 @@ def encode(
     transactional: bool = False,
     control: bool = False,
 ) -> bytes:
-    """Returns one batch, whose records are numbered without gaps; raises ValueError if there is
-    none.
+    """Returns a record batch with the records, which are numbered without gaps. Raises ValueError
+    if `records` is empty.
 
-    `level` None is the codec's usual level.
+    If `level` is None, the codec uses its default compression level.
     """
     if not records:
         raise ValueError("a batch has at least one record")
@@ -254,9 +281,10 @@ def encode(
 def filter_records(
     batch: bytes, kept: Sequence[tuple[Offset, Record]], delete_horizon_ms: int | None
 ) -> bytes:
-    """Returns the batch with only the records in `kept`; its offset range stays the same.
+    """Returns the record batch with only the records in `kept`. The offset range of the batch does
+    not change.
 
-    The header has `delete_horizon_ms`, unless None, as the base timestamp (KIP-534).
+    If `delete_horizon_ms` is not None, the header gets this time as its base timestamp (KIP-534).
     """
     head = header(batch)
     attributes = head.attributes
@@ -289,7 +317,9 @@ def filter_records(
 
 
 def with_records(head: Header, packed: bytes, compression: Compression) -> bytes:
-    """A batch with this header and these compressed records; its size and codec are adapted."""
+    """Returns a record batch with the fields of `head` and the compressed records `packed`. The
+    size, the codec and the checksum in the header are adapted.
+    """
     attributes = head.attributes & ~_COMPRESSION_BITS | COMPRESSIONS.index(compression)
     length = _HEADER.size - PREFIX.size + len(packed)
     changed = head._replace(length=length, attributes=attributes)
@@ -297,19 +327,23 @@ def with_records(head: Header, packed: bytes, compression: Compression) -> bytes
 
 
 def sealed(data: bytes) -> bytes:
-    """Returns the batch with the right checksum."""
+    """Returns the record batch with the correct checksum."""
     batch = bytearray(data)
     _CRC.pack_into(batch, _CRC_AT, google_crc32c.value(data[_SIGNED_FROM:]))
     return bytes(batch)
 
 
 def decode(batch: bytes) -> tuple[tuple[Offset, Record], ...]:
-    """The records with their offsets; raises CorruptBatch, also for a wrong checksum."""
+    """Returns the records of the batch, with their offsets. Raises CorruptBatch if the batch is
+    malformed or its checksum is wrong.
+    """
     return records_in(batch, verified(batch))
 
 
 def records_in(batch: bytes, head: Header) -> tuple[tuple[Offset, Record], ...]:
-    """As `decode`, without the checksum; with LogAppendTime, all have the batch's timestamp."""
+    """Returns the records of the batch, with their offsets. The checksum is not checked. If the
+    batch has the timestamp type LogAppendTime, all records get the largest timestamp of the batch.
+    """
     try:
         body = decompress(head.compression, batch[_HEADER.size :])
     except BadCompression as error:

@@ -1,7 +1,7 @@
 """Retention: each replica deletes the oldest segments of its log.
 
-The oldest segment goes first, and only if it is completely below the high watermark. One of these
-conditions must also be true:
+The oldest segment is deleted first, and only if it is completely below the high watermark. In
+addition, one of these conditions must be true:
 
     the whole segment is below the log start     (DeleteRecords, or the leader's log start)
     its newest record is older than retention.ms
@@ -9,7 +9,7 @@ conditions must also be true:
 
 The last two conditions apply only if cleanup.policy contains `delete`.
 
-Without segments, the log starts at its former end.
+If all segments are deleted, the log starts at its former end.
 
 Source: KIP-107; docs/kafka-rules.md A11.
 """

@@ -1,8 +1,8 @@
-"""A segment of a log: consecutive record batches, deleted and compacted as a whole.
+"""A segment of a log: consecutive record batches, which are deleted and compacted together.
 
-Only the last segment grows; the others are closed, and their batches may be in a file (module
-`stored_batches`). A segment's offsets, size and newest timestamp are in memory, so retention and a
-search read no batch.
+Records are appended only to the last segment. All earlier segments are closed, and their record
+batches may be in a file (module `stored_batches`). A segment's offsets, size and newest timestamp
+are always in memory. To find a segment or to apply retention, no batch is read.
 
 Source: docs/kafka-rules.md A11.
 """
@@ -30,7 +30,7 @@ class Batch(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Consecutive record batches; a closed segment has at least one."""
+    """Consecutive record batches. A closed segment has at least one batch."""
 
     batches: Sequence[Batch] = ()
     size: int = 0  # bytes
@@ -62,5 +62,7 @@ class Segment(NamedTuple):
         return Offset(self.last_offset + 1)
 
     def position(self, offset: Offset) -> int:
-        """The index of the first batch that contains or follows the offset, else their number."""
+        """Returns the index of the first record batch that contains or follows the offset. If there
+        is no such batch, returns the number of batches.
+        """
         return bisect_left(self.batches, offset, key=lambda batch: batch.header.last_offset)

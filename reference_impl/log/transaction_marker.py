@@ -1,7 +1,7 @@
 """A transaction marker: a control batch with one record that ends a producer's transaction.
 
-The key is commit or abort, the value the coordinator epoch: the leader epoch of the coordinator's
-partition of `__transaction_state`.
+The record's key contains the result, commit or abort. Its value contains the coordinator epoch,
+which is the leader epoch of the coordinator's partition of `__transaction_state`.
 
 Source: KIP-98; Kafka documentation, "Message Format", control batches.
 """
@@ -29,7 +29,9 @@ class Marker(NamedTuple):
 def encoded(
     marker: Marker, *, producer_id: ProducerId, producer_epoch: ProducerEpoch, timestamp_ms: int
 ) -> bytes:
-    """Returns a control batch; the leader assigns its offset and epoch later."""
+    """Returns the control batch of the marker. The leader assigns its offset and its leader epoch
+    later.
+    """
     record = Record(
         key=_KEY.pack(0, _TYPES.index(marker.result)),
         value=_VALUE.pack(0, marker.coordinator_epoch),

@@ -1,15 +1,18 @@
-"""Checks the records of a producer's batch, and returns what the leader needs to know about them.
+"""Checks the records of a producer's record batch, and returns the facts about the records that the
+leader needs.
 
 `scan` returns three facts: the largest timestamp, whether a record has no key, and whether the
-offset deltas are 0, 1, 2 and so on. Number and lengths of the records must be as declared; keys,
-values and headers are not read.
+offset deltas are 0, 1, 2 and so on. The number and the lengths of the records must agree with the
+batch's header and with the length fields. The content of keys, values and headers is not read.
+`scan` has these steps:
 
     decompress, up to a limit -> each record within the batch? -> as many as declared? -> facts
 
-`scan_each` is the definition, record by record, and also returns the facts about each record.
-`scan` may use compiled C (module `compiled_scan`), with the same facts and errors.
+`scan_each` defines the facts. It reads record after record, and also returns facts about each
+record. `scan` may use compiled C code (module `compiled_scan`), which finds the same facts and
+errors.
 
-`record_batch.decode` raises no exception for a batch that `scan` accepts.
+If `scan` accepts a batch, `record_batch.decode` raises no exception for this batch.
 
 Source: DefaultRecordBatch.iterator, DefaultRecord.readFrom, LogValidator.assignOffsetsNonCompressed
 and validateMessagesAndAssignOffsetsCompressed; Kafka documentation, "Message Format".
@@ -33,16 +36,17 @@ _INT64: Final = 2**63
 
 
 class Undecompressable(CorruptBatch):
-    """The records cannot be decompressed."""
+    """Raised if the records cannot be decompressed."""
 
 
 class TooManyBytes(CorruptBatch):
-    """The records have more bytes, decompressed, than the limit permits."""
+    """Raised if the decompressed records have more bytes than the limit permits."""
 
 
 def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> RecordFacts:
-    """Raises CorruptBatch for malformed records, Undecompressable, or TooManyBytes above
-    `most_bytes` after decompression.
+    """Returns the facts about the records of the batch. Raises CorruptBatch if the records are
+    malformed, Undecompressable if they cannot be decompressed, and TooManyBytes if they decompress
+    to more than `most_bytes` bytes.
     """
     body = _records_of(batch, head, most_bytes)
     return _facts_compiled(body, head) or _facts(body, head)
@@ -51,10 +55,10 @@ def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> Re
 def scan_quickly(
     batch: bytes, head: Header, most_bytes: int, most_records: int
 ) -> RecordFacts | None:
-    """Returns the facts of `scan`; None for malformed records or a large batch.
+    """Returns the facts of `scan`, or None if the records are malformed or the batch is large.
 
-    Large is more than `most_bytes` after decompression, and, if Python must read the records, more
-    than `most_records`.
+    A batch is large if it has more than `most_bytes` bytes after decompression. If no compiled
+    library is loaded, a batch with more than `most_records` records is large, too.
     """
     try:
         body = _records_of(batch, head, most_bytes)
@@ -65,9 +69,10 @@ def scan_quickly(
 
 
 def scan_each(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> RecordFacts:
-    """Returns the facts of `scan`, the timestamps of all records, and the records without a key.
+    """Returns the facts of `scan`, and also the timestamps of all records and the numbers of the
+    records without a key.
 
-    Slower than `scan`, with the same errors.
+    It is slower than `scan`, and raises the same errors.
     """
     return _facts(_records_of(batch, head, most_bytes), head)
 
@@ -77,7 +82,7 @@ def _facts_compiled(body: bytes, head: Header) -> RecordFacts | None:
 
 
 def _records_of(batch: bytes, head: Header, most_bytes: int) -> bytes:
-    """Raises the errors of `scan`."""
+    """Returns the decompressed records of the batch. Raises the same errors as `scan`."""
     data = batch[HEADER_SIZE:]
     if len(data) > most_bytes:
         raise TooManyBytes(f"byte {HEADER_SIZE}: {len(data)} bytes of records")

@@ -1,6 +1,6 @@
-"""Varints and byte strings, as encoded in the records of a batch.
+"""Reads and writes varints and byte strings, in the encoding of the records of a record batch.
 
-Unsigned varints stand only in tagged fields and flexible messages, not in records.
+Unsigned varints are used only in tagged fields and in flexible messages, not in records.
 
 Source: Kafka documentation, "Message Format"; the varints of Protocol Buffers.
 """
@@ -21,7 +21,7 @@ def write_varint(out: bytearray, number: int) -> None:
 
 
 def write_unsigned_varint(out: bytearray, number: int) -> None:
-    """The number is not negative."""
+    """Appends the number as an unsigned varint. The number must not be negative."""
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
         number >>= 7
@@ -29,16 +29,17 @@ def write_unsigned_varint(out: bytearray, number: int) -> None:
 
 
 def read_unsigned_varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number below 2**35 at position `at`, and the position after it.
+    """Returns the number at the position `at`, and the position after the number. The number is
+    below 2**35.
 
-    Raises IndexError if the bytes end too early or the number has more than five bytes.
+    Raises IndexError if the bytes end too early, or if the number has more than five bytes.
     """
     return _unsigned(data, at, 5)
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """The int32 at position `at`, and the position after it; raises IndexError as
-    `read_unsigned_varint`.
+    """Returns the int32 at the position `at`, and the position after the number. Raises IndexError
+    if the bytes end too early, or if the number has more than five bytes.
 
     Kafka: ByteUtils.readVarint, which drops the bits above 32.
     """
@@ -48,8 +49,8 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def read_varlong(data: bytes, at: int) -> tuple[int, int]:
-    """The int64 at position `at`, and the position after it; raises IndexError as
-    `read_unsigned_varint`, but above ten bytes.
+    """Returns the int64 at the position `at`, and the position after the number. Raises IndexError
+    if the bytes end too early, or if the number has more than ten bytes.
 
     Kafka: ByteUtils.readVarlong, which drops the bits above 64.
     """
@@ -70,12 +71,12 @@ def _unsigned(data: bytes, at: int, most: int) -> tuple[int, int]:
 
 
 def as_int64(number: int) -> int:
-    """The number as a Java `long`: only its lowest 64 bits, as a signed number."""
+    """Returns the number as a Java `long`: its lowest 64 bits, as a signed number."""
     return (number + _INT64) % (2 * _INT64) - _INT64
 
 
 def write_bytes(out: bytearray, value: bytes | None) -> None:
-    """Appends the length and the bytes; None is written as the length -1."""
+    """Appends the length of `value`, and `value` itself. None is written as the length -1."""
     if value is None:
         write_varint(out, -1)
         return
@@ -84,7 +85,9 @@ def write_bytes(out: bytearray, value: bytes | None) -> None:
 
 
 def read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
-    """The bytes at position `at`, and the position after them; raises IndexError."""
+    """Returns the byte string at the position `at`, and the position after the byte string. A
+    negative length stands for None. Raises IndexError if the bytes end too early.
+    """
     length, at = read_varint(data, at)
     if length < 0:
         return None, at
