@@ -41,7 +41,7 @@ class ElectionClaims(Controller):
         """True while fewer than min.insync.replicas brokers have stopped uncleanly, so that the
         claims about records must hold.
         """
-        return s.unclean < min(s.min_isr, s.replicas)
+        return s.unclean < s.copies()
 
     # ---- records
 
@@ -119,7 +119,7 @@ class ElectionClaims(Controller):
         return forall(
             implies(
                 all_of(s.losses == 0, ~s.committed[x], after.committed[x]),
-                count(s.has_record(r, x) for r in Replica) >= min(s.min_isr, s.replicas),
+                count(s.has_record(r, x) for r in Replica) >= s.copies(),
             )
             for x in RecordId
         )
@@ -136,7 +136,7 @@ class ElectionClaims(Controller):
                     s.broker[r].high_watermark < after.broker[r].high_watermark,
                     after.broker[r].leader == r,
                 ),
-                s.is_enough(s.broker[r].isr),
+                s.is_enough_for_leader(r),
             )
             for r in Replica
         )
@@ -199,7 +199,7 @@ class ElectionClaims(Controller):
             implies(
                 all_of(
                     s.is_true_leader(leader),
-                    s.is_enough(s.broker[leader].isr),
+                    s.is_enough_for_leader(leader),
                     s.partition_registration.isr[r] | s.partition_registration.elr[r],
                 ),
                 s.is_maximal_isr(leader, r),

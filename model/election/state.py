@@ -169,6 +169,16 @@ class ElectedPartition(Spec):
         """True if the set has at least min.insync.replicas members, or has all replicas."""
         return count(members[r] for r in Replica) >= min(s.min_isr, s.replicas)
 
+    def is_enough_for_leader(s, leader: Replica) -> Bool:
+        """True if the leader's ISR has min.insync.replicas members, by the setting that the leader
+        knows.
+        """
+        return s.is_enough(s.broker[leader].isr)
+
+    def copies(s) -> int:
+        """Returns on how many replicas a record is at least when it is committed."""
+        return min(s.min_isr, s.replicas)
+
     def published_partition(s) -> PartitionState:
         """Returns the newest state of the partition that brokers may learn."""
         return s.partition_registration

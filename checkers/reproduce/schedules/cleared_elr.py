@@ -23,7 +23,7 @@ from checkers.reproduce.actions import (
 )
 from checkers.reproduce.checks import acknowledged, done, partition, registered
 from checkers.reproduce.partition_state import NO_LEADER
-from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.administration import TOPIC_RESOURCE
 from checkers.systems.system import Ability, Layout
 
@@ -96,6 +96,14 @@ REPRODUCTION: Final = Reproduction(
         layout=LAYOUT,
         steps=_steps(changed=False),
         breaks=False,
+    ),
+    model=(
+        Instance(
+            spec="election",
+            variant="clears-elr",
+            claim="somebody_leads",
+            settings=("max_changes=1",),
+        ),
     ),
     since=(4, 0),
     page="cleared-elr",

@@ -26,7 +26,7 @@ from checkers.reproduce.actions import (
     to,
 )
 from checkers.reproduce.checks import acknowledged, done, partition, unanswered, was_read
-from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.administration import TOPIC_RESOURCE
 from checkers.systems.apache_kafka.addresses import CONTROLLER
 from checkers.systems.proxies.rules import Cut, Hold, Match
@@ -111,6 +111,14 @@ REPRODUCTION: Final = Reproduction(
     ),
     control=Case(about="the leader hears it at once", layout=LAYOUT, steps=_steps(late=False)),
     anomalies=("lost-write", "unseen"),
+    model=(
+        Instance(
+            spec="election",
+            variant="answers-without-min-isr",
+            claim="leader_completeness",
+            settings=("min_isr=1", "other_min_isr=2", "max_changes=1"),
+        ),
+    ),
     since=(4, 0),
     page="raised-min-isr",
 )

@@ -107,7 +107,7 @@ class Brokers(ElectedPartition):
         Without this rule (Kafka before 3.7), the claim `leader_completeness` breaks (bug
         `commits-below-min-isr`, 6 steps).
         """
-        return s.is_enough(s.broker[leader].isr)
+        return s.is_enough_for_leader(leader)
 
     @action(fair="strong")
     def advance_high_watermark(s, leader: Replica) -> None:

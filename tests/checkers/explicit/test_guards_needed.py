@@ -53,6 +53,17 @@ NEEDED = [
         8,
         variant="controller-failover",
     ),
+    Needed(
+        "election", "take_answer", "answer", "leader_completeness", 7, variant="changed-min-isr"
+    ),
+    Needed(
+        "election",
+        "learn_min_isr",
+        "is_current",
+        "leader_completeness",
+        8,
+        variant="changed-min-isr",
+    ),
     Needed("replication", "controller_elect_leader", "registration.isr", "strong_isr", 9),
     Needed("replication", "leader_write", "replica.leader", "strong_isr", 4),
     Needed("replication", "leader_shrink_isr", "registration.leader", "strong_isr", 8),

@@ -19,6 +19,8 @@ FAILING = [v for v in all_variants() if v.breaks is not None]
 MOST_STATES = 2_500_000  # within which every bug must be found
 
 SWITCHED_OFF = {
+    # with min.insync.replicas=1, a lossy stop may lose the only copy, so no claim would be left
+    "election-changed-min-isr": {"kill", "lose_power", "replace_disk", "detect_crash"},
     # nothing fails by default: with failures the graph is too large for liveness
     "quorum-flush-before-commit": {"change_voters", "restart", "cut_off_replica"},
     "reassignment-elr-of-replicas": {"kill", "lose_power", "replace_disk", "detect_crash"},
