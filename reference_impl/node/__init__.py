@@ -1,1 +1,1 @@
-"""The parts that brokers and the controller share: steps, timeouts and seeded bugs."""
+"""The parts that brokers and the controller have in common: steps, timeouts and seeded bugs."""

@@ -1,7 +1,8 @@
 """Seeded bugs: named defects of the reference broker that tests can switch on.
 
-A bug is off unless the argument `bugs` of the node's constructor contains it. It depends on
-counters of the broker, such as every seventh append, so a run with a bug is reproducible.
+A bug is off unless the argument `bugs` of the node's constructor contains the bug. The occurrences
+of a bug depend on counters of the broker (for example, each seventh append is lost), so a run with
+a bug is reproducible.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ STALE_EVERY: Final = 3  # ListOffsets requests for the end offset
 
 
 def bugs_named(*names: str) -> Bugs:
-    """Raises UnknownName, which lists the nearest names."""
+    """Returns the seeded bugs with these names. Raises UnknownName if a name is unknown. The
+    message lists the nearest names.
+    """
     known = [bug.value for bug in Bug]
     for name in names:
         if name not in known:

@@ -1,6 +1,7 @@
-"""The context of one step of a leader, follower or coordinator: time, broker, metadata, settings.
+"""The context of one step of a leader, a follower or a coordinator: the time, the broker, the
+metadata and the settings.
 
-With the state and the input, it determines the result of the step.
+The result of the step depends only on the state, the input and this context.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ STEPS_PER_LIFE: Final = 2**32
 
 
 def no_append_error(topic_partition: TopicPartition, correlation: int) -> ErrorCode:
-    """The default of `Context.append_error`: every append succeeds."""
+    """Returns NONE. This is the default of `Context.append_error`: no append is rejected."""
     del topic_partition, correlation
     return ErrorCode.NONE
 
@@ -50,11 +51,13 @@ class Context:
 
     @property
     def new_producer_id(self) -> ProducerId:
-        """A unique producer id, from the broker epoch and a number that grows with each step."""
+        """A unique producer id. It is computed from the broker epoch and a number that increases
+        with each step.
+        """
         return ProducerId(self.broker_epoch * STEPS_PER_LIFE + self.correlation % STEPS_PER_LIFE)
 
     def may_be_in_sync(self, broker_id: BrokerId) -> bool:
-        """True if the broker is registered and not fenced."""
+        """Returns True if the broker is registered and is not fenced."""
         broker = self.brokers.get(broker_id)
         return broker is not None and not broker.fenced
 

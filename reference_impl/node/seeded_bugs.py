@@ -1,6 +1,8 @@
-"""The table of seeded bugs: what each bug changes and breaks, and which checks must find it.
+"""The table of seeded bugs. It describes what each bug changes, what the bug breaks, and which
+checks must find the bug.
 
-`breaks` names claims of the claim catalogue, or anomalies of the history analysis.
+The field `breaks` names claims of the claim catalogue, or anomalies that the analysis of histories
+detects.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The settings of a broker and of the controller: times, limits and defaults of topics.
 
-The constructor checks relations between the times: a heartbeat interval above the session timeout
-would fence every broker.
+The constructor checks relations between the times. For example, a heartbeat interval above the
+session timeout would fence every broker.
 
 Source: Kafka documentation, "Broker Configs". Each comment below names Kafka's setting.
 """
@@ -20,10 +20,11 @@ HOUR_MS: Final = 60 * MINUTE_MS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSettings:
-    """Times in ms, limits without a unit, and defaults of topics.
+    """The settings of a broker: times in ms, limits without a unit, and the default settings of
+    topics.
 
-    Raises ValueError if a timeout is too short, for example a session timeout below the heartbeat
-    interval.
+    The constructor raises ValueError if a timeout is too short, for example if the session timeout
+    is below the heartbeat interval.
     """
 
     heartbeat_ms: int = 2_000  # broker.heartbeat.interval.ms
@@ -62,14 +63,14 @@ class BrokerSettings:
 
     @property
     def numbers(self) -> tuple[tuple[str, int], ...]:
-        """The name and the value of each time and limit."""
+        """The names and the values of all times and limits."""
         names = (field.name for field in fields(self) if field.name != "own_topic_defaults")
         return tuple((name, getattr(self, name)) for name in names)
 
     @property
     def topic_defaults(self) -> TopicSettings:
-        """The defaults of topics; log.retention.ms and log.roll.ms default to the setting in
-        minutes or hours.
+        """The default settings of topics. If log.retention.ms is not set, log.retention.minutes or
+        log.retention.hours decides. If log.roll.ms is not set, log.roll.hours decides.
 
         Kafka: AbstractKafkaConfig.logRetentionTimeMillis and logRollTimeMillis.
         """

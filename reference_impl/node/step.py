@@ -1,22 +1,23 @@
-"""One step of a node: its input, its next state, and the effects to carry out.
+"""One step of a node: the input, the next state, and the effects of the step.
 
-A node (broker or controller) is a value without clock, thread, socket or randomness: time comes in
-as `now_ms`, everything else as an `Input`. `step` returns the next node, and the effects that the
-runtime (the simulation or the TCP server) carries out in their order.
+A node (a broker or the controller) is a value without clock, thread, socket or randomness. The time
+comes in as `now_ms`, and everything else comes in as an `Input`. `step` returns the next state of
+the node, and a list of effects. The runtime (the simulation or the TCP server) carries out these
+effects in their order.
 
 The contract between a node and its runtime:
 
-- `now_ms` never goes back. A step may come at any time after its timer was due, and a timer may
-  fire more than once. So a node must decide by its own state, never by the number of timer events.
-  No timer needs to be cancelled. If a node sets a timer again, a runtime may drop the earlier one.
+- `now_ms` never goes back. A timer may fire at any time after it was due, and it may fire more than
+  once. A node must therefore decide by its own state, never by the number of timer events. No timer
+  needs to be cancelled. If a node sets a timer again, a runtime may drop the earlier timer.
 - A `Send` arrives at the other node as `RequestReceived`. A `Reply` arrives as `ResponseReceived`,
   with the correlation id of its request. Either message may be lost, late, repeated or reordered,
   so a node trusts only the content of a message. Messages to and from the controller may be lost or
-  late, but are neither repeated nor reordered. A leader that repeats an ISR proposal relies on this
-  order.
+  late, but are neither repeated nor reordered. A leader relies on this order when it repeats an ISR
+  proposal.
 - Every request gets a response, unless the node crashes first. There are two exceptions.
-  UpdateMetadata never has a response. Produce with acks=0 has one only if it is rejected; the TCP
-  server does not send this response, but closes the connection, as Kafka does.
+  UpdateMetadata never has a response. Produce with acks=0 has a response only if it is rejected.
+  The TCP server does not send this response, but closes the connection, as Kafka does.
 - `Readable` announces new data for a consumer of a topic partition: more records, a higher end
   offset, or another leader.
 """
@@ -55,7 +56,9 @@ class Timer:
 
 @dataclass(frozen=True, slots=True)
 class RequestReceived:
-    """The response must have the same correlation id."""
+    """An input of a node: a request from another node or from a client. The response must have the
+    same correlation id.
+    """
 
     sender: NodeId
     correlation: int
@@ -64,7 +67,7 @@ class RequestReceived:
 
 @dataclass(frozen=True, slots=True)
 class ResponseReceived:
-    """The response to one of this node's own requests."""
+    """An input of a node: the response to a request that this node has sent."""
 
     sender: NodeId
     correlation: int
@@ -95,7 +98,9 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class SetTimer:
-    """Delivers `TimerFired(timer)` to this node at `at_ms` or soon after."""
+    """An effect of a step: the runtime must deliver `TimerFired(timer)` to this node at `at_ms` or
+    soon afterwards.
+    """
 
     timer: Timer
     at_ms: int
@@ -103,14 +108,18 @@ class SetTimer:
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """Consumers may now find more records, a higher end offset, or another leader."""
+    """An effect of a step: consumers of the topic partition may now find more records, a higher end
+    offset, or another leader.
+    """
 
     topic_partition: TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The broker has shut down: it sends nothing more, and its logs are flushed."""
+    """An effect of a step: the broker has shut down. It sends no more messages, and its logs are
+    flushed.
+    """
 
 
 Effect = Send | Reply | SetTimer | Readable | Stopped
@@ -121,5 +130,5 @@ StepResult = tuple[State, Effects]  # the next state, and the effects in their o
 
 class Node(Protocol):
     def step(self, now_ms: int, event: Input) -> StepResult[Self]:
-        """Returns the next state, and the effects in their order."""
+        """Returns the node's next state, and the effects of the step in their order."""
         ...

@@ -1,1 +1,1 @@
-"""The two roles of a broker for a topic partition: leader and follower."""
+"""The two roles of a broker for a topic partition: it is either the leader or a follower."""

@@ -1,4 +1,5 @@
-"""The requests that append to a leader's log: batches of producers, and transaction markers.
+"""Handles the requests that append to a leader's log. They contain record batches of producers, or
+transaction markers. A Produce request has these steps:
 
     Produce -> one batch -> first batch of a transaction? -- no -> check and append
                                        | yes                              ^
@@ -29,9 +30,9 @@ from reference_impl.protocol.transactions import WriteTxnMarker
 def produce(
     leader: Leader, context: Context, requester: Requester, request: Produce
 ) -> StepResult[Leader]:
-    """Verifies the batch's transaction if necessary, then appends the batch.
+    """Verifies the batch's transaction if this is necessary, and appends the record batch.
 
-    A batch that is already in the log is acknowledged again.
+    If the record batch is in the log already, it is not appended, but acknowledged again.
     """
     batch = only_batch(request.batches)
     if isinstance(batch, ErrorCode):

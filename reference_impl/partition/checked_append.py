@@ -1,12 +1,12 @@
-"""The checks of a producer's batch, and its append to the leader's log.
+"""Checks a producer's record batch, and appends the batch to the leader's log, in these steps:
 
     batch -> valid? -> in sequence? -> append -> acks=all? -> wait for the high watermark
                | no         |
                v            v
             error       duplicate
 
-With acks=0 only a rejection has a response, on which the TCP server closes the connection, as Kafka
-does.
+With acks=0, a Produce request has a response only if the batch is rejected. The TCP server does not
+send this response, but closes the connection, as Kafka does.
 
 Source: KIP-98, KIP-1228; Partition.appendRecordsToLeader, UnifiedLog.append; docs/kafka-rules.md
 A1, C1.
@@ -68,10 +68,11 @@ def check_and_append(
     batch: Batch,
     verification: Verification | None = None,
 ) -> StepResult[Leader]:
-    """Appends a producer's batch, acknowledges a duplicate, or rejects an invalid batch.
+    """Appends a producer's record batch, acknowledges a duplicate, or rejects an invalid batch.
 
-    `verification` is None except for the first batches of a transaction, which wait for it before
-    this call.
+    `verification` is the completed verification of the transaction, if this is one of its first
+    batches. These batches wait until the verification is complete. For all other batches, it is
+    None.
     """
     facts = _facts(leader, request, batch)
     error, records = _error(leader, context, request, batch, facts)
@@ -160,9 +161,10 @@ def _append_if_valid(
 def write(
     leader: Leader, context: Context, appended: AppendOrigin, data: bytes
 ) -> StepResult[Leader]:
-    """Appends a valid batch; its sender gets the response now, or when the batch is replicated.
+    """Appends a valid record batch. The sender gets the response now, or when the batch is
+    replicated.
 
-    With LogAppendTime, the batch gets the time of the append.
+    If the topic's timestamp type is LogAppendTime, the batch gets the present time.
     """
     base_offset, config = leader.log.end_offset, leader.state.log_config
     if config.timestamp_type is TimestampType.LOG_APPEND_TIME:

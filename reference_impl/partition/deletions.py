@@ -1,8 +1,9 @@
-"""DeleteRecords: a leader raises its log start, and waits until all live replicas have done so.
+"""Handles DeleteRecords. A leader raises its log start, and waits until all live replicas have
+raised their log starts:
 
     request -> the leader's log start moves
             -> a follower's next fetch returns the new log start; the follower adopts it
-            -> the fetch after that reports the follower's log start to the leader
+            -> the follower's following fetch reports its log start to the leader
             -> the low watermark reaches the requested offset -> response
 
 The low watermark is the lowest log start among the live replicas.

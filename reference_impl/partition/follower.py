@@ -1,4 +1,5 @@
-"""A follower of a topic partition: fetches from the leader, truncates its log if the logs diverge.
+"""A follower of a topic partition. It fetches records from the leader, and truncates its log if the
+two logs diverge. Each line has the result of a fetch and the follower's reaction:
 
     fetch -> records            -> append, adopt the high watermark                 -> fetch
           -> diverging epoch    -> truncate to the offset where the logs diverge    -> fetch
@@ -8,17 +9,18 @@
                                 -> truncate fully, start at the leader's log start  -> fetch
           -> error, no response -> back off                                         -> fetch
 
-If the logs differ below the fetch offset, the response has only a *diverging epoch*: the largest
-epoch of the leader's log that is not above the follower's, and the offset where it ends.
+If the logs differ below the fetch offset, the response has no records, but a *diverging epoch*.
+This is the largest epoch of the leader's log that is not above the follower's last epoch, with the
+offset where it ends.
 
-In older versions of the protocol (module `truncation`), the follower first requests the end offset
-of its last epoch, or truncates without a request.
+Older versions of Kafka used other protocols (module `truncation`): the follower first requests the
+end offset of its last epoch, or truncates its log without a request.
 
-A follower has one request in flight, and ignores the response to any other.
+A follower has at most one request in flight. It ignores the responses to earlier requests.
 
 Source: KIP-101, KIP-107, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7), KAFKA-9491;
 docs/kafka-rules.md A3, A8, A11.
-Simplified: one topic partition per fetch; no fetch sessions.
+Simplified: a fetch has only one topic partition, and followers use no fetch sessions.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ def become_follower(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Follower]:
-    """Returns a follower in a new leader epoch, and its first request to the leader.
+    """Returns a follower in a new leader epoch, and the follower's first request to the leader.
 
     Kafka: makeFollower.
     """
@@ -83,9 +85,11 @@ def become_follower(
 
 
 def fetch_again(follower: Follower, context: Context) -> StepResult[Follower]:
-    """Sends the follower's next request, normally a fetch; nothing without a leader.
+    """Sends the follower's next request, which is normally a fetch. If the partition has no leader,
+    nothing is sent.
 
-    In old versions of the truncation protocol, OffsetForLeaderEpoch may come first.
+    In old versions of the truncation protocol, the request is OffsetForLeaderEpoch until the
+    follower has found where the logs diverge.
     """
     if follower.state.leader == NO_BROKER:
         return replace(follower, awaits=None), ()

@@ -1,13 +1,13 @@
 """The leader's view of its followers, and of the in-sync replicas (ISR).
 
-Until the response to a proposal, the leader uses the *maximal* ISR: the union of the current ISR
-and the proposed one. So the high watermark never passes the end of a replica that may be in the
-controller's ISR.
+A leader proposes each change of the ISR to the controller. Until it gets the response, it uses the
+*maximal* ISR: the union of the current ISR and the proposed ISR. Thus the high watermark never
+passes the log end of a replica that may be in the controller's ISR.
 
 Source: KIP-497 (AlterPartition), KIP-903 (broker epochs), KIP-966 (the high watermark does not
 advance below min.insync.replicas), KAFKA-7128, KAFKA-13091; docs/kafka-rules.md A4 to A7.
-Simplified: no controlled shutdown; a leader that is elected again forgets the end offsets of its
-followers, whereas Kafka keeps them.
+Simplified: there is no controlled shutdown. If a leader is elected again, it forgets the end
+offsets of its followers, whereas Kafka's leader remembers them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ NEVER_MS: Final = -(10**15)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteReplica:
-    """A follower's progress in this leader epoch, as recorded from its fetches."""
+    """A follower's progress in this leader epoch. The leader records the progress from the
+    follower's fetches.
+    """
 
     end_offset: Offset = UNKNOWN_OFFSET  # the offset of its last fetch
     broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # of its last fetch
@@ -47,7 +49,9 @@ class RemoteReplica:
         *,
         log_start: Offset = UNKNOWN_OFFSET,
     ) -> RemoteReplica:
-        """`offset` is the end of the follower's log."""
+        """Returns the follower's progress after a fetch from the offset `offset`, which is the end
+        of the follower's log.
+        """
         if offset >= leader_end:
             caught_up_ms = now_ms
         elif offset >= self.leader_end_then >= 0:
@@ -65,7 +69,9 @@ class RemoteReplica:
         )
 
     def is_caught_up(self, leader_end: Offset, now_ms: int, lag_ms: int) -> bool:
-        """True if the follower has had the whole log at some time in the last `lag_ms`."""
+        """Returns True if the follower has the whole log, or had the whole log at some time in the
+        last `lag_ms`.
+        """
         return self.end_offset == leader_end or now_ms - self.caught_up_ms <= lag_ms
 
 
@@ -79,7 +85,9 @@ class InSyncReplicas:
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
-        """Members of the ISR count as caught up; end offsets are unknown until they fetch."""
+        """Returns the state of a new leader. The members of the ISR count as caught up. The end
+        offset of each follower is unknown until it fetches.
+        """
         return cls(
             state=state,
             ignores_minimum=Bug.MINIMUM_IGNORED in context.bugs,
@@ -94,7 +102,9 @@ class InSyncReplicas:
 
     @property
     def proposed(self) -> tuple[BrokerId, ...]:
-        """The pending proposal, which the controller may already have accepted; or empty."""
+        """The ISR of the pending proposal, or () if no proposal is pending. The controller may have
+        accepted the proposal already.
+        """
         return () if self.proposal is None else tuple(broker for broker, _ in self.proposal.isr)
 
     @property
@@ -104,21 +114,22 @@ class InSyncReplicas:
 
     @property
     def min_insync_replicas(self) -> int:
-        """min.insync.replicas, limited to the number of replicas."""
+        """The value of min.insync.replicas, but at most the number of replicas."""
         configured = 1 if self.ignores_minimum else self.state.min_insync_replicas
         return min(configured, len(self.state.replicas))
 
     @property
     def below_minimum(self) -> bool:
-        """True if the ISR is too small for acks=all."""
+        """True if the ISR is too small for a Produce request with acks=all."""
         return len(self.state.isr) < self.min_insync_replicas
 
     def replicated_up_to(self, leader_end: Offset, context: Context) -> Offset:
-        """Returns the offset up to which the maximal ISR and the caught-up replicas have the log.
+        """Returns the lowest log end among the leader, the members of the maximal ISR, and all
+        other live replicas that have caught up.
 
-        Without the caught-up replicas, the high watermark would run ahead of them, and they could
-        not join. The result is -1 if an end offset is unknown, or if the ISR is smaller than
-        min.insync.replicas.
+        If this offset ignored the other replicas that have caught up, the high watermark would
+        advance beyond their log ends, and they could not join the ISR. The result is -1 if a log
+        end is unknown, or if the ISR is smaller than min.insync.replicas.
         """
         if self.below_minimum:
             return UNKNOWN_OFFSET
@@ -137,13 +148,18 @@ class InSyncReplicas:
         return lowest
 
     def low_watermark(self, log_start: Offset, context: Context) -> Offset:
-        """The lowest log start of leader and registered, unfenced followers; -1 if unknown."""
+        """Returns the lowest log start among the leader and the registered, unfenced followers.
+        `log_start` is the leader's log start. Returns -1 if the log start of such a follower is
+        unknown.
+        """
         followers = self.remotes.items()
         alive = [remote.log_start for broker, remote in followers if context.may_be_in_sync(broker)]
         return min([log_start, *alive])
 
     def lagging(self, leader_end: Offset, context: Context) -> tuple[BrokerId, ...]:
-        """The ISR members that have lagged for the last replica.lag.time.max.ms."""
+        """Returns the ISR members that were not caught up at any time in the last
+        replica.lag.time.max.ms.
+        """
         lag_ms = context.broker_settings.replica_lag_ms
         return tuple(
             broker
@@ -155,10 +171,11 @@ class InSyncReplicas:
     def may_join(
         self, broker: BrokerId, high_watermark: Offset, epoch_start: Offset, context: Context
     ) -> bool:
-        """True if the follower has reached the high watermark and the start of this leader epoch.
+        """Returns True if the leader may propose that the follower joins the ISR. The follower must
+        have reached the high watermark and the start of this leader epoch.
 
-        The high watermark alone is not enough: that of a new leader may be below committed records
-        (KAFKA-7128). As in Kafka, the log start is not checked.
+        The high watermark alone is not sufficient, because the high watermark of a new leader may
+        be below committed records (KAFKA-7128). As in Kafka, the log start is not checked.
         """
         # The version `kafka-4.3` of model/retention shows what may go wrong without a check of the
         # log start.
@@ -200,7 +217,9 @@ class InSyncReplicas:
         return replace(self, proposal=proposal, proposal_correlation=correlation)
 
     def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
-        """A newer partition epoch ends the pending proposal; any other changes nothing."""
+        """Returns the replicas with the registration `state`, if it has a newer partition epoch.
+        The pending proposal then ends. If the partition epoch is not newer, nothing changes.
+        """
         if state.partition_epoch <= self.state.partition_epoch:
             return self
         remotes = self.remotes
@@ -211,16 +230,20 @@ class InSyncReplicas:
         return replace(self, state=state, remotes=remotes, proposal=None, proposal_correlation=None)
 
     def with_metadata(self, state: PartitionState) -> InSyncReplicas:
-        """A new partition epoch ends the pending proposal."""
+        """Returns the replicas with the registration `state`. If it has a newer partition epoch,
+        the pending proposal ends.
+        """
         # Then only the configuration has changed.
         if state.partition_epoch == self.state.partition_epoch:
             return replace(self, state=state)
         return self.with_newer_state(state)
 
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
-        """A newer registration in the response ends the proposal.
+        """Returns the replicas after the controller's response to a proposal. If the response has a
+        newer registration, the pending proposal ends.
 
-        So does INELIGIBLE_REPLICA, if it answers the latest request.
+        The error INELIGIBLE_REPLICA also ends the proposal, if it is the response to the latest
+        request.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:

@@ -1,4 +1,5 @@
-"""A leader's ISR proposals: lagging followers leave the ISR, caught-up ones join.
+"""A leader's ISR proposals: lagging followers leave the ISR, and followers that have caught up join
+the ISR.
 
 Source: KIP-497, KIP-903; docs/kafka-rules.md A4 to A6.
 """
@@ -15,7 +16,9 @@ from reference_impl.protocol.replacing import replace
 
 
 def on_lag_timer(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Proposes an ISR without the lagging followers, or repeats the pending proposal."""
+    """Proposes an ISR without the lagging followers. If a proposal is pending, the leader sends
+    this proposal again instead.
+    """
     timer = lag_timer(leader, context)
     if leader.in_sync.proposal is not None:
         leader, sent = _send(leader, leader.in_sync.proposal, context)
@@ -48,7 +51,9 @@ def on_altered(
 
 
 def on_state(leader: Leader, context: Context, state: PartitionState) -> StepResult[Leader]:
-    """Handles new metadata of the same leader epoch; the high watermark may advance."""
+    """Handles a changed partition registration of the same leader epoch. The high watermark may
+    advance.
+    """
     return advance_high_watermark(
         replace(leader, in_sync=leader.in_sync.with_metadata(state)), context
     )

@@ -1,15 +1,17 @@
-"""The leader of a topic partition: waits for its followers and advances the high watermark.
+"""The leader of a topic partition. It waits for its followers, and advances the high watermark, in
+these steps:
 
     produce -> append -> wait until the high watermark passes -> acknowledge
     fetch of a follower -> record its end offset -> advance the high watermark -> respond
 
-After a timeout or the end of the leadership, the response to acks=all is an error, but the records
-stay in the log. So the outcome of such a request is unknown.
+If a request with acks=all times out, or the leadership ends, the response is an error. The records
+are not removed from the log, so the outcome of the request is unknown.
 
 Source: KIP-101, KIP-966; docs/kafka-rules.md A1, A4, A7, A10, C1.
-Simplified: no throttling. If the leader is elected again in a newer leader epoch, waiting requests
-get NOT_LEADER_OR_FOLLOWER; in Kafka they keep waiting. Kafka computes the high watermark after a
-fetch or an append; this leader also computes it at each check for lagging followers.
+Simplified: requests are not throttled. If the leader is elected again in a newer leader epoch,
+waiting requests get NOT_LEADER_OR_FOLLOWER. In Kafka, these requests continue to wait. Kafka
+computes the high watermark after a fetch or an append. This leader also computes the high watermark
+at each check for lagging followers.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ from reference_impl.protocol.replacing import replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leader(WeaklyReferenced):
-    """A topic partition on its leader, in one leader epoch."""
+    """The state of a topic partition on its leader, in one leader epoch."""
 
     topic_partition: TopicPartition
     log: PartitionLog
@@ -73,7 +75,7 @@ class Leader(WeaklyReferenced):
 
     @property
     def state(self) -> PartitionState:
-        """The partition registration that the leader last received."""
+        """The newest partition registration that the leader has received."""
         return self.in_sync.state
 
 
@@ -84,7 +86,9 @@ def become_leader(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Leader]:
-    """Returns the new leader, whose epoch starts at the end of the log, and its first effects."""
+    """Returns a new leader, and the first effects of its leadership. Its leader epoch begins at the
+    end of the log.
+    """
     leader = Leader(
         topic_partition=topic_partition,
         log=log,
@@ -97,7 +101,7 @@ def become_leader(
 
 
 def resign(leader: Leader) -> Effects:
-    """Error responses to all waiting requests, and a wake-up for waiting consumers."""
+    """Returns error responses to all waiting requests, and a wake-up for waiting consumers."""
     error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     topic_partition = leader.topic_partition
     return (
@@ -118,7 +122,9 @@ def resign(leader: Leader) -> Effects:
 def acknowledge(
     leader: Leader, context: Context, appended: AppendOrigin, base_offset: Offset
 ) -> StepResult[Leader]:
-    """Responds with the offset of the first record; with acks=0, sends nothing."""
+    """Responds to an append with the offset of the first record. If the request has acks=0, nothing
+    is sent.
+    """
     if appended.acks == ACKS_NONE:
         return leader, ()
     leader, base_offset = _acknowledged_offset(leader, context, base_offset)
@@ -140,7 +146,9 @@ def _acknowledged_offset(
 
 
 def advance_high_watermark(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Advances the high watermark as far as possible; sends the responses that waited for it."""
+    """Advances the high watermark as far as possible, and sends the responses that waited for this
+    advance.
+    """
     effects: Effects = ()
     high_watermark = leader.in_sync.replicated_up_to(leader.log.end_offset, context)
     if high_watermark > leader.log.high_watermark:
@@ -210,8 +218,13 @@ def _answer_now(
 
 
 def read(replica: LocalLog, context: Context, request: Fetch) -> bytes:
-    """The batches that a follower may read (up to the log end), or a consumer (up to the high
-    watermark, or with read_committed the last stable offset).
+    """Returns the record batches from the fetch offset up to an end, which depends on the reader:
+
+        a follower                         the log end
+        a consumer                         the high watermark
+        a consumer with read_committed     the last stable offset
+
+    Returns b"" if the fetch offset is not below this end.
     """
     log = replica.log
     if request.replica_id >= 0 or Bug.READ_ABOVE_HIGH_WATERMARK in context.bugs:
@@ -257,7 +270,7 @@ def fetch_response(
 
 
 def last_stable_offset(replica: LocalLog, context: Context, high_watermark: Offset) -> Offset:
-    """The last stable offset, or the log start if that is higher."""
+    """Returns the last stable offset, or the log start if the log start is higher."""
     stable = replica.producers.transactions.last_stable_offset(
         high_watermark, counts_unreplicated=Bug.UNREPLICATED_MARKER_COUNTS not in context.bugs
     )
@@ -266,7 +279,9 @@ def last_stable_offset(replica: LocalLog, context: Context, high_watermark: Offs
 
 
 def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: Offset) -> Leader:
-    """Records the high watermark that a follower gets; a consumer's fetch changes nothing."""
+    """Records the high watermark that the response sends to a follower. If the request comes from a
+    consumer, nothing changes.
+    """
     remote = leader.in_sync.remotes.get(request.replica_id)
     if remote is None or remote.sent_high_watermark == high_watermark:
         return leader
@@ -278,7 +293,9 @@ def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: O
 
 
 def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
-    """Sets the timer of the waiting requests, unless it is set to an earlier time."""
+    """Sets the timer for the waiting requests to `deadline_ms`. Does nothing if the timer is set to
+    an earlier time already.
+    """
     if leader.wakes_ms is not None and leader.wakes_ms <= deadline_ms:
         return leader, ()
     timer = Timer(TimerKind.WAITS, leader.topic_partition)
@@ -286,7 +303,9 @@ def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
 
 
 def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Responds to requests whose time is up: fetches get an empty response, others an error."""
+    """Responds to the requests whose waiting time has ended. A fetch gets a response without new
+    records. All other requests get an error.
+    """
     late = [waiting for waiting in leader.waiting_produces if waiting.deadline_ms <= context.now_ms]
     waiting_produces = tuple(w for w in leader.waiting_produces if w not in late)
     timed_out: Effects = tuple(

@@ -1,11 +1,12 @@
-"""The reads that a leader serves, for followers and consumers.
+"""Handles the requests of followers and consumers that read from a leader.
 
-If the logs diverge, the response to a follower contains the diverging epoch. Otherwise the leader
-records the follower's end offset. The response has the high watermark from before this fetch.
+If the logs of a follower and its leader diverge, the response to the follower's fetch contains the
+diverging epoch. Otherwise the leader records the end offset of the follower. The response has the
+high watermark before this fetch.
 
 Source: KIP-207, KIP-320, KIP-595, KIP-903, KAFKA-13141, KAFKA-15221; docs/kafka-rules.md A2, A6,
 A7, A9.
-Simplified: a follower answers a consumer at once.
+Simplified: if a consumer fetches from a follower, the follower responds at once.
 """
 
 from __future__ import annotations
@@ -48,9 +49,10 @@ from reference_impl.protocol.replacing import replace
 
 
 def epoch_error(requested: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
-    """The error if the request's leader epoch is older or newer than the leader's.
+    """Returns the error if the leader epoch of the request differs from the replica's leader epoch
+    `mine`.
 
-    None if they are equal, or if the request has no leader epoch.
+    Returns None if the two epochs are equal, or if the request has no leader epoch.
     """
     if requested in {UNKNOWN_LEADER_EPOCH, mine}:
         return None
@@ -63,7 +65,7 @@ def epoch_error(requested: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
 def fetch(
     leader: Leader, context: Context, requester: Requester, request: Fetch
 ) -> StepResult[Leader]:
-    """Responds to a fetch with data, lets it wait for data, or rejects it."""
+    """Handles a fetch: responds with data, lets the request wait for data, or rejects it."""
     error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)
     if error is not None:
         return leader, _refused(leader, requester, error)
@@ -81,7 +83,9 @@ def fetch(
 def fetch_from_follower(
     follower: Follower, context: Context, requester: Requester, request: Fetch
 ) -> Effects:
-    """Responds at once with records below the follower's high watermark."""
+    """Handles a consumer's fetch from a follower. The follower responds at once, with records below
+    its high watermark.
+    """
     # Kafka: since version 11 of Fetch (KIP-392; FetchParams.fetchOnlyLeader).
     error = epoch_error(request.current_leader_epoch, follower.state.leader_epoch)
     if error is not None:
@@ -233,11 +237,11 @@ def _refusal(replica: LocalLog, error: ErrorCode) -> Fetched:
 def list_offsets(
     leader: Leader, context: Context, requester: Requester, request: ListOffsets
 ) -> StepResult[Leader]:
-    """Handles ListOffsets.
+    """Handles a ListOffsets request to a leader.
 
-    A new leader may respond OFFSET_NOT_AVAILABLE until the start of its epoch is replicated: its
-    high watermark may be lower than an offset that a client has seen, and a search by time would
-    miss committed records.
+    A new leader may respond OFFSET_NOT_AVAILABLE until its high watermark reaches the start of its
+    leader epoch. Until then, its high watermark may be lower than an offset that a client has seen,
+    and a search by time may miss committed records.
     """
     is_consumer = request.replica_id == CONSUMER
     lags = is_consumer and leader.log.high_watermark < leader.epoch_start
@@ -251,7 +255,10 @@ def list_offsets(
 def list_offsets_of_follower(
     follower: Follower, context: Context, requester: Requester, request: ListOffsets
 ) -> Effects:
-    """Serves a debugging consumer (replica id -2). Kafka: ReplicaManager.fetchOffset."""
+    """Handles a ListOffsets request of a debugging consumer (replica id -2) to a follower.
+
+    Kafka: ReplicaManager.fetchOffset.
+    """
     end = _readable_end(follower, context, request)
     listed = _listed(follower, follower.state.leader_epoch, request, end, lags=False)
     return (requester.reply(listed),)

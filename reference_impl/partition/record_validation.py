@@ -1,20 +1,23 @@
-"""The checks of a producer's batch that do not need the state of the producer.
+"""The checks of a producer's record batch that do not need the state of the producer. They are made
+in this order:
 
     request -> one batch of version 2 -> size, checksum, header -> each record -> in sequence?
 
-The request must have exactly one batch, of version 2. This check comes before the verification of a
-transaction, the others just before the append.
+The request must have exactly one record batch, and its version must be 2. This check is made before
+the verification of a transaction. All other checks are made just before the append.
 
 Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, UnifiedLog.append,
 LogValidator.
 Simplified: a batch may be larger than segment.bytes. A compressed record must be well-formed as a
-whole, whereas Kafka skips its key and value. Compressed records may have at most 100 MiB, above
-which they get MESSAGE_TOO_LARGE; Kafka has no limit.
+whole, whereas Kafka skips its key and value. If compressed records have more than 100 MiB after
+decompression, they are rejected with MESSAGE_TOO_LARGE. Kafka has no such limit.
 
-An uncompressed batch keeps offset deltas other than 0, 1, 2 and so on: readers get other offsets
-than the producer, as in Kafka. A compressed one is rebuilt.
+If the offset deltas of an uncompressed batch are not 0, 1, 2 and so on, they are not changed.
+Readers then get other offsets than the producer, as in Kafka. A compressed batch with such offset
+deltas is rebuilt.
 
-Deviates: two kinds of batches, which no client sends, are rejected here and appended by Kafka.
+Deviates: two kinds of batches, which no client sends, are rejected by this module. Kafka appends
+them.
 
 - A batch with a producer id, but without a producer epoch.
 - A transactional batch without a producer id.
@@ -44,7 +47,7 @@ _MAGIC_AT: Final = 16
 
 
 class BatchError(NamedTuple):
-    """An error, and the positions of the batch's invalid records (KIP-467)."""
+    """An error, and the positions of the invalid records in the batch (KIP-467)."""
 
     error: ErrorCode
     records: tuple[int, ...] = ()
@@ -54,7 +57,7 @@ VALID: Final = BatchError(ErrorCode.NONE)
 
 
 def only_batch(data: bytes) -> Batch | ErrorCode:
-    """The only batch in the request, or the error that rejects the request.
+    """Returns the only record batch in the request, or the error that rejects the request.
 
     Kafka: ProduceRequest.validateRecords.
     """
@@ -73,9 +76,10 @@ def only_batch(data: bytes) -> Batch | ErrorCode:
 
 
 def scanned(batch: Batch, *, each: bool = False) -> RecordFacts | ErrorCode:
-    """The facts about the records of a batch, or the error for unreadable records.
+    """Returns the facts about the records of a batch, or an error if the records are unreadable.
 
-    With `each`, they include all timestamps, and the positions of records without a key.
+    If `each` is True, the facts include the timestamps of all records, and the positions of the
+    records without a key.
     """
     try:
         return (scan_each if each else scan)(batch.data, batch.header)
@@ -90,7 +94,8 @@ def scanned(batch: Batch, *, each: bool = False) -> RecordFacts | ErrorCode:
 def batch_error(
     batch: Batch, facts: RecordFacts | ErrorCode, config: LogConfig, now_ms: int
 ) -> BatchError:
-    """The error of the first failed check, in Kafka's order, or `VALID`.
+    """Returns the error of the first check that fails, or `VALID`. The checks are made in Kafka's
+    order.
 
     Kafka: UnifiedLog.analyzeAndValidateRecords, then LogValidator.validateBatch and validateRecord.
     """
@@ -103,8 +108,8 @@ def batch_error(
 
 
 def appendable(batch: Batch, facts: RecordFacts, config: LogConfig) -> bytes | None:
-    """The bytes to append for a valid batch, rebuilt if necessary; None if they are larger than
-    max.message.bytes.
+    """Returns the bytes that the leader appends for a valid batch. The batch is rebuilt if this is
+    necessary. Returns None if the rebuilt batch is larger than max.message.bytes.
 
     Kafka: LogValidator.assignOffsetsNonCompressed and validateMessagesAndAssignOffsetsCompressed;
     UnifiedLog.append.

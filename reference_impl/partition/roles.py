@@ -1,4 +1,5 @@
-"""The role of a broker for one topic partition, leader or follower, and what each role handles.
+"""The role of a broker for one topic partition: leader or follower. Each line has an event, and the
+reaction of the roles:
 
     metadata of a newer leader epoch -> a leader resigns; the broker becomes leader or follower
     a request                        -> a leader handles it; a follower lets some consumers read
@@ -64,9 +65,10 @@ def apply_state(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Replica]:
-    """Returns the leader or follower after newer metadata `state`.
+    """Returns the leader or follower after the newer partition registration `state`.
 
-    `known` is the replica before it; a new replica begins with the log `stored`.
+    `known` is the replica before this registration. If it is None, the new replica begins with the
+    log `stored`.
     """
     leads = state.leader == context.broker_id
     if known is None:
@@ -111,7 +113,9 @@ TIMER_HANDLERS: Final[Mapping[TimerKind, Callable[[Leader, Context], StepResult[
 def answer_of_follower(
     follower: Follower, context: Context, requester: Requester, request: LeaderRequest
 ) -> Effects:
-    """A consumer may read from a follower (KIP-392); any other request gets an error."""
+    """Responds to a request that a follower receives. A consumer may read from a follower
+    (KIP-392). Any other request gets an error.
+    """
     match request:
         case Fetch(any_replica=True):
             return reads.fetch_from_follower(follower, context, requester, request)
@@ -125,7 +129,9 @@ def answer_of_follower(
 
 
 def no_replica_error(*, exists: bool) -> ErrorCode:
-    """`exists` is true if other brokers have replicas."""
+    """Returns the error for a request about a partition that has no replica on this broker.
+    `exists` is True if other brokers have replicas of this partition.
+    """
     # If another broker has the partition, the client must refresh its metadata.
     known, unknown = ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return known if exists else unknown

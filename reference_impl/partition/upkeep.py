@@ -1,4 +1,4 @@
-"""The periodic upkeep of a broker's replicas.
+"""The periodic tasks of a broker for its replicas. Each line has a task and its result:
 
     checkpoint -> the log on disk is complete up to its end
     retention  -> old segments and inactive producers are deleted
@@ -27,7 +27,7 @@ from reference_impl.protocol.topic_config import LARGEST_MS
 
 
 def checkpoint(replica: Replica, context: Context) -> Replica:
-    """Writes the log and its high watermark to the disk.
+    """Returns the replica after its log and its high watermark were written to the disk.
 
     Kafka: ReplicaManager.checkpointHighWatermarks.
     """
@@ -37,10 +37,12 @@ def checkpoint(replica: Replica, context: Context) -> Replica:
 
 
 def retain(replica: Replica, context: Context) -> Replica:
-    """Returns the replica after retention and the expiry of producers.
+    """Returns the replica after retention and after the expiry of producers.
 
-    If cleanup.policy contains `compact`, retention happens in `compact`. Kafka:
-    LogManager.cleanupLogs.
+    If cleanup.policy contains `compact`, this function does not apply retention, because the
+    function `compact` does so.
+
+    Kafka: LogManager.cleanupLogs.
     """
     log, producers = replica.log, replica.producers
     if not replica.state.log_config.cleanup_policy.compacts:
@@ -50,7 +52,8 @@ def retain(replica: Replica, context: Context) -> Replica:
 
 
 def compact(replica: Replica, context: Context) -> Replica:
-    """Compaction and then retention, if cleanup.policy contains `compact`.
+    """Returns the replica after compaction and retention. If cleanup.policy does not contain
+    `compact`, returns the same replica.
 
     Kafka: LogCleaner.CleanerThread.tryCleanFilthiestLog and cleanupLogs.
     """
@@ -82,7 +85,8 @@ def _with(replica: Replica, log: PartitionLog, producers: ProducerStates) -> Rep
 
 
 def flush_log(replica: Replica, context: Context) -> Replica:
-    """The flush that flush.ms requires, if due; without flush.ms, at each call.
+    """Returns the replica after the flush that flush.ms requires, if this flush is due. If flush.ms
+    is not set, the interval is log.flush.scheduler.interval.ms.
 
     Kafka: LogManager.flushDirtyLogs.
     """
@@ -95,7 +99,9 @@ def flush_log(replica: Replica, context: Context) -> Replica:
 
 
 class Periodic(NamedTuple):
-    """A function that the broker calls for each replica, and the ms between two calls."""
+    """A function that the broker calls periodically for each replica, and the time in ms between
+    two calls.
+    """
 
     change: Callable[[Replica, Context], Replica]
     every_ms: Callable[[BrokerSettings], int]

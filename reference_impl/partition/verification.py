@@ -1,21 +1,23 @@
-"""The verification of a transaction's first batch at the transaction coordinator.
+"""Verifies a transaction at the transaction coordinator, before the first batch of the transaction
+is appended:
 
     first batch -> verification request -> response: guard still there? -> check and append
 
-The coordinator must confirm that the transaction contains the partition, otherwise it might hang
-(KIP-890). For a V2 producer the verification also adds the partition. Until the response arrives,
-later batches of the producer wait.
+The coordinator must confirm that the transaction contains the partition. Without this confirmation,
+a late batch could begin a transaction that nobody ends (KIP-890). For a producer that uses V2 of
+the transaction protocol, the verification also adds the partition to the transaction. Until the
+response arrives, later batches of the producer wait.
 
-The leader remembers the id of the verification request as a *guard*, which a transaction marker
-removes. A positive response without a guard is too late, and nothing is appended; an error rejects
-the batch even then.
+The leader remembers the id of the verification request as a *guard*. A transaction marker removes
+the guard. If a positive response arrives after the guard was removed, nothing is appended. If the
+response is an error, the batch is rejected with this error, even without a guard.
 
 Source: KIP-890; ReplicaManager.handleProduceAppend, UnifiedLog.maybeStartTransactionVerification;
 docs/kafka-rules.md D8.
-Simplified: the leader sends one request for each partition to verify or add; Kafka sends one
-request for all partitions of a producer's request. After a failed verification, the leader forgets
-the sequence numbers of the batches that waited. Kafka remembers the lowest of them, and rejects a
-first batch with a higher number; this leader may append it.
+Simplified: the leader sends one request for each partition. Kafka sends one request for all
+partitions of a producer's request. After a failed verification, the leader forgets the sequence
+numbers of the batches that waited. Kafka remembers the lowest of these sequence numbers, and
+rejects a first batch with a higher number. This leader may append such a batch.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ ADDS_AGAIN_WITHIN_MS: Final = 1_000
 
 
 def needs_verification(leader: Leader, head: Header) -> bool:
-    """True if the batch would open a transaction in this topic partition."""
+    """Returns True if the record batch would open a transaction in this topic partition."""
     is_idempotent = head.producer_id != NO_PRODUCER_ID
     return is_idempotent and head.is_transactional and not leader.producers.is_open(head)
 
@@ -50,8 +52,9 @@ def needs_verification(leader: Leader, head: Header) -> bool:
 def verify(
     leader: Leader, context: Context, requester: Requester, request: Produce, head: Header
 ) -> StepResult[Leader]:
-    """Lets the batch wait for a verification; rejects it for an old producer epoch or an unknown
-    transactional id or coordinator.
+    """Sends a verification request to the transaction coordinator, and lets the batch wait for the
+    response. The batch is rejected at once in three cases: its producer epoch is old, the request
+    has no transactional id, or the coordinator is unknown.
 
     Kafka: UnifiedLog.maybeStartTransactionVerification.
     """
@@ -88,10 +91,13 @@ def verify(
 def on_verified(
     leader: Leader, context: Context, correlation: int, answer: AddedPartitionsToTxn
 ) -> StepResult[Leader]:
-    """Appends or rejects each batch that waited; nothing is appended if a marker was written since.
+    """Appends or rejects each batch that waited for this verification. If a transaction marker was
+    written in the meantime, no batch is appended.
 
-    If markers of the previous transaction are missing, the leader repeats the request for some
-    time. Kafka: ReplicaManager.handleProduceAppend.
+    If the coordinator still writes the markers of the previous transaction, the leader repeats the
+    verification request for some time.
+
+    Kafka: ReplicaManager.handleProduceAppend.
     """
     found = [entry for entry in leader.unverified if entry.correlation == correlation]
     if not found:
@@ -150,7 +156,9 @@ def _produce_error(error: ErrorCode, request: Produce) -> ErrorCode:
 def with_unverified(
     leader: Leader, old: PendingVerification | None, new: PendingVerification | None
 ) -> Leader:
-    """Replaces `old` by `new`; without `old` adds, without `new` removes."""
+    """Returns the leader with the pending verification `new` instead of `old`. If `old` is None,
+    `new` is added. If `new` is None, `old` is removed.
+    """
     kept = [new if entry is old else entry for entry in leader.unverified]
     if old is None:
         kept.append(new)

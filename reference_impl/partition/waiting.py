@@ -1,4 +1,5 @@
-"""The requests that wait at a leader: for replication, data, or the verification of a transaction.
+"""The requests that wait at a leader. They wait for replication, for data, or for the verification
+of a transaction.
 
 Source: docs/kafka-rules.md A1, A11, C1, D8.
 """
@@ -30,7 +31,9 @@ from reference_impl.protocol.transactions import (
 
 
 class LocalLog(Protocol):
-    """A replica, leader or follower, whose log consumers may read."""
+    """A replica of a topic partition on this broker. Consumers may read its log. The replica is a
+    leader or a follower.
+    """
 
     @property
     def topic_partition(self) -> TopicPartition: ...
@@ -43,7 +46,7 @@ class LocalLog(Protocol):
 
 
 class AppendOrigin(NamedTuple):
-    """The sender of an append, and the values that the response needs."""
+    """The sender of an append, and the values of its request that the response needs."""
 
     requester: Requester
     acks: int
@@ -58,7 +61,8 @@ class AppendOrigin(NamedTuple):
         error: ErrorCode = ErrorCode.NONE,
         base_offset: Offset = UNKNOWN_OFFSET,
     ) -> Reply:
-        """The response to the append; if an error follows the append, it also has `base_offset`.
+        """Returns the response to the append. If an error occurs after the records were appended,
+        the response also has `base_offset`.
 
         Kafka: DelayedProduce.
         """
@@ -83,7 +87,7 @@ class AppendOrigin(NamedTuple):
 
 
 class WaitingProduce(NamedTuple):
-    """A produce request with acks=all whose records are not yet replicated."""
+    """A Produce request with acks=all that waits until its records are replicated."""
 
     appended: AppendOrigin
     base_offset: Offset
@@ -95,7 +99,9 @@ class WaitingProduce(NamedTuple):
 
 
 class WaitingDeletion(NamedTuple):
-    """A DeleteRecords request that the leader has applied, but some live follower has not."""
+    """A DeleteRecords request that waits for followers. The leader has raised its log start, but
+    some live follower has not.
+    """
 
     requester: Requester
     before: Offset  # the low watermark has to reach it
@@ -111,7 +117,7 @@ class WaitingDeletion(NamedTuple):
 
 
 class PendingVerification(NamedTuple):
-    """A producer's batches that wait for the verification of their transaction."""
+    """The record batches of a producer that wait for the verification of their transaction."""
 
     # A transaction marker removes the guard, so that a positive response appends nothing
     # (KAFKA-14884), unless the request is about to be sent again: each request has its own guard.

@@ -1,7 +1,7 @@
 """The base class of replicas, which permits weak references.
 
-A fetch session remembers the replica that it read last, but must not keep that replica's log in
-memory.
+A fetch session remembers the replica that it read most recently. With a weak reference, it does not
+hold the log of this replica in memory.
 """
 
 from __future__ import annotations

@@ -1,1 +1,3 @@
-"""The messages between clients, brokers and the controller, independent of wire versions."""
+"""The messages between clients, brokers and the controller. They do not depend on the versions of
+Kafka's wire protocol.
+"""

@@ -1,9 +1,11 @@
-"""Client metrics subscriptions: their settings, and the request to change one subscription.
+"""Client metrics subscriptions: their settings, and the request to change one subscription. A
+subscription has a name and its settings, for example:
 
     ("producers", (("interval.ms", "5000"), ("metrics", "org.apache.kafka.producer.")))
 
-A subscription exists while it has a setting. No client sends metrics: ApiVersions does not list the
-requests of telemetry, as in a Kafka without a metrics plug-in.
+A subscription exists while it has a setting. No client sends metrics, because the response to
+ApiVersions does not list the requests of telemetry. Kafka without a metrics plug-in behaves in the
+same way.
 
 Source: KIP-714; ClientMetricsConfigs of Apache Kafka.
 """
@@ -36,7 +38,8 @@ class AlteredClientMetrics:
 
 
 def words(value: str) -> list[str]:
-    """The items of a comma-separated setting, without duplicates.
+    """Returns the items of a comma-separated setting, without duplicates. Returns [] for a blank
+    setting.
 
     Kafka: ConfigDef.parseValue.
     """

@@ -1,4 +1,4 @@
-"""Client quotas: the limits of users, client ids and IP addresses.
+"""Client quotas: the limits of users, client ids and IP addresses. Two examples of the values:
 
     entity    (("client-id", "app"), ("user", None))      None is the default entity of its type
     quotas    (("producer_byte_rate", 1048576.0), ...)
@@ -20,7 +20,9 @@ Quotas = tuple[tuple[Entity, tuple[tuple[str, float], ...]], ...]  # sorted by e
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaAlteration:
-    """The new value of each quota; None removes the quota."""
+    """The changes of one entity: the new value of each quota that changes. None removes the
+    quota.
+    """
 
     entity: Entity
     changes: tuple[tuple[str, float | None], ...]
@@ -34,11 +36,15 @@ class AlterQuotas:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredQuotas:
-    """For each entity, the error that rejects its changes (or NONE), and a message."""
+    """The results of `AlterQuotas`. For each entity, it has the error that rejects the entity's
+    changes (or NONE), and a message.
+    """
 
     results: tuple[tuple[Entity, ErrorCode, str], ...]
 
 
 def entity_of(parts: dict[str, str | None]) -> Entity:
-    """The entity of `parts`, such as `{"client-id": "app"}`."""
+    """Returns the entity with these parts, such as `{"client-id": "app"}`. Each part has a type and
+    a name.
+    """
     return tuple(sorted(parts.items()))

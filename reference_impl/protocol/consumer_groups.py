@@ -1,9 +1,9 @@
 """The requests of KIP-848 group members: the heartbeat, and the description of a group.
 
-A field is None if its value has not changed since the last message.
+A field of a message is None if its value has not changed since the sender's previous message.
 
 Source: KIP-848, KIP-1082; Kafka message schemas.
-Simplified: as in `protocol/messages.py`; no racks, no client-side assignors.
+Simplified: as in `protocol/messages.py`. There are no racks and no client-side assignors.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class DescribedMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupDescribed:
-    """`error` is GROUP_ID_NOT_FOUND for an unknown group."""
+    """The description of a KIP-848 group. If the group is unknown, `error` is
+    GROUP_ID_NOT_FOUND.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     state: str = ""  # Empty, Assigning, Reconciling or Stable

@@ -1,17 +1,18 @@
-"""The cluster metadata, and the requests to and from the controller.
+"""The cluster metadata, and the requests to and from the controller. Each line has the sender and
+the receiver of a request, and its type:
 
     broker -> controller            RegisterBroker, BrokerHeartbeat
     leader -> controller            AlterPartition
     control port -> controller      ElectLeader
     client -> broker -> controller  CreateTopic, DeleteTopic, CreatePartitions, AlterConfigs,
-                                    HoldElection; and those of `reassignment` and
-                                    `topic_defaults`
+                                    HoldElection, and the requests of the modules
+                                    `reassignment` and `topic_defaults`
     controller -> brokers           UpdateMetadata: the whole image, after each change
     client -> broker                Metadata: the image that the broker has applied
 
 Source: Kafka message schemas; KIP-497, KIP-631, KIP-903, KIP-966.
-Simplified: as in `protocol/messages.py`; brokers receive the metadata as a whole image, not as a
-log of changes; there is one controller, which is never replaced.
+Simplified: as in `protocol/messages.py`. Brokers receive the metadata as a whole image, not as a
+log of changes. There is one controller, which is never replaced.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from reference_impl.protocol.topic_settings import ListChange, TopicSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """The partition registration: the controller's state of one topic partition."""
+    """The registration of a topic partition: the controller's state of this partition."""
 
     replicas: tuple[BrokerId, ...]  # in order of preference; also those of `adding`
     isr: tuple[BrokerId, ...]  # in order of `replicas`
@@ -78,7 +79,7 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerState:
-    """The registration of one broker."""
+    """The registration of a broker at the controller."""
 
     broker_id: BrokerId
     broker_epoch: BrokerEpoch
@@ -87,7 +88,9 @@ class BrokerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataImage:
-    """A newer image has a larger version; brokers and topic partitions are sorted."""
+    """The cluster metadata in one version. A newer image has a larger version. Brokers and topic
+    partitions are sorted.
+    """
 
     version: int = 0
     brokers: tuple[BrokerState, ...] = ()
@@ -103,12 +106,14 @@ NO_METADATA: Final = MetadataImage()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """Request: return the cluster metadata."""
+    """A request that returns the cluster metadata."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedMetadata:
-    """The image that the broker has applied; it may be stale."""
+    """The newest metadata image that the broker has applied. The controller may have a newer
+    image.
+    """
 
     image: MetadataImage
 
@@ -164,7 +169,8 @@ class CreatedPartitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigs(TopicSettings):
-    """A setting that is None keeps its value, and one in `deleted` gets its default.
+    """A request that changes settings of a topic. If a setting is None, its value does not change.
+    A setting in `deleted` gets its default value.
 
     `lists` adds single items to a list setting, or removes them.
     """
@@ -183,7 +189,9 @@ class AlteredConfigs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectLeader:
-    """Makes `broker` the leader; if None, the live ISR member after the present leader."""
+    """A request that makes `broker` the leader. If `broker` is None, the new leader is the next
+    live ISR member after the present leader.
+    """
 
     topic_partition: TopicPartition
     broker: BrokerId | None = None
@@ -197,7 +205,7 @@ class ElectedLeader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldElection:
-    """Requests a preferred or an unclean election."""
+    """A request for a preferred leader election, or for an unclean election."""
 
     topic_partition: TopicPartition
     # If true, any live replica becomes leader of a partition without a leader.
@@ -220,9 +228,10 @@ class RegisterBroker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredBroker:
-    """The broker epoch of this incarnation.
+    """The response to a registration. It has the broker epoch of this incarnation (start) of the
+    broker.
 
-    The broker stays fenced until it has applied metadata that contains its registration.
+    The broker remains fenced until it has applied metadata that contains its registration.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -239,7 +248,7 @@ class BrokerHeartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeated:
-    """The response may fence the broker, or let it stop."""
+    """The response to a heartbeat. It may fence the broker, or permit it to shut down."""
 
     error: ErrorCode = ErrorCode.NONE
     fenced: bool = True
@@ -248,14 +257,16 @@ class BrokerHeartbeated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateMetadata:
-    """This request has no response: the broker's next heartbeat reports the applied version."""
+    """A request that sends a metadata image to a broker. It has no response, because the broker's
+    next heartbeat reports the version that the broker has applied.
+    """
 
     image: MetadataImage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterPartition:
-    """A leader proposes a new ISR, with the broker epoch of each member."""
+    """A request in which a leader proposes a new ISR, with the broker epoch of each member."""
 
     topic_partition: TopicPartition
     broker_id: BrokerId
@@ -268,7 +279,9 @@ class AlterPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredPartition:
-    """The partition registration after the change, or the error that rejects it."""
+    """The response to `AlterPartition`. It has the partition registration after the change, or the
+    error that rejects the change.
+    """
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE

@@ -26,10 +26,10 @@ INTERNAL_TOPICS: Final = (TRANSACTION_STATE, CONSUMER_OFFSETS)
 
 @dataclass(frozen=True, slots=True)
 class Coordinators:
-    """The coordinators in a broker's metadata.
+    """The coordinators that a broker knows from its metadata.
 
-    A topic's id is computed from its name and its incarnation, the number of deleted topics of this
-    name.
+    A topic's id is computed from its name and its incarnation, which is the number of deleted
+    topics of this name.
     """
 
     leaders: Mapping[TopicPartition, BrokerId] = field(
@@ -51,12 +51,16 @@ class Coordinators:
         return dict(Counter(topic_partition.topic for topic_partition in self.leaders))
 
     def partition_for(self, topic: str, key: str) -> TopicPartition | None:
-        """The internal topic's partition for this group or transactional id; None without topic."""
+        """Returns the partition of the internal topic `topic` that stores this group or
+        transactional id. Returns None if the internal topic does not exist.
+        """
         count = sum(topic_partition.topic == topic for topic_partition in self.leaders)
         return TopicPartition(topic, java_hash(key) % count) if count else None
 
     def leader(self, topic: str, key: str) -> NodeId | None:
-        """The coordinator of this group or transactional id, or None."""
+        """Returns the coordinator of this group or transactional id. Returns None if its partition
+        has no leader or does not exist.
+        """
         place = self.partition_for(topic, key)
         leader = self.leaders.get(place, NO_BROKER) if place is not None else NO_BROKER
         return None if leader == NO_BROKER else NodeId(leader)
@@ -66,7 +70,7 @@ NO_COORDINATORS: Final = Coordinators()
 
 
 def java_hash(text: str) -> int:
-    """The absolute value of Java's `String.hashCode`; 0 for -2**31, as in Kafka.
+    """Returns the absolute value of Java's `String.hashCode`, or 0 for -2**31 as in Kafka.
 
     >>> java_hash("hello"), java_hash("polygenelubricants")
     (99162322, 0)

@@ -1,4 +1,4 @@
-"""DeleteRecords, a request to a leader.
+"""The request DeleteRecords to the leader of a partition, and its response.
 
 Source: KIP-107.
 """
@@ -16,7 +16,7 @@ TO_HIGH_WATERMARK: Final = Offset(-1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecords:
-    """Deletes all records below the offset `before`, on all live replicas."""
+    """A request that deletes all records below the offset `before`, on all live replicas."""
 
     topic_partition: TopicPartition
     before: Offset = TO_HIGH_WATERMARK
@@ -25,7 +25,9 @@ class DeleteRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedRecords:
-    """The low watermark is the lowest log start among the live replicas."""
+    """The response to `DeleteRecords`. The low watermark is the lowest log start among the live
+    replicas.
+    """
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE

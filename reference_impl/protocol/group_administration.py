@@ -1,8 +1,8 @@
 """The requests of administrators about groups.
 
 Source: KIP-222, KIP-229, KIP-496, KIP-518, KIP-848; Kafka message schemas.
-Simplified: as in `protocol/messages.py`; a request is about one group, except `ListGroups`, which
-returns the groups of all coordinators on the broker.
+Simplified: as in `protocol/messages.py`. A request names one group. Only `ListGroups` returns the
+groups of all coordinators on the broker.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ class DescribeGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedGroupMember:
-    """Metadata and assignment are empty during a rebalance."""
+    """The description of a group's member. Its metadata and its assignment are empty during a
+    rebalance.
+    """
 
     member_id: str
     instance_id: str | None
@@ -32,9 +34,10 @@ class DescribedGroupMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedGroup:
-    """`error` is GROUP_ID_NOT_FOUND if no classic group has this id.
+    """The description of a classic group. `error` is GROUP_ID_NOT_FOUND if no classic group has
+    this id.
 
-    `protocol` is the protocol of a stable group, else empty.
+    If the group is stable, `protocol` is the name of its protocol. Otherwise `protocol` is empty.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -46,12 +49,12 @@ class DescribedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroups:
-    """Request: list the groups whose coordinator is this broker."""
+    """A request that returns the groups whose coordinator is this broker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedGroup:
-    """`type` is classic or consumer."""
+    """One group in the response to `ListGroups`. Its `type` is classic or consumer."""
 
     group: str
     protocol_type: str
@@ -61,7 +64,9 @@ class ListedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedGroups:
-    """`error` is set if one of the coordinators is still loading its log."""
+    """The response to `ListGroups`. `error` is set if a coordinator on this broker is still loading
+    its log.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     groups: tuple[ListedGroup, ...] = ()
@@ -69,7 +74,7 @@ class ListedGroups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteGroup:
-    """Deletes a group without members, with its offsets."""
+    """A request that deletes a group without members, and the group's offsets."""
 
     group: str
 
@@ -100,7 +105,7 @@ GroupAdministered = DescribedGroup | DeletedGroup | DeletedOffsets
 
 
 def refusal(request: GroupAdministration, error: ErrorCode) -> GroupAdministered:
-    """The response that rejects the whole request."""
+    """Returns the response that rejects the whole request with `error`."""
     match request:
         case DescribeGroup():
             return DescribedGroup(error=error)

@@ -2,8 +2,8 @@
 
 Source: KIP-98, KIP-345 (static members), KIP-394 (MEMBER_ID_REQUIRED), KIP-447; Kafka message
 schemas.
-Simplified: as in `protocol/messages.py`; the offsets of one request are either all accepted or all
-rejected.
+Simplified: as in `protocol/messages.py`. An error of a request rejects all offsets of the request.
+The only exception is an offset with too large metadata.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class JoinGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedGroup:
-    """Only the group leader receives the list of members."""
+    """The response to `JoinGroup`. Only the group leader receives the list of members."""
 
     error: ErrorCode = ErrorCode.NONE
     generation: int = NO_GENERATION
@@ -66,7 +66,9 @@ class JoinedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncGroup:
-    """The group leader sends all assignments."""
+    """A request of a member that waits for its assignment. The request of the group leader contains
+    the assignments of all members.
+    """
 
     group: str
     generation: int
@@ -95,14 +97,18 @@ class HeartbeatGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatedGroup:
-    """After REBALANCE_IN_PROGRESS the member must join again."""
+    """The response to a heartbeat of a classic group. After the error REBALANCE_IN_PROGRESS, the
+    member must join the group again.
+    """
 
     error: ErrorCode = ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveGroup:
-    """Each member has a member id or an instance id."""
+    """A request that removes members from a classic group. Each member is identified by its member
+    id or its instance id.
+    """
 
     group: str
     members: tuple[tuple[str, str | None], ...]
@@ -123,7 +129,9 @@ class CommittedOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOffsets:
-    """With a transactional id, the offsets count only once the open transaction has committed."""
+    """A request that commits offsets. If it has a transactional id, the offsets become visible only
+    after the transaction has committed.
+    """
 
     group: str
     offsets: tuple[tuple[TopicPartition, CommittedOffset], ...]
@@ -140,7 +148,9 @@ class CommitOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedOffsets:
-    """Without an error, the offsets are in the log of every in-sync replica."""
+    """The response to `CommitOffsets`. If there is no error, the offsets are in the log of every
+    in-sync replica.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     too_large: frozenset[TopicPartition] = frozenset()  # not committed: too much metadata
@@ -152,7 +162,9 @@ class CommittedOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOffsets:
-    """Without `topic_partitions`, the response has all offsets of the group."""
+    """A request for committed offsets. If `topic_partitions` is None, the response has all offsets
+    of the group.
+    """
 
     group: str
     topic_partitions: tuple[TopicPartition, ...] | None = None
@@ -163,7 +175,9 @@ class FetchOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedOffsets:
-    """The offset of a topic partition without a commit is None."""
+    """The response to `FetchOffsets`. If a topic partition has no committed offset, its offset in
+    the response is None.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     offsets: tuple[tuple[TopicPartition, CommittedOffset | None, ErrorCode], ...] = ()
@@ -194,7 +208,9 @@ GroupResponse = (
 
 
 def refusal(request: GroupRequest, error: ErrorCode) -> GroupResponse:
-    """The response that rejects the whole request; its other fields have their defaults."""
+    """Returns the response that rejects the whole request with `error`. All other fields of the
+    response have their default values.
+    """
     match request:
         case JoinGroup():
             return JoinedGroup(error=error)

@@ -2,8 +2,8 @@
 
 Source: KIP-113 (DescribeLogDirs), KIP-664 (producers and transactions), KIP-994, KIP-1152; Kafka
 message schemas.
-Simplified: as in `protocol/messages.py`; a request is about one topic partition or transactional
-id, or about all logs or transactions of the broker.
+Simplified: as in `protocol/messages.py`. A request names one topic partition or one transactional
+id, or returns all logs or all transactions of the broker.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from reference_impl.protocol.topic_settings import TopicSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeProducers:
-    """Any replica responds, not only the leader."""
+    """A request that returns the producers of a topic partition. Not only the leader, but any
+    replica responds.
+    """
 
     topic_partition: TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerDescription:
-    """A field without a value is -1."""
+    """The description of a producer. A field is -1 if it has no value."""
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
@@ -36,7 +38,7 @@ class ProducerDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedProducers:
-    """The producers that have not expired."""
+    """The response to `DescribeProducers`. It has all producers that have not expired."""
 
     error: ErrorCode = ErrorCode.NONE
     producers: tuple[ProducerDescription, ...] = ()
@@ -44,13 +46,13 @@ class DescribedProducers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeLogs:
-    """Request: return the size of each log on this broker."""
+    """A request that returns the size of each log on this broker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedLogs:
-    """The topic partition, the size in bytes and the lag of each log: high watermark minus log end
-    offset, but at least 0.
+    """The response to `DescribeLogs`. For each log, it has the topic partition, the size in bytes,
+    and the lag. The lag is the high watermark minus the log end offset, but at least 0.
     """
 
     logs: tuple[tuple[TopicPartition, int, int], ...] = ()
@@ -63,7 +65,9 @@ class DescribeTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionDescription:
-    """The newest transaction of a transactional id; `started_ms` is -1 if none is open."""
+    """The newest transaction of a transactional id. If no transaction is open, `started_ms` is
+    -1.
+    """
 
     transactional_id: str
     state: str
@@ -82,12 +86,14 @@ class DescribedTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListTransactions:
-    """Request: list the transactional ids whose coordinator is this broker."""
+    """A request that returns the transactional ids whose coordinator is this broker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedTransactions:
-    """The transactional ids of all coordinators on this broker, at the time `now_ms`."""
+    """The response to `ListTransactions`. It has the transactional ids of all coordinators on this
+    broker, at the time `now_ms`.
+    """
 
     now_ms: int = -1
     error: ErrorCode = ErrorCode.NONE
@@ -96,12 +102,12 @@ class ListedTransactions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeSettings:
-    """Request: return the settings with which this broker was started."""
+    """A request that returns the settings with which this broker was started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedSettings:
-    """The settings of this broker, which never change."""
+    """The response to `DescribeSettings`. The settings of a broker do not change while it runs."""
 
     times_ms: tuple[tuple[str, int], ...]  # the timeouts, intervals and limits, by name
     topic_defaults: TopicSettings

@@ -1,12 +1,14 @@
-"""The requests and responses about one topic partition, in Kafka's terms and without wire versions.
+"""The requests and responses about one topic partition. They have Kafka's terms, and do not depend
+on the versions of Kafka's wire protocol.
 
-Each request has one response, such as `Fetched` for `Fetch`. The wire adapter splits requests with
-many topic partitions, and joins the responses. Records are whole record batches of version 2. An
-absent offset, id or epoch is -1. Brokers have small ids, the controller the id -1, and clients ids
-from `FIRST_CLIENT` on.
+Each request has one response, such as `Fetched` for `Fetch`. The wire adapter splits a request with
+many topic partitions into requests for one partition, and joins the responses. Records are sent as
+whole record batches of version 2. An absent offset, id or epoch is -1. Brokers have small ids. The
+controller has the id -1, and clients have ids from `FIRST_CLIENT` on.
 
 Source: Kafka message schemas; KIP-98, KIP-101, KIP-320, KIP-595, KIP-903.
-Simplified: no topic ids, fetch sessions, throttling, racks, log directories or authentication.
+Simplified: the messages have no topic ids, fetch sessions, throttling, racks, log directories or
+authentication.
 """
 
 from __future__ import annotations
@@ -167,8 +169,9 @@ RETRIABLE: Final = frozenset({
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produce:
-    """With acks=-1 the response waits for all in-sync replicas, with acks=1 only for the leader;
-    with acks=0 there is none.
+    """A request that appends record batches. With acks=-1, the response waits until all in-sync
+    replicas have the batches. With acks=1, it waits only for the leader. With acks=0, there is no
+    response.
     """
 
     topic_partition: TopicPartition
@@ -185,7 +188,7 @@ class Produce:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produced:
-    """The offset of the first appended record.
+    """The response to `Produce`. It has the offset of the first appended record.
 
     After some errors, for example a timeout, the records are in the log nevertheless.
     """
@@ -199,7 +202,7 @@ class Produced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetch:
-    """A read by a consumer or by the follower `replica_id`."""
+    """A request that reads records. The sender is a consumer, or the follower `replica_id`."""
 
     topic_partition: TopicPartition
     fetch_offset: Offset
@@ -217,7 +220,9 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochEndOffset:
-    """The largest leader epoch at or below the requested one, and its end offset."""
+    """The largest leader epoch that is not above the requested epoch, and the end offset of this
+    leader epoch.
+    """
 
     leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
     end_offset: Offset = UNKNOWN_OFFSET
@@ -225,7 +230,9 @@ class EpochEndOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortedTransaction:
-    """A reader skips this producer's records from `first_offset` to its next abort marker."""
+    """An aborted transaction that overlaps a fetched range. A reader must skip the records of this
+    producer from `first_offset` to the producer's next abort marker.
+    """
 
     producer_id: ProducerId
     first_offset: Offset
@@ -233,7 +240,9 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """The first batch may begin below the fetch offset; `cuts_last` may cut the last one off."""
+    """The response to `Fetch`. Its first record batch may begin below the fetch offset. If the
+    request has `cuts_last`, the last batch may be incomplete.
+    """
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE
@@ -249,7 +258,9 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsets:
-    """The latest offset, the earliest one, or the first with a timestamp (in ms) or a later one."""
+    """A request for one offset of a topic partition. `timestamp` selects the offset: the latest,
+    the earliest, or the first whose record has this timestamp (in ms) or a later timestamp.
+    """
 
     topic_partition: TopicPartition
     timestamp: int = LATEST_TIMESTAMP
@@ -260,7 +271,9 @@ class ListOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedOffsets:
-    """The offset -1 without an error means that no record has the requested time or a later one."""
+    """The response to `ListOffsets`. If there is no error and the offset is -1, no record has the
+    requested timestamp or a later timestamp.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     offset: Offset = UNKNOWN_OFFSET
@@ -270,7 +283,9 @@ class ListedOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpoch:
-    """Clients use this request to detect log truncation."""
+    """A request for the end offset of a leader epoch. Clients use this request to detect that a log
+    was truncated.
+    """
 
     topic_partition: TopicPartition
     leader_epoch: LeaderEpoch
@@ -279,7 +294,9 @@ class OffsetForLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetOfLeaderEpoch:
-    """Both fields are -1 if the requested epoch is unknown."""
+    """The response to `OffsetForLeaderEpoch`. If the requested epoch is unknown, the epoch and the
+    offset in `end` are -1.
+    """
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE
@@ -288,7 +305,9 @@ class OffsetOfLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitProducerId:
-    """Without a transactional id, each request gets a new producer id."""
+    """A request for a producer id. If it has no transactional id, the response has a new producer
+    id each time.
+    """
 
     transactional_id: str | None = None
     timeout_ms: int = 60_000  # how long a transaction may be open

@@ -1,4 +1,5 @@
-"""The requests that reassign the replicas of topic partitions, and list the reassignments.
+"""The requests that reassign the replicas of topic partitions, and list the reassignments. Each
+line has the sender, the receiver and the requests:
 
     client -> broker -> controller  AlterReassignment, ListReassignments
     control port -> controller      AlterReassignment
@@ -19,7 +20,9 @@ Replicas = tuple[BrokerId, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterReassignment:
-    """Moves a topic partition to these replicas."""
+    """A request that moves a topic partition to the brokers in `replicas`. If `replicas` is None,
+    the request cancels the reassignment in progress.
+    """
 
     topic_partition: TopicPartition
     # The preferred leader first; None cancels the reassignment in progress.
@@ -35,14 +38,18 @@ class AlteredReassignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListReassignments:
-    """The request is about some topic partitions, or about all."""
+    """A request that returns reassignments in progress. If `topic_partitions` is None, it returns
+    the reassignments of all partitions.
+    """
 
     topic_partitions: tuple[TopicPartition, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reassignment:
-    """A reassignment in progress; `replicas` has the added and the removed replicas too."""
+    """A reassignment in progress. `replicas` includes the replicas in `adding` and in
+    `removing`.
+    """
 
     topic_partition: TopicPartition
     replicas: Replicas

@@ -1,4 +1,4 @@
-"""Facts about the records of a producer's batch."""
+"""Facts about the records of a producer's record batch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 
 class EachRecord(NamedTuple):
-    """Timestamps of the records, and positions of records without a key, for error messages."""
+    """The timestamps of the records in a batch, and the positions of the records without a key.
+    Error messages contain them.
+    """
 
     timestamps_ms: tuple[int, ...]  # of at least one record
     keyless: tuple[int, ...]  # positions of the records without a key

@@ -1,15 +1,16 @@
-"""`replace`, as in `dataclasses`, but ten times faster for the values of this broker.
+"""A function `replace` that does the same as `dataclasses.replace`, but is ten times faster for the
+values of this broker.
 
 `dataclasses.replace` took 40 % of the time of a produce request: a step replaces ten or more
 values.
 
-The slots of a frozen class can be set only by slow calls, so each class gets a *twin* that has the
-same slots and is not frozen:
+The slots of a frozen class can be set only by slow calls. Each class therefore gets a *twin*, a
+class that has the same slots and is not frozen. A value is copied in these steps:
 
     copy = Twin() -> copy.a = value.a, copy.b = value.b -> the changes -> copy.__class__ = Class
 
-The last step needs two classes with the same layout, with slots and without `__post_init__`. Other
-classes use `dataclasses.replace`.
+The last step requires that both classes have the same layout, have slots, and have no
+`__post_init__`. For all other classes, `dataclasses.replace` is used.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ _copiers: dict[type[Any], Callable[[Any], Any] | None] = {}
 
 
 def _copier(kind: type[Any]) -> Callable[[Any], Any] | None:
-    """A function that copies values of the class by its twin; None if there is none."""
+    """Returns a function that copies a value of the class `kind` to the class's twin. Returns None
+    if the class cannot have a twin.
+    """
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "__post_init__"):
         return None
     fields = dataclasses.fields(kind)

@@ -1,4 +1,4 @@
-"""The unions of all requests and of all responses."""
+"""The unions of all request types and of all response types."""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ GZIP_LEVEL, LZ4_LEVEL, ZSTD_LEVEL = -1, 9, 3  # Kafka's default levels; -1 is th
 
 
 class CompressionType(Enum):
-    """PRODUCER keeps the producer's codec."""
+    """The values of compression.type. With PRODUCER, the leader retains the codec of the
+    producer.
+    """
 
     UNCOMPRESSED = "uncompressed"
     ZSTD = "zstd"
@@ -26,14 +28,18 @@ class CompressionType(Enum):
 
 
 class TimestampType(Enum):
-    """The producer sets timestamps, or the leader when it appends."""
+    """The values of message.timestamp.type. They decide who sets the timestamps: the producer, or
+    the leader when it appends.
+    """
 
     CREATE_TIME = "CreateTime"
     LOG_APPEND_TIME = "LogAppendTime"
 
 
 class CleanupPolicy(Enum):
-    """`compact,delete` equals `delete,compact`; DescribeConfigs returns the order that was set."""
+    """The values of cleanup.policy. `compact,delete` and `delete,compact` have the same effect.
+    DescribeConfigs returns the value that was set.
+    """
 
     DELETE = "delete"
     COMPACT = "compact"
@@ -52,7 +58,9 @@ class CleanupPolicy(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """Times are in ms, sizes in bytes; -1 means no limit."""
+    """The values of a topic's log settings. Times are in ms, and sizes in bytes. The value -1 means
+    that there is no limit.
+    """
 
     cleanup_policy: CleanupPolicy = CleanupPolicy.DELETE
     retention_ms: int = 604_800_000  # retention.ms
@@ -77,7 +85,7 @@ class LogConfig:
 
     @property
     def conflict(self) -> str:
-        """Kafka's error message about two contradictory settings, or "".
+        """Kafka's error message if two settings contradict each other, otherwise "".
 
         Kafka: LogConfig.validateValues.
         """
@@ -91,7 +99,7 @@ class LogConfig:
 
     @property
     def max_segment_ms(self) -> int:
-        """The longest time between the first and the last record of a segment.
+        """The longest time in ms between the first and the last record of a segment.
 
         Kafka: LogConfig.maxSegmentMs.
         """

@@ -12,6 +12,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 @cache
 def topic_id(topic: str, incarnation: int = 0) -> UUID:
-    """The incarnation is the number of earlier topics of this name that were deleted."""
+    """Returns the id of a topic. `incarnation` is the number of earlier topics of this name that
+    were deleted.
+    """
     again = f":{incarnation}" if incarnation else ""
     return uuid5(NAMESPACE_URL, f"topic:{topic}{again}")

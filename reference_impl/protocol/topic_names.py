@@ -1,6 +1,7 @@
-"""Which names a topic may have.
+"""The rules for the names of topics.
 
-In metrics Kafka replaces each period of a name by an underscore; two names must still differ.
+In the names of metrics, Kafka replaces each period of a topic's name by an underscore. The names of
+two topics must differ even after this replacement.
 
 Source: Topic, ReplicationControlManager.validateNewTopicNames.
 """
@@ -15,7 +16,7 @@ _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]*")
 
 
 def invalid_name(topic: str) -> str:
-    """Kafka's error message for an invalid name, or ""."""
+    """Returns Kafka's error message for an invalid name. Returns "" if the name is valid."""
     reasons = (
         (not topic, "the empty string is not allowed"),
         (topic in {".", ".."}, f"'{topic}' is not allowed"),
@@ -33,7 +34,8 @@ def invalid_name(topic: str) -> str:
 
 
 def collide(topic: str, other: str) -> bool:
-    """Returns True if the names differ at most in `.` and `_`, so Kafka cannot have both topics.
+    """Returns True if the names differ at most in `.` and `_`. Kafka rejects a topic whose name
+    collides with the name of another topic.
 
     >>> collide("a.b", "a_b"), collide("a.b", "a-b")
     (True, False)

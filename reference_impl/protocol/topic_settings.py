@@ -1,11 +1,11 @@
-"""The settings of a topic that a request can change, and the default of each in Kafka.
+"""The settings of a topic that a request can change, and Kafka's default of each setting:
 
     TopicSettings   the settings, each of which may be absent, as in a request to change them
     LogConfig       the values of a topic's log settings
-    BUILT_IN        the default of each setting, if neither topic nor brokers set it
+    BUILT_IN        the value of each setting if neither the topic nor the brokers set it
 
-Kafka's names are in `wire/requests/configs/topic_configs.py`. A new log setting needs a field of
-`TopicSettings`, a field of `LogConfig`, and a row in that file's table.
+The table in `wire/requests/configs/topic_configs.py` has Kafka's names of the settings. A new log
+setting needs a field of `TopicSettings`, a field of `LogConfig`, and a row in this table.
 
 Source: Kafka documentation, "Topic Configs".
 """
@@ -26,7 +26,7 @@ from reference_impl.protocol.topic_config import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSettings:
-    """A setting that is absent is None."""
+    """The settings of a topic. A setting that is absent is None."""
 
     min_insync_replicas: int | None = None
     unclean_leader_election: bool | None = None
@@ -52,7 +52,7 @@ class TopicSettings:
     timestamp_after_max_ms: int | None = None
 
     def set_values(self) -> Iterator[tuple[str, Any]]:
-        """The field and the value of each setting that is present."""
+        """Yields the field name and the value of each setting that is present."""
         for name in SETTINGS:
             value = getattr(self, name)
             if value is not None:
@@ -64,14 +64,17 @@ NO_SETTINGS: Final = TopicSettings()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListChange:
-    """Items that a request adds to a list setting, or removes from it."""
+    """A change of a list setting: the items that a request adds to the list or removes from the
+    list.
+    """
 
     setting: str  # the field of TopicSettings
     adds: bool
     words: tuple[str, ...]
 
     def applied_to(self, before: CleanupPolicy) -> CleanupPolicy:
-        """Returns cleanup.policy after the change; raises ValueError for an unknown item.
+        """Returns the value of cleanup.policy after the change. Raises ValueError if an item is
+        unknown.
 
         Kafka: ConfigurationControlManager.incrementalAlterConfigResource.
         """
@@ -93,16 +96,20 @@ BUILT_IN: Final[Mapping[str, Any]] = {
 
 
 def is_of_log(name: str) -> bool:
-    """True for a field of `LogConfig`, False for a setting of replication."""
+    """Returns True if `name` is a field of `LogConfig`, and False if it is a setting of
+    replication.
+    """
     return name in _LOG_DEFAULTS
 
 
 def parted(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of replication, and those of the log."""
+    """Returns two dictionaries: the settings of replication, and the settings of the log."""
     of_log = {name: value for name, value in values.items() if is_of_log(name)}
     return {name: value for name, value in values.items() if name not in of_log}, of_log
 
 
 def value_of(holder: Any, name: str) -> Any:
-    """The setting's value in a CreateTopic request or a partition registration."""
+    """Returns the value of the setting `name`. `holder` is a CreateTopic request or a partition
+    registration.
+    """
     return getattr(holder.log_config if is_of_log(name) else holder, name)

@@ -1,12 +1,13 @@
-"""The requests of transactions: from producers, transaction coordinators and partition leaders.
+"""The requests of transactions, which producers, transaction coordinators and partition leaders
+send. Each line has the sender, the receiver and the requests:
 
     producer -> coordinator           InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn
     partition leader -> coordinator   AddPartitionsToTxn: verify that a transaction is open
     coordinator -> partition leader   WriteTxnMarker, one topic partition each
 
 Source: KIP-98, KIP-360, KIP-890, KIP-1228; Kafka message schemas.
-Simplified: as in `protocol/messages.py`; a WriteTxnMarker is for one topic partition, whereas
-Kafka's WriteTxnMarkers carries many.
+Simplified: as in `protocol/messages.py`. A WriteTxnMarker is for one topic partition. Kafka's
+WriteTxnMarkers contains many topic partitions.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class TxnResult(Enum):
 
 
 class TransactionVersion(IntEnum):
-    """The version of the transaction protocol, selected by the version of the client's request."""
+    """The version of the transaction protocol. The version of the client's request selects it."""
 
     V1 = 1  # the client adds partitions, the epoch stays for the whole session
     V2 = 2  # KIP-890: Produce adds partitions, each transaction has its own epoch
@@ -56,7 +57,9 @@ class FoundCoordinator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddPartitionsToTxn:
-    """With `verify_only`, checks that the transaction contains these topic partitions."""
+    """A request that adds topic partitions to a transaction. With `verify_only`, it only checks
+    that the transaction contains these topic partitions.
+    """
 
     transactional_id: str
     producer_id: ProducerId
@@ -67,14 +70,18 @@ class AddPartitionsToTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedPartitionsToTxn:
-    """One result for all topic partitions of the request."""
+    """The response to `AddPartitionsToTxn`. All topic partitions of the request have the same
+    result.
+    """
 
     topic_partitions: tuple[TopicPartition, ...]
     error: ErrorCode = ErrorCode.NONE
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """The first topic partition; a leader's verification has only one."""
+        """The first topic partition. A leader that verifies a transaction requests only one
+        partition.
+        """
         return self.topic_partitions[0]
 
 
@@ -102,7 +109,9 @@ class EndTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedTxn:
-    """In V2, the response has the producer id and epoch of the next transaction."""
+    """The response to `EndTxn`. In V2 of the transaction protocol, it has the producer id and the
+    producer epoch of the next transaction.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     producer_id: ProducerId = NO_PRODUCER_ID
@@ -122,7 +131,9 @@ class WriteTxnMarker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenTxnMarker:
-    """The marker is in the log of every in-sync replica."""
+    """The response to `WriteTxnMarker`. If there is no error, the marker is in the log of every
+    in-sync replica.
+    """
 
     topic_partition: TopicPartition
     transactional_id: str

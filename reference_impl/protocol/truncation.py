@@ -1,18 +1,19 @@
-"""The five versions of the truncation protocol: how a follower finds where its log diverges.
+"""The five versions of the truncation protocol, by which a follower finds where its log diverges
+from the leader's log:
 
     high-watermark  before Kafka 0.11: the follower truncates to its own high watermark, with no
                     request
     kip-101         Kafka 0.11: the follower requests the end offset of its last record's epoch
     kip-279         Kafka 2.0: the response also names the largest leader epoch at or below the
-                    requested one; a follower without that epoch truncates and requests again
-    kip-320         Kafka 2.1: each request and fetch carries the leader epoch in which the follower
-                    is; the leader rejects any other epoch
+                    requested epoch; a follower without this epoch truncates and requests again
+    kip-320         Kafka 2.1: each request and fetch carries the present leader epoch of the
+                    follower; the leader rejects any other epoch
     in-fetch        since Kafka 2.7: each fetch carries the epoch of the follower's last record; the
                     response has the diverging epoch
 
 Each of the first three versions has a defect that the next version fixes (KAFKA-1211, KAFKA-6361,
-KAFKA-6880). They lose committed records, or let two replicas differ at one offset. All brokers of a
-cluster use the same version.
+KAFKA-6880). Because of such a defect, committed records are lost, or two replicas have different
+records at one offset. All brokers of a cluster use the same version.
 
 Source: KIP-101, KIP-279, KIP-320, KIP-595; docs/kafka-rules.md A8.
 """
@@ -37,7 +38,7 @@ class Truncation(Enum):
 
 
 class Rules(NamedTuple):
-    """The requests and leader epochs of one protocol version."""
+    """The requests and the leader epochs that one version of the truncation protocol uses."""
 
     requests_epoch_end: bool = False  # before the first fetch
     response_has_epoch: bool = False  # a follower without that epoch requests again

@@ -1,1 +1,3 @@
-"""The transaction coordinator: transactional ids, producer epochs, EndTxn and markers."""
+"""The transaction coordinator: it manages transactional ids and producer epochs, handles EndTxn,
+and sends transaction markers.
+"""

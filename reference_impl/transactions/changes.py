@@ -1,17 +1,19 @@
-"""Computes how a request, or the passing of time, changes the state of a transactional id.
+"""Computes how the state of a transactional id changes by a request or in the course of time. Each
+request, and the time, has the following effect:
 
     InitProducerId       fences the open transaction, or begins the next producer instance
-    AddPartitionsToTxn   adds topic partitions; the first ones open the transaction
+    AddPartitionsToTxn   adds topic partitions; the first request opens the transaction
     AddOffsetsToTxn      adds the partition that stores the group's offsets
     EndTxn               decides the result (module `end_txn`)
     the time             aborts an overdue transaction, or expires an inactive transactional id
 
-A change takes effect once its append to the coordinator's log is replicated.
+A change takes effect when its append to the coordinator's log is replicated.
 
 Source: TransactionCoordinator.handleInitProducerId, handleAddPartitionsToTransaction and
 endTransaction of Apache Kafka; docs/kafka-rules.md D1 to D4.
-Simplified: when the coordinator itself aborts a transaction (timeout, new instance), it uses V2 of
-the transaction protocol, as with transaction.version=2.
+Simplified: the coordinator itself aborts a transaction after a timeout, or if a new producer
+instance begins. It then always uses V2 of the transaction protocol, as Kafka does with
+transaction.version=2.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ ABORT: Final = TxnResult.ABORT
 
 
 class Change(NamedTuple):
-    """A state of a transactional id whose append is in progress; a request may wait for it."""
+    """The next state of a transactional id, while the append of this state is in progress. A
+    request may wait for the change.
+    """
 
     after: TransactionMetadata
     response: CoordinatorResponse | None = None
@@ -53,7 +57,9 @@ class Change(NamedTuple):
     request: CoordinatorRequest | None = None
 
     def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """The response to the request that caused the change; () if no request waits."""
+        """Returns the response to the request that caused the change, or () if no request waits for
+        the change. If `error` is set, the response has this error.
+        """
         if self.requester is None or self.request is None or self.response is None:
             return ()
         return (self.requester.reply(refusal(self.request, error) if error else self.response),)
@@ -66,10 +72,10 @@ def change_by_request(
     *,
     is_busy: bool,
 ) -> Change | CoordinatorResponse:
-    """Returns the change, or a response if nothing changes.
+    """Returns the change that the request causes, or a response if the request changes nothing.
 
-    `known` is None for an unknown transactional id; `is_busy` is true during an append or the
-    writing of markers.
+    `known` is the present state of the transactional id, or None if the id is unknown. `is_busy` is
+    True while a change of the id is being appended, and while its markers are being written.
     """
     match request:
         case InitProducerId():
@@ -178,7 +184,9 @@ def _end_txn(
 
 
 def change_by_time(transaction: TransactionMetadata, context: Context) -> Change | None:
-    """The abort of an overdue transaction or the expiry of an inactive id, or None."""
+    """Returns the abort of an overdue transaction, or the expiry of an inactive transactional id.
+    Returns None if neither is due at this time.
+    """
     if transaction.state is TxnState.ONGOING:
         if context.now_ms - transaction.started_ms <= transaction.timeout_ms:
             return None

@@ -1,17 +1,20 @@
-"""A transaction coordinator: leads a partition of `__transaction_state` in one leader epoch.
+"""A transaction coordinator. It runs on the leader of a partition of `__transaction_state`, during
+one leader epoch. It handles requests and timers in these steps:
 
     request -> rejected
             -> a change -> append to the log -> change takes effect, response
                                              -> prepared? send markers -> all written: a change
     timer   -> open for too long: abort; inactive for too long: expire
 
-An inactive transactional id without an unfinished transaction expires after
-`transactional.id.expiration.ms`.
+If a transactional id is inactive for `transactional.id.expiration.ms` and has no unfinished
+transaction, it expires.
 
-An id is busy during the append of a change, and from the decision until all markers are written. A
-busy id gets CONCURRENT_TRANSACTIONS even with a wrong producer id or epoch, except for a V1 EndTxn.
+A transactional id is busy in two cases: while a change of the id is being appended, and from the
+decision to commit or abort until all markers are written. A request for a busy id gets the error
+CONCURRENT_TRANSACTIONS, even if its producer id or producer epoch is wrong. The only exception is
+EndTxn in V1 of the transaction protocol.
 
-A new coordinator continues the transactions that are prepared in its log.
+A new coordinator continues all transactions that are in a prepared state in its log.
 
 Source: KIP-98, KIP-360, KIP-890, KAFKA-17754, KAFKA-18660, KAFKA-19367; TransactionCoordinator,
 TransactionMetadata.pendingTransitionInProgress of Apache Kafka; docs/kafka-rules.md D1 to D7.
@@ -58,7 +61,9 @@ from reference_impl.transactions.metadata import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionCoordinator:
-    """The coordinator of the transactional ids of one partition of `__transaction_state`."""
+    """The coordinator of the transactional ids that are stored in one partition of
+    `__transaction_state`.
+    """
 
     topic_partition: TopicPartition
     coordinator_epoch: LeaderEpoch
@@ -76,7 +81,9 @@ class TransactionCoordinator:
         log: PartitionLog,
         context: Context,
     ) -> StepResult[TransactionCoordinator]:
-        """Returns a coordinator with the state in the log; continues prepared transactions."""
+        """Returns a coordinator with the state that the log stores. The coordinator continues
+        prepared transactions: it sends their markers.
+        """
         transactions: dict[str, TransactionMetadata] = {}
         for batch in coordinator_log.read_batches(log):
             for entry in batch.entries:
@@ -97,7 +104,9 @@ class TransactionCoordinator:
         return coordinator.on_timer(context)
 
     def resign(self) -> Effects:
-        """Returns errors to all waiting requests, whose changes may still take effect."""
+        """Returns error responses to all waiting requests. The changes that these requests wait for
+        may take effect nevertheless.
+        """
         return tuple(
             effect
             for changes in self.changes.values()
@@ -110,7 +119,9 @@ class TransactionCoordinator:
     def on_request(
         self, context: Context, requester: Requester, request: CoordinatorRequest
     ) -> StepResult[TransactionCoordinator]:
-        """Handles a request of a client, or of a leader that verifies a transaction."""
+        """Handles a request of a client, or the request of a partition leader that verifies a
+        transaction.
+        """
         id_ = request.transactional_id or ""
         known = self.transactions.get(id_)
         result = change_by_request(known, request, context, is_busy=self._is_busy(id_))
@@ -197,7 +208,9 @@ class TransactionCoordinator:
     def on_marker_response(
         self, context: Context, correlation: int, answer: WrittenTxnMarker
     ) -> StepResult[TransactionCoordinator]:
-        """Handles the response to a marker; ignores the response to an outdated request."""
+        """Handles the response to a WriteTxnMarker request. Ignores the response if the coordinator
+        has sent the marker again since this request.
+        """
         unwritten = self.markers.get(answer.transactional_id, {})
         sent = unwritten.get(answer.topic_partition)
         if sent is None or sent.correlation != correlation:
@@ -218,7 +231,9 @@ class TransactionCoordinator:
         return coordinator._send_markers_and_complete(context) if left == {} else (coordinator, ())
 
     def on_timer(self, context: Context) -> StepResult[TransactionCoordinator]:
-        """Aborts overdue transactions, expires inactive ids, and sends markers again."""
+        """Aborts overdue transactions, expires inactive transactional ids, and sends lost and
+        rejected markers again.
+        """
         coordinator, effects = self._send_markers_and_complete(context, again=True)
         overdue = tuple(
             change

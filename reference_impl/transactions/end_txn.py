@@ -1,14 +1,16 @@
-"""The end of a transaction: the coordinator's reaction to EndTxn, and the markers.
+"""The end of a transaction: the coordinator's reaction to EndTxn, and the transaction markers. Each
+line has an event and the reaction:
 
     EndTxn for the open transaction  -> PREPARE_COMMIT or PREPARE_ABORT
     EndTxn for the ended transaction -> a retry: the same response again
     PREPARE_* -> a marker to the leader of each topic partition, resent until the leader responds
 
-The producer epoch in EndTxn identifies the transaction in V2, but not in V1, where many
-transactions share it.
+In V2 of the transaction protocol, the producer epoch in EndTxn identifies the transaction. In V1,
+many transactions have the same producer epoch.
 
-In V2, CONCURRENT_TRANSACTIONS is checked before the epoch, so a client that already uses the next
-epoch is not fenced while its markers are written (KAFKA-18464).
+In V2, the coordinator checks for CONCURRENT_TRANSACTIONS before it checks the epoch. A client that
+already uses the next epoch is therefore not fenced while its markers are being written
+(KAFKA-18464).
 
 Source: KIP-98, KIP-890, KAFKA-17754, KAFKA-18464; TransactionCoordinator.endTransaction and
 TransactionCoordinator.endTransactionWithTV1 of Apache Kafka; docs/kafka-rules.md D4, D5.
@@ -38,7 +40,7 @@ COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
 
 
 class EndDecision(Enum):
-    """The reaction to a valid EndTxn request."""
+    """The coordinator's reaction to a valid EndTxn request."""
 
     PREPARE = "the transaction moves to PREPARE_COMMIT or PREPARE_ABORT"
     ALREADY_COMPLETE = "a retry: the transaction has already ended with this result"
@@ -67,7 +69,9 @@ ENDS_V2_RETRY: Final[Mapping[tuple[TxnState, TxnResult], EndDecision | ErrorCode
 
 
 class MarkerAttempt(NamedTuple):
-    """A marker that is not yet written, with the correlation id and time of its last attempt."""
+    """The latest attempt to write a marker that is not written yet, with the time and the
+    correlation id of the request.
+    """
 
     correlation: int | None = None  # None: not sent, or rejected with a retriable error
     at_ms: int = 0
@@ -80,9 +84,10 @@ _NEVER: Final = MarkerAttempt(None, -1)
 def end_decision(
     known: TransactionMetadata, request: EndTxn, bugs: Bugs, *, is_busy: bool
 ) -> EndDecision | ErrorCode:
-    """The reaction to EndTxn, or the error that rejects it.
+    """Returns the reaction to EndTxn, or the error that rejects the request.
 
-    `is_busy` is true during an append or the writing of markers.
+    `is_busy` is True while a change of the transactional id is being appended, and while its
+    markers are being written.
     """
     is_v2 = request.version is TransactionVersion.V2
     is_retry = is_v2 and _is_retry(known, request)
@@ -126,7 +131,9 @@ def end_response(transaction: TransactionMetadata, request: EndTxn) -> EndedTxn:
 
 
 def pending_markers(transaction: TransactionMetadata, context: Context) -> Markers:
-    """An unsent marker for each topic partition of a prepared transaction."""
+    """Returns, for each topic partition of a prepared transaction, a marker that was not sent
+    yet.
+    """
     places = transaction.topic_partitions
     if Bug.MARKER_ON_ONE_PARTITION in context.bugs:
         places = places[:1]
@@ -141,9 +148,10 @@ def send_markers(
     *,
     again: bool,
 ) -> StepResult[Markers]:
-    """Sends the markers that were never sent, with `again` also rejected and lost ones.
+    """Sends the markers that were never sent. If `again` is True, rejected and lost markers are
+    sent again.
 
-    Returns all markers that are not yet written.
+    Returns all markers that are not written yet.
     """
     effects: list[Send] = []
     left: dict[TopicPartition, MarkerAttempt] = {}

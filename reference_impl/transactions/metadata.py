@@ -1,4 +1,5 @@
-"""The metadata of a transactional id: a state machine of seven states, as a table.
+"""The metadata of a transactional id: a state machine of seven states. Prepare* stands for
+PrepareCommit and PrepareAbort, and Complete* for CompleteCommit and CompleteAbort:
 
                  AddPartitions            EndTxn            all markers written
     Empty ---------------> Ongoing ----------> Prepare* ----------------------> Complete*
@@ -9,15 +10,16 @@
     Empty, Complete* --------------------------------> Dead
                       transactional.id.expiration.ms
 
-Prepare* in the log decides the result for every later coordinator.
+When Prepare* is in the log, the result of the transaction is decided for every later coordinator.
 
-The producer epoch increases with each new instance of a transactional id, and with KIP-890 also
-with each transaction. After `LAST_EPOCH` the coordinator assigns another producer id.
+The producer epoch increases with each new instance of the producer. With KIP-890, it also increases
+with each transaction. After `LAST_EPOCH`, the coordinator assigns another producer id.
 
 Source: KIP-98, KIP-360, KIP-890; docs/kafka-rules.md D1 to D7.
-Simplified: the record has a field for the previous producer epoch; Kafka's has none, so a new
-coordinator of Kafka does not know it. PrepareEpochFence, which Kafka never stores, is missing; an
-append of PrepareAbort is pending instead.
+Simplified: the record has a field for the previous producer epoch. Kafka's record does not have
+this field, so a new coordinator of Kafka does not know the previous producer epoch. The state
+PrepareEpochFence, which Kafka never stores, is missing. An append of PrepareAbort is pending
+instead.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ RESULTS: Final[Mapping[TxnState, TxnResult]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionMetadata:
-    """The producer and the newest transaction of a transactional id."""
+    """The producer id and epoch of a transactional id, and its newest transaction."""
 
     transactional_id: str
     producer_id: ProducerId
@@ -97,12 +99,14 @@ class TransactionMetadata:
 
     @property
     def is_prepared(self) -> bool:
-        """True if commit or abort is decided, but not all markers are known to be written."""
+        """True if the coordinator has decided to commit or abort the transaction, but some of its
+        markers may not be written yet.
+        """
         return self.state in PREPARED.values()
 
     def moved(self, state: TxnState, **changes: Any) -> TransactionMetadata:
-        """Returns the metadata in another state; raises ValueError if the state machine does not
-        allow the transition.
+        """Returns the metadata in the state `state`, with the `changes` of other fields. Raises
+        ValueError if the state machine does not allow this transition.
 
         Kafka: TransactionMetadata.prepareTransitionTo.
         """
@@ -125,9 +129,10 @@ class TransactionMetadata:
     def prepared(
         self, result: TxnResult, version: TransactionVersion, new_id: ProducerId
     ) -> TransactionMetadata:
-        """Returns the metadata after the decision, in V2 with the next producer epoch.
+        """Returns the metadata after the decision to commit or abort. In V2 of the transaction
+        protocol, it has the next producer epoch.
 
-        `new_id` is the next producer id, if the epochs are used up.
+        `new_id` becomes the next producer id if the producer has used its last epoch.
         """
         prepared = self.moved(
             PREPARED[result],
@@ -159,7 +164,7 @@ class TransactionMetadata:
 
     @property
     def next_producer(self) -> tuple[ProducerId, ProducerEpoch]:
-        """The producer id and producer epoch for the client's next transaction."""
+        """The producer id and the producer epoch of the client's next transaction."""
         if self.next_producer_id != NO_PRODUCER_ID:
             return self.next_producer_id, ProducerEpoch(0)
         return self.producer_id, self.producer_epoch

@@ -1,7 +1,8 @@
-"""The producer epochs of a transactional id: which producer may continue, and with which epoch.
+"""The producer epochs of a transactional id. The module decides which producer instance may
+continue, and with which epoch.
 
-After an error, an instance may request a new epoch with its producer id and epoch (KIP-360), unless
-a newer one exists.
+After an error, a producer instance may send its producer id and epoch to get a new epoch (KIP-360).
+The request is rejected if a newer instance exists.
 
 Source: KIP-98, KIP-360; TransactionCoordinator.prepareInitProducerIdTransit of Apache Kafka;
 docs/kafka-rules.md D1.
@@ -17,7 +18,9 @@ from reference_impl.transactions.metadata import LAST_EPOCH, TransactionMetadata
 
 
 def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> bool:
-    """False if the request comes from an older instance of the producer."""
+    """Returns False if the request's producer id is not the present producer id of the
+    transactional id. A retry with the previous producer id and its last epoch is accepted, too.
+    """
     # A new instance has no producer id; before the first epoch any request is accepted.
     if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
         return True
@@ -31,11 +34,13 @@ def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> b
 def next_instance(
     known: TransactionMetadata, request: InitProducerId, context: Context
 ) -> TransactionMetadata | None:
-    """Returns the metadata for the next instance, or None if the request is fenced; a retry gets
-    the present epoch.
+    """Returns the metadata for the next producer instance, or None if the request is fenced. If the
+    request is a retry, the producer epoch does not change.
 
-    The state is always Empty, so the instance cannot end an earlier transaction. Kafka:
-    TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
+    The state of the metadata is always Empty, so the new instance cannot end an earlier
+    transaction.
+
+    Kafka: TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
     """
     requested, current = request.producer_epoch, known.producer_epoch
     if Bug.ZOMBIE_NOT_FENCED in context.bugs and current != NO_PRODUCER_EPOCH:
