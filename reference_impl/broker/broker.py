@@ -6,7 +6,7 @@ changes in this order:
       +----------------  what the crash left on the disk  -----------------------+
 
 A broker ignores metadata images that are older than its own registration. Such an image could make
-it leader in an epoch whose records the crash has lost.
+the broker the leader in an epoch whose records the crash has lost.
 
 Source: docs/kafka-rules.md A1 to B10.
 Simplified: a producer id is computed from the broker epoch, whereas Kafka's controller assigns
@@ -97,7 +97,7 @@ Disk = Mapping[TopicPartition, PartitionLog]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
-    """The state of a broker, an immutable value; `step` returns the next state."""
+    """The state of a broker. It is an immutable value, and `step` returns the next state."""
 
     config: BrokerConfig
     channel: ControllerChannel

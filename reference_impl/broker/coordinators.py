@@ -62,7 +62,7 @@ MIN_INSYNC: Final = 2  # transaction.state.log.min.isr; here for both internal t
 
 
 class Loading(NamedTuple):
-    """A coordinator that still loads its log. It has loaded the log at the time `until_ms`."""
+    """A coordinator that is loading its log. The load is complete at the time `until_ms`."""
 
     coordinator_epoch: LeaderEpoch
     until_ms: int
@@ -288,9 +288,10 @@ def _load(
 def find_coordinator(
     context: Context, requester: Requester, request: FindCoordinator, topic_partitions: int
 ) -> Effects:
-    """Responds with the broker of the coordinator that `request` looks for. If the internal topic
-    does not exist, the controller is requested to create it, and the response is
-    COORDINATOR_NOT_AVAILABLE.
+    """Responds with the broker of the coordinator for the key of `request`.
+
+    If the internal topic does not exist, the broker sends the controller a request to create this
+    topic. The response is then COORDINATOR_NOT_AVAILABLE.
     """
     topic = TRANSACTION_STATE if request.is_transactional else CONSUMER_OFFSETS
     leader = context.coordinators.leader(topic, request.key)

@@ -1,7 +1,9 @@
-"""Deletes a broker's replicas of deleted topics, and replicas that a reassignment moved elsewhere.
+"""Deletes a broker's replicas of deleted topics, and replicas that a reassignment moved to other
+brokers.
 
 A topic may be deleted and created again while a broker is down, so each log stores the incarnation
-of its topic. A log of an earlier incarnation is deleted too.
+of its topic (the number of earlier topics of this name that were deleted). A log of an earlier
+incarnation is deleted, too.
 
 Source: KIP-455, KIP-516; ReplicaManager.applyDelta, LogManager.isStrayReplica of Apache Kafka.
 Simplified: the log of a deleted partition is removed at once. Kafka renames its directory, and

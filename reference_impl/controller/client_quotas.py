@@ -4,8 +4,8 @@ and rejects them with these errors:
     entity   empty, of an unknown type, or an IP with a user or client id   INVALID_REQUEST
     change   an unknown key, or a value that is not valid for the key       INVALID_REQUEST
 
-If one change of an entity is rejected, all changes of this entity are rejected. The changes of
-other entities are still made.
+If one change of an entity is rejected, all changes of this entity are rejected. The changes of all
+other entities take effect.
 
 Source: KIP-546, KIP-612 (IP addresses), KIP-599 (controller_mutation_rate);
 ClientQuotaControlManager of Apache Kafka.

@@ -10,9 +10,9 @@ If a broker registers after an unclean shutdown, it is removed from the ELR of e
 
 Source: KIP-497, KIP-500, KIP-631, KIP-903, KIP-966; docs/kafka-rules.md B1 to B6.
 Simplified: there is one controller, which continues with its stored metadata after a crash. A
-broker that wants to shut down is fenced at once. Kafka fences it when it no longer leads any
-partition. A preferred leader is elected only on request. Kafka also elects preferred leaders at an
-interval.
+broker that wants to shut down is fenced at once. Kafka fences such a broker when it no longer leads
+any partition. A preferred leader is elected only on request. Kafka also elects preferred leaders at
+an interval.
 """
 
 from __future__ import annotations

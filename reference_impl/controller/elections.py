@@ -14,11 +14,11 @@ election:
 After an unclean election a partition is *recovering*, until the new leader reports that its
 recovery is complete.
 
-A replica that leaves the ISR enters the ELR if the ISR is then smaller than min.insync.replicas.
-The high watermark does not advance while the ISR is so small, so each replica in the ELR has all
-records below the high watermark.
-Without the ELR feature, the only remaining member of the ISR never leaves the ISR. It can become
-the leader even if it has lost the end of its log.
+A replica that leaves the ISR enters the ELR if the remaining ISR is smaller than
+min.insync.replicas. The high watermark does not advance while the ISR is so small, so each replica
+in the ELR has all records below the high watermark. Without the ELR feature, the only remaining
+member of the ISR never leaves the ISR. It can become the leader even if it has lost the end of its
+log.
 
 Every change also completes the partition's reassignment, if the reassignment can complete (module
 `assignments`). A change that removes a replica begins a new leader epoch.

@@ -5,7 +5,8 @@ has the following effect:
                        without:       cancels the reassignment in progress
     ListReassignments  returns the reassignments in progress
 
-A new reassignment may replace one that is in progress. A request that changes nothing succeeds.
+A new reassignment may replace a reassignment that is in progress. A request that changes nothing
+succeeds.
 
 Source: KIP-455, KIP-860; ReplicationControlManager.alterPartitionReassignments,
 changePartitionReassignment, cancelPartitionReassignment, listPartitionReassignments of Apache

@@ -17,8 +17,8 @@ from reference_impl.protocol.messages import NO_BROKER, ErrorCode
 
 
 def hold_election(cluster: ClusterState, request: HoldElection) -> tuple[States, HeldElection]:
-    """Returns two values: the changed registration by its partition, and the response. If the
-    election fails, the first value is empty.
+    """Returns two values: a dictionary with the changed registration of the partition, and the
+    response. If the election fails, the dictionary is empty.
     """
     place = request.topic_partition
     state = cluster.states.get(place)

@@ -4,9 +4,9 @@ metadata image:
     {"version": 7, "starts": 3, "brokers": [...], "changed": [[topic, partition, state], ...],
      "deleted": [[topic, partition], ...]}
 
-A line has only the parts that differ from the previous version. It is flushed before any broker
-receives its version. An incomplete last line can thus be removed. When the cluster starts, one line
-with the whole image replaces all lines.
+A line has only the parts that differ from the previous version. Each line is flushed before any
+broker receives this version. If the last line is incomplete, no broker has received its version,
+and the line is removed. When the cluster starts, one line with the whole image replaces all lines.
 
 Source: KIP-631. This file replaces Kafka's log of metadata records.
 Simplified: the format is JSON, not the format of Kafka's log `__cluster_metadata-0`. Kafka's tools

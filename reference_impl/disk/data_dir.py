@@ -10,10 +10,10 @@ folder (DIR/broker-1/.lock for broker 1).
 The host of a node is the program that runs the node. After each step of the node, the host writes
 the node's new state, and then delivers the messages of the step. Each record is thus written before
 it is acknowledged or counts as replicated. Each partition registration is written before a broker
-acts on it. A write is flushed only if flush.messages or flush.ms requires it. As in Kafka, records
-that were not flushed survive if the process is killed. A power loss can destroy them, even if they
-were acknowledged with acks=all. The cluster metadata, the checkpoints and the segments that a
-compaction wrote are always flushed.
+acts on it. A write is flushed only if flush.messages or flush.ms requires a flush. As in Kafka,
+records that were not flushed survive if the process is killed. A power loss can destroy such
+records, even if they were acknowledged with acks=all. The cluster metadata, the checkpoints and the
+segments that a compaction wrote are always flushed.
 
 Source: LogManager, UnifiedLog.append of Kafka.
 Simplified: a broker has only one log directory. A segment is not flushed when it is closed. A flush
@@ -50,8 +50,8 @@ _DIRECTORY_IDS: Final = UUID("6f0a0f3e-0c0e-4d4e-8d57-75727465696c")
 
 @dataclass(slots=True)
 class LogDirectory:
-    """The log directory of one broker. The object stores the logs and offsets that the files
-    contain, so only changes are written.
+    """The log directory of one broker. The object remembers the logs and the offsets that the files
+    contain, so that only changes are written.
     """
 
     folder: Path

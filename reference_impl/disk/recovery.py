@@ -1,7 +1,7 @@
 """Reads the log of a partition from its folder, and repairs files that a killed process did not
 write completely:
 
-    each segment in order -> each batch: whole, right checksum, after the one before?
+    each segment in order -> each batch: complete, right checksum, offset in order?
                                 | no
                                 v
            the segment is truncated here, later segments are deleted

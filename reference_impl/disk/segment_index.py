@@ -11,7 +11,7 @@ previous entry. The last file has an entry for each aborted transaction whose ma
 segment; without such a transaction there is no file.
 
 Every closed segment has index files. The open segment has index files after a clean stop. Kafka and
-its tools read these files; this broker searches in memory.
+its tools read these files. This broker does not read them, because it searches in memory.
 
 Source: LogSegment.recover, OffsetIndex, TimeIndex.maybeAppend, TransactionIndex and AbortedTxn of
 Kafka; ProducerStateManager.lastStableOffset.

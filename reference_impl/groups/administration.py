@@ -184,7 +184,7 @@ def offset_deletion_error(classic: ClassicGroup, *, exists: bool) -> ErrorCode:
     GROUP_ID_NOT_FOUND if `exists` is False.
 
     If the group has members and its protocol type is not `consumer`, the subscriptions of its
-    members are unknown. The error is then NON_EMPTY_GROUP.
+    members are unknown. In this case, the error is NON_EMPTY_GROUP.
     """
     if not exists:
         return ErrorCode.GROUP_ID_NOT_FOUND

@@ -135,8 +135,8 @@ class ClassicGroup:
 
     @property
     def is_waited_for(self) -> bool:
-        """True if all members are static and none of them has joined again. The rebalance is then
-        extended.
+        """True if all members are static and none of them has joined again. In this case, the
+        rebalance is extended.
         """
         members = self.members.values()
         return bool(members) and all(

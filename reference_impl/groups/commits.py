@@ -55,7 +55,7 @@ def commit_error(
 
 
 def with_too_large_metadata(request: CommitOffsets) -> frozenset[TopicPartition]:
-    """Returns the topic partitions for which the request has too long a metadata string.
+    """Returns the topic partitions whose metadata string in the request is too long.
 
     Kafka: OffsetMetadataManager.isMetadataInvalid.
     """

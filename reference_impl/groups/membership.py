@@ -2,8 +2,8 @@
 rebalances.
 
 The first rebalance of a group also waits for group.initial.rebalance.delay.ms. A member that has
-joined must send SyncGroup within the longest rebalance timeout of all members. Otherwise it is
-removed.
+joined must send SyncGroup within the longest rebalance timeout of all members. Otherwise the member
+is removed.
 
 Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; docs/kafka-rules.md E1.
 """

@@ -90,8 +90,9 @@ def on_request(
 
 
 def response_while_loading(request: GroupRequest) -> GroupResponse:
-    """Returns the response while the coordinator loads its log. It is an error. The response to a
-    Heartbeat has no error, so the member remains in its group.
+    """Returns the response to a request that arrives while the coordinator is loading its log. The
+    response is an error, except for a Heartbeat. Without an error, the member that sent the
+    Heartbeat remains in its group.
 
     Kafka: GroupCoordinatorService.heartbeat.
     """

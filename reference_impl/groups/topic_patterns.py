@@ -44,8 +44,8 @@ _ANCHORS: Final = {"^": _AT_START, "A": _AT_START, "$": _AT_END, "z": _AT_END}
 
 
 class BadPattern(ValueError):
-    """Raised if a text is not a regular expression of RE2, or if this module does not support
-    it.
+    """Raised if a text is not a regular expression of RE2, or if the expression is not
+    supported.
     """
 
 
@@ -53,9 +53,9 @@ class BadPattern(ValueError):
 class _State:
     """A state of the automaton.
 
-    A character in `accepts` leads to the state `after`. The states `free` are reached without a
-    character. If the state has an `anchor`, they are reached only at the start or the end of the
-    name.
+    A character in `accepts` leads to the state `after`. The states in `free` are reached without a
+    character. If `anchor` is set, the states in `free` are reached only at the start or the end of
+    the name.
     """
 
     accepts: frozenset[str] = frozenset()

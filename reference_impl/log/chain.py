@@ -8,7 +8,8 @@ versions of a chain share one list instead. Each line has a version and its cont
     the version a b c d      first 3 items of the list, and its own d
     the version a b c e      first 3 items of the list, and its own e (instead of d)
 
-Only the newest version may add items to the list. Any other version copies its items first.
+Only the newest version may add items to the list. An append to any other version copies the items
+of this version first.
 """
 
 from __future__ import annotations

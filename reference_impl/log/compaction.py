@@ -5,10 +5,11 @@ log has these parts:
     '------------ keys are compared here ----------'
 
 A segment is closed if it is not the last segment. It is stable if it ends below the last stable
-offset. Records of aborted transactions are removed. A tombstone is removed when delete.retention.ms
-have passed since the first compaction that found it. A log is compacted if its dirty part is large
-enough, or if the oldest record of this part is older than max.compaction.lag.ms. Compaction stops
-at a segment with a record younger than min.compaction.lag.ms.
+offset. Records of aborted transactions are removed. A compaction removes a tombstone if
+delete.retention.ms have passed since the first compaction that found the tombstone. A log is
+compacted if its dirty part is large enough, or if the oldest record of this part is older than
+max.compaction.lag.ms. Compaction stops at a segment with a record younger than
+min.compaction.lag.ms.
 
 Source: KIP-58, KIP-354, KIP-534, KAFKA-13194; docs/kafka-rules.md D9;
 LogCleanerManager.cleanableOffsets and maxCompactionDelay of Apache Kafka.

@@ -8,8 +8,8 @@ transactions. A transaction has this timeline:
 A transaction holds the last stable offset back until its marker is replicated. The last stable
 offset is the smaller of two offsets: the high watermark, and the first offset of the oldest
 transaction whose marker is not replicated. A marker above the high watermark cannot advance the
-last stable offset. The marker may be lost with its leader, and the last stable offset would then
-decrease.
+last stable offset. Such a marker may be lost with its leader. If the marker had advanced the last
+stable offset, the last stable offset would decrease.
 
 Source: KIP-98; KAFKA-5121, KAFKA-9807; docs/kafka-rules.md D5, D9.
 Simplified: the index is in memory, and is rebuilt together with the producer state. Kafka stores an
@@ -77,10 +77,11 @@ class PartitionTransactions:
     def last_stable_offset(
         self, high_watermark: Offset, *, counts_unreplicated: bool = True
     ) -> Offset:
-        """Returns the last stable offset. The docstring of this module defines it.
+        """Returns the last stable offset: the high watermark, or the first offset of the oldest
+        transaction whose marker is not replicated, if this offset is lower.
 
-        If `counts_unreplicated` is False (a seeded bug), a transaction ends with its marker, even
-        if the marker is not replicated.
+        If `counts_unreplicated` is False (a seeded bug), only open transactions count. A
+        transaction is no longer open after its marker, even if the marker is not replicated.
         """
         held = [*self.open.values()][:1]
         # Only the seeded bug UNREPLICATED_MARKER_COUNTS lets an unreplicated marker end one.

@@ -314,7 +314,8 @@ class PartitionLog:
         )
 
     def flushed_at(self, now_ms: int, flush_ms: int) -> PartitionLog:
-        """Returns the log after the flush that flush.ms requires, if this flush is due at `now_ms`.
+        """Returns the log after the flush that flush.ms requires. If the flush is not due at
+        `now_ms`, no further record is flushed.
 
         The flush is due if the log end has changed, and if `flush_ms` have passed since the
         previous flush. Before the first flush, the time is measured from the first call that found

@@ -1,5 +1,5 @@
-"""Handles the requests that append to a leader's log. They contain record batches of producers, or
-transaction markers. A Produce request has these steps:
+"""Handles the requests that append to a leader's log. The requests contain record batches of
+producers, or transaction markers. A Produce request has these steps:
 
     Produce -> one batch -> first batch of a transaction? -- no -> check and append
                                        | yes                              ^

@@ -70,9 +70,8 @@ def check_and_append(
 ) -> StepResult[Leader]:
     """Appends a producer's record batch, acknowledges a duplicate, or rejects an invalid batch.
 
-    `verification` is the completed verification of the transaction, if this is one of its first
-    batches. These batches wait until the verification is complete. For all other batches, it is
-    None.
+    The first batches of a transaction wait until the transaction is verified. For such a batch,
+    `verification` is the completed verification. For all other batches, it is None.
     """
     facts = _facts(leader, request, batch)
     error, records = _error(leader, context, request, batch, facts)

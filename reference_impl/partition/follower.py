@@ -11,7 +11,7 @@ two logs diverge. Each line has the result of a fetch and the follower's reactio
 
 If the logs differ below the fetch offset, the response has no records, but a *diverging epoch*.
 This is the largest epoch of the leader's log that is not above the follower's last epoch, with the
-offset where it ends.
+offset where this epoch ends.
 
 Older versions of Kafka used other protocols (module `truncation`): the follower first requests the
 end offset of its last epoch, or truncates its log without a request.

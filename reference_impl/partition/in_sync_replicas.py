@@ -217,8 +217,9 @@ class InSyncReplicas:
         return replace(self, proposal=proposal, proposal_correlation=correlation)
 
     def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the replicas with the registration `state`, if it has a newer partition epoch.
-        The pending proposal then ends. If the partition epoch is not newer, nothing changes.
+        """Returns the replicas with the registration `state`, if it has a newer partition epoch. In
+        this case, the pending proposal ends. If the partition epoch is not newer, returns the
+        unchanged replicas.
         """
         if state.partition_epoch <= self.state.partition_epoch:
             return self

@@ -303,7 +303,7 @@ def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
 
 
 def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Responds to the requests whose waiting time has ended. A fetch gets a response without new
+    """Responds to the requests whose waiting time has ended. A fetch gets a response without
     records. All other requests get an error.
     """
     late = [waiting for waiting in leader.waiting_produces if waiting.deadline_ms <= context.now_ms]

@@ -1,5 +1,5 @@
 """A transaction coordinator. It runs on the leader of a partition of `__transaction_state`, during
-one leader epoch. It handles requests and timers in these steps:
+one leader epoch. The coordinator handles requests and timers in these steps:
 
     request -> rejected
             -> a change -> append to the log -> change takes effect, response
