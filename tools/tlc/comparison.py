@@ -26,6 +26,9 @@ SOON = 25_000
 SMALLER: Mapping[str, Sequence[Constants]] = {
     "election/controller-failover": [{"max_disruptions": 0}],
     "election/starts-uncommitted": [{"max_disruptions": 0}],
+    "election/changed-min-isr": [{"max_disruptions": 1}],
+    "election/answers-without-min-isr": [{"max_disruptions": 1}],
+    "election/never-clears-elr": [{"max_disruptions": 1}],
     "reassignment": [{"max_reassignments": 1}, {"max_disruptions": 0}],
     "group-offsets": [{"generations": 1, "log_size": 3}],
     "classic-group": [{"generations": 2}, {"members": 1}],

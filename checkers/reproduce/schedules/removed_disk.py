@@ -25,7 +25,7 @@ from checkers.reproduce.actions import (
 )
 from checkers.reproduce.checks import acknowledged, done, folders, partition, was_read
 from checkers.reproduce.partition_state import NO_LEADER
-from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.system import Ability, Layout
 
 VALUES: Final = tuple(f"v{number}" for number in range(10))
@@ -99,6 +99,14 @@ REPRODUCTION: Final = Reproduction(
         about="the lost disk stays in log.dirs, empty", layout=LAYOUT, steps=_steps(listed=True)
     ),
     anomalies=("lost-write", "unseen"),
+    model=(
+        Instance(
+            spec="election",
+            variant="misses-removed-disk",
+            claim="leader_completeness",
+            settings=("max_disruptions=2",),
+        ),
+    ),
     since=(4, 0),
     page="removed-disk",
 )

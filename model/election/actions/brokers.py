@@ -338,18 +338,22 @@ class Brokers(ElectedPartition):
         s.unclean = s.unclean + 1
         s.losses = s.losses + 1
 
+    def misses_clean_shutdown_file(s) -> Bool:
+        """True if a broker notices at its start that its disk was replaced."""
+        return true
+
     @action
     def replace_disk(s, r: Replica) -> None:
         """A stopped broker gets an empty disk, which lacks the file that marks a clean shutdown.
 
         Kafka: the operator replaces the disk. Simplified: the loss counts as an unclean stop.
         Without the guard that the broker is stopped, the claim `leader_completeness` breaks in 5
-        steps.
+        steps. If the loss goes unnoticed, this claim breaks too (bug `misses-removed-disk`).
         """
         down = s.broker[r]
         when(~down.is_up, down.end_offset > 0, s.losses < s.max_losses)
         when(~down.stopped_cleanly | (s.unclean < s.max_unclean))
         s.unclean = ite(down.stopped_cleanly, s.unclean + 1, s.unclean)
-        s.broker[r].stopped_cleanly = false
+        s.broker[r].stopped_cleanly = down.stopped_cleanly & ~s.misses_clean_shutdown_file()
         s.truncate_to(r, Offset(0))
         s.losses = s.losses + 1
