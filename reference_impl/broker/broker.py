@@ -275,7 +275,7 @@ class Broker:
         roles, begun = self.local_coordinators.apply_roles(replicas, context)
         forgotten = roles.forget_offsets(deleted(self.image, image), context, replicas)
         broker = replace(broker, replicas=replicas, unassigned=unassigned, local_coordinators=roles)
-        # The controller unfences a broker once it has applied its own registration.
+        # The controller unfences a broker that has applied its own registration.
         fenced = broker.brokers[self.config.broker_id].fenced
         last = (broker._heartbeat(),) if fenced else ()
         return broker, (*effects, *begun, *forgotten, *last)

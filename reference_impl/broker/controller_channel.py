@@ -26,15 +26,15 @@ from reference_impl.protocol.controller import (
 from reference_impl.protocol.messages import CONTROLLER, UNKNOWN_BROKER_EPOCH, ErrorCode
 from reference_impl.protocol.replacing import replace
 
-FORWARDED_AT_MOST: Final = 1_000  # requests whose answers are remembered
+FORWARDED_AT_MOST: Final = 1_000  # the forwarded requests that the channel remembers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerChannel:
     broker_id: BrokerId
     incarnation: int  # unique to this start of the broker
-    previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # -1: no clean shutdown before this
-    broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # -1 until registered
+    previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # -1: the last stop was not clean
+    broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # -1 before the registration
     shutting_down: bool = False
     forwarded: tuple[tuple[int, Requester], ...] = ()
 

@@ -109,7 +109,7 @@ class LocalCoordinators:
             else:
                 roles[topic_partition] = role
         for topic_partition, role in self.roles.items():
-            if topic_partition not in replicas:  # its topic has been deleted
+            if topic_partition not in replicas:  # the topic has been deleted
                 effects += role.resign()
         return LocalCoordinators(roles, loading), effects
 
@@ -278,7 +278,7 @@ class LocalCoordinators:
 def _load(
     topic_partition: TopicPartition, begun: Loading, log: PartitionLog, context: Context
 ) -> StepResult[Coordinator | None]:
-    # Returns None and a timer until the load time has passed.
+    # Until the load time has passed, returns None and a timer.
     if context.now_ms < begun.until_ms:
         timer = Timer(TimerKind.COORDINATOR, topic_partition)
         return None, (SetTimer(timer, begun.until_ms),)

@@ -44,8 +44,8 @@ def reassigned(state: PartitionState, target: Members, bugs: Bugs = NO_BUGS) -> 
     removing = tuple(sorted(set(state.replicas) - set(target)))
     adding = tuple(sorted(set(target) - set(state.replicas)))
     isr = (*state.isr, *adding) if Bug.ADDED_REPLICA_COUNTS in bugs else state.isr
-    # As in Kafka, a reassignment that adds or removes no replica keeps the added or removed ones of
-    # the earlier reassignment.
+    # As in Kafka, if the new reassignment adds no replica, `adding` of the earlier reassignment
+    # remains. If it removes no replica, `removing` of the earlier reassignment remains.
     return Assignment(isr, (*target, *removing), adding or state.adding, removing or state.removing)
 
 
@@ -72,7 +72,7 @@ def reverted(state: PartitionState) -> tuple[Assignment, bool]:
     """
     replicas = _without(state.replicas, state.adding)
     isr = _without(state.isr, state.adding)
-    # If only added replicas are in the ISR, the first replica becomes its only member.
+    # If only added replicas are in the ISR, the first replica becomes the ISR's only member.
     return Assignment(isr or replicas[:1], replicas), not isr
 
 

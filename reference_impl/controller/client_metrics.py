@@ -93,7 +93,7 @@ def _refused_interval(value: str) -> Iterator[Refusal]:
 
 
 def _is_legal(pattern: str) -> bool:
-    parts = pattern.rstrip("=").split("=")  # as String.split of Java: no empty parts at the end
+    parts = pattern.rstrip("=").split("=")  # as in Java, no empty parts at the end
     if len(parts) != 2 or parts[0].strip() not in PROPERTIES:
         return False
     try:

@@ -15,14 +15,14 @@ from reference_impl.protocol.topic_defaults import NO_DEFAULTS, TopicDefaults
 
 States = Mapping[TopicPartition, PartitionState]
 Changes = Mapping[TopicPartition, PartitionState | None]  # None: the partition is removed
-Reason = tuple[bool, ErrorCode, str]  # whether it applies, and the response that it gives
+Reason = tuple[bool, ErrorCode, str]  # True if it applies; the error; the message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
     states: States
-    alive: Sequence[BrokerId]  # in order; replicas are placed on them
-    registered: frozenset[BrokerId] = frozenset()  # also those that are fenced
+    alive: Sequence[BrokerId]  # in order; replicas are placed on these brokers
+    registered: frozenset[BrokerId] = frozenset()  # including fenced brokers
     deletions: Mapping[str, int] = field(default_factory=dict[str, int])  # by topic
     defaults: TopicDefaults = NO_DEFAULTS
     elr: bool = True

@@ -111,7 +111,7 @@ def effective_min_isr(
     """
     state = states[place]
     first = states.get(TopicPartition(place.topic, 0), state)
-    # As in Kafka, the replicas of partition 0 are the limit, whichever partition changes.
+    # As in Kafka, the number of replicas of partition 0 is the limit for every partition.
     return min(state.min_insync_replicas, len(first.replicas))
 
 
@@ -166,7 +166,7 @@ def change_without(
     """
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:
-        # Without the ELR feature, the last member of the ISR stays.
+        # Without the ELR feature, the only remaining member does not leave the ISR.
         isr = state.isr
     lost = (broker,) if unclean_shutdown else ()
     return partition_change(

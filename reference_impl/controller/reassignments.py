@@ -82,7 +82,7 @@ def alter_reassignment(cluster: ClusterState, request: AlterReassignment) -> _Al
 class _NotAssigned(Exception):
     """Raised if an election considers a replica that is not in the partition's registration yet."""
 
-    # Kafka fails with an exception too (LeaderAcceptor, PartitionRegistration.directory).
+    # Kafka also fails with an exception (LeaderAcceptor, PartitionRegistration.directory).
 
 
 def list_reassignments(
@@ -148,7 +148,7 @@ def _invalid_target(cluster: ClusterState, target: Members) -> list[Reason]:
     error, of = ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment includes"
     reasons: list[Reason] = [(not target, error, f"{of} an empty replica list.")]
     before = None
-    # As in Kafka, in the order of their ids; a fenced broker is valid.
+    # As in Kafka, brokers are in the order of their ids, and a fenced broker is valid.
     for broker in sorted(target):
         unknown = f"{of} broker {broker}, but no such broker is registered."
         twice = f"{of} the broker {broker} more than once."

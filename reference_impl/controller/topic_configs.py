@@ -72,7 +72,7 @@ def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States,
 
 
 def _present(states: States, name: str) -> Any:
-    # A topic without the setting begins with Kafka's default, whatever the default of its brokers.
+    # A topic without the setting begins with Kafka's default, not with its brokers' default.
     state = next(iter(states.values()))
     return value_of(state, name) if name in state.configured else BUILT_IN[name]
 

@@ -56,7 +56,7 @@ class LogDirectory:
 
     folder: Path
     topic_id: Callable[[str, int], UUID]
-    incarnations: Mapping[str, int] = field(default_factory=dict)  # by topic, when it is loaded
+    incarnations: Mapping[str, int] = field(default_factory=dict)  # by topic, at the time of `load`
     logs: dict[TopicPartition, PartitionLog] = field(default_factory=dict)
     recovery_points: dict[TopicPartition, Offset] = field(default_factory=dict)
     _seen: Mapping[TopicPartition, object] = field(default_factory=dict)
@@ -139,7 +139,7 @@ class LogDirectory:
         have the lost records, so these records are removed from the files.
         """
         for place, log in logs.items():
-            self._write(place, log)  # the next start deletes the files that the log does not have
+            self._write(place, log)  # the next start deletes files that are not part of the log
         self._checkpoint()
 
     def close(self, broker: Broker, now_ms: int) -> None:
@@ -154,7 +154,7 @@ class LogDirectory:
         checkpoints.write_clean_shutdown(self.folder, broker.broker_epoch)
 
     def _write(self, place: TopicPartition, after: PartitionLog) -> list[Path]:
-        # Returns the files that were renamed, and are to be deleted.
+        # Returns the renamed files, which the caller must delete.
         folder, before = self.folder / str(place), self.logs.get(place)
         gone = list[Path]()
         if before is not None and before.incarnation != after.incarnation:

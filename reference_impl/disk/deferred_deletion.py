@@ -23,7 +23,7 @@ from reference_impl.disk.files import delete, delete_files, rename_file, rename_
 
 DELETED: Final = ".deleted"
 OF_FOLDER: Final = "-delete"
-LONGEST: Final = 255  # bytes of a name in common file systems
+LONGEST: Final = 255  # the longest name in common file systems, in bytes
 
 
 def mark_file(path: Path) -> tuple[Path, ...]:

@@ -183,7 +183,7 @@ def _append(folder: Path, old: Segment, new: Segment) -> None:
 
 def _files(log: PartitionLog) -> Mapping[int, Segment]:
     files: dict[int, Segment] = {segment.base_offset: segment for segment in log.segments}
-    # An empty file keeps the log's first offset if no segment begins there.
+    # If no segment begins at the log's first offset, an empty file stores this offset.
     first = log.first_offset if files else log.end_offset
     return {first: NO_SEGMENT, **files}
 
@@ -213,7 +213,7 @@ def _write_segment(path: Path, old: Segment | None, new: Segment) -> None:
 
 
 def _write_snapshots(folder: Path, before: PartitionLog, after: PartitionLog) -> list[Path]:
-    # Most often there is one more snapshot at the end.
+    # Usually `after` has one additional snapshot at the end.
     same = len(before.snapshots)
     is_longer = 0 < same <= len(after.snapshots)
     if not (is_longer and after.snapshots[same - 1] is before.snapshots[-1]):

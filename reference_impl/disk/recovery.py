@@ -76,7 +76,7 @@ def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
             segments[-1:] = [stored(segment, folder) for segment in segments[-1:]]
             segments.append(Segment.of(tuple(found)))
         elif segments and file.exists() and not file.stat().st_size:
-            delete(file)  # what is left of a segment without a whole batch
+            delete(file)  # the file has no complete batch any more
         end = _end(found, end)
         if fault:
             break
@@ -128,7 +128,7 @@ def _end(found: list[Batch], end: Offset) -> Offset:
 @dataclass(slots=True)
 class _Replay:
     folder: Path
-    pending: deque[Offset]  # of the snapshot files that were not read yet
+    pending: deque[Offset]  # the offsets of the snapshot files that were not read yet
     epochs: list[EpochStart]
     snapshots: list[Snapshot] = field(default_factory=list)
     states: ProducerStates = field(default_factory=ProducerStates)
@@ -152,7 +152,7 @@ class _Replay:
         for head in (batch.header for batch in found):
             if not self.epochs or head.leader_epoch > self.epochs[-1].leader_epoch:
                 self.epochs.append(EpochStart(head.leader_epoch, head.base_offset))
-        while found and self.pending:  # later batches are in no snapshot
+        while found and self.pending:  # no snapshot contains later batches
             self.take_up_to(found[0].header.base_offset)
             until = self.pending[0] if self.pending else found[0].header.base_offset
             below = [batch for batch in found if batch.header.base_offset < until]
@@ -172,7 +172,7 @@ class _Replay:
             if kept is None:
                 delete(file)
                 continue
-            # A snapshot file has no aborted transactions: those read from the batches stay.
+            # A snapshot file has no aborted transactions, so they come from the batches.
             transactions = replace(self.states.transactions, open=kept.transactions.open)
             self.states = ProducerStates(kept.producers, transactions)
             if self.snapshots:

@@ -28,7 +28,7 @@ from reference_impl.log.segment import Batch, Segment
 
 IN_MEMORY: Final = 8  # closed segments of a log
 IN_MEMORY_BYTES: Final = 4 * 2**20  # of the closed segments of a log
-READ_BYTES: Final = 32 * 2**20  # of all segments of all logs that were read last
+READ_BYTES: Final = 32 * 2**20  # of the most recently read segments of all logs
 _NUMBERS: Final = count()
 
 
@@ -41,7 +41,7 @@ class StoredBatches(Sequence[Batch]):
     folder: Path
     base_offset: int
     size: int
-    number: int  # unique: a file of the same name may get other content later
+    number: int  # unique, because a file of the same name may get other content
 
     def __len__(self) -> int:
         return self.size
@@ -86,7 +86,7 @@ def with_stored_segments(log: PartitionLog, folder: Path, *, most: int = IN_MEMO
     segments = [*log.segments]
     segments[first:-1] = [stored(segment, folder) for segment in segments[first:-1]]
     snapshots = [*log.snapshots]
-    newer = slice(-1 - len(segments) + first, -1)  # those of earlier segments are stored already
+    newer = slice(-1 - len(segments) + first, -1)  # older snapshots are on disk only already
     snapshots[newer] = [without_producers(kept, folder) for kept in snapshots[newer]]
     return replace(log, segments=Chain(segments), snapshots=Chain(snapshots))
 
@@ -99,7 +99,7 @@ class _LastRead:
 
     _found: OrderedDict[int, tuple[Batch, ...]] = field(default_factory=OrderedDict)
     _size: int = 0  # bytes
-    _lock: Lock = field(default_factory=Lock)  # two clusters of a process have threads of their own
+    _lock: Lock = field(default_factory=Lock)  # two clusters of a process have separate threads
 
     def batches(self, stored: StoredBatches) -> tuple[Batch, ...]:
         with self._lock:

@@ -31,7 +31,7 @@ class StoredProducers(Mapping[ProducerId, Producer]):
 
     folder: Path
     offset: int
-    number: int  # unique: a file of the same name may get other content later
+    number: int  # unique, because a file of the same name may get other content
 
     def __getitem__(self, producer_id: ProducerId) -> Producer:
         return _read(self.folder, self.offset, self.number)[producer_id]

@@ -188,7 +188,7 @@ def offset_deletion_error(classic: ClassicGroup, *, exists: bool) -> ErrorCode:
     """
     if not exists:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    # Other groups have unknown subscriptions: their offsets may only go while no member is left.
+    # The subscriptions of other groups are unknown. Their offsets are deleted only without members.
     is_of_consumers = classic.protocol_type == CONSUMER_PROTOCOL
     is_empty = classic.state is GroupState.EMPTY
     return ErrorCode.NONE if is_of_consumers or is_empty else ErrorCode.NON_EMPTY_GROUP

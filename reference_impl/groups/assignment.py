@@ -81,7 +81,7 @@ def on_assignment_appended(
     and begins a rebalance. Does nothing if the next rebalance has begun already.
     """
     if group.generation != generation or group.state is not GroupState.COMPLETING:
-        return group, ()  # the next rebalance has begun, and the members have its error
+        return group, ()  # a rebalance has begun, and has sent the waiting members an error
     answered = replace(
         group,
         members={id_: replace(member, syncing=None) for id_, member in group.members.items()},

@@ -77,7 +77,8 @@ def uniform(members: Subscriptions, topics: PartitionCounts, current: Assignment
     for partition in partitions:
         if partition not in kept and (member := least_loaded(partition)) is not None:
             parts[member].add(partition)
-    # Each move is from a member with at least two more: the sum of squares decreases, so this ends.
+    # The member that loses a partition has at least two more than the member that gets it. Each
+    # move decreases the sum of the squared numbers, so the loop ends.
     moved = True
     while moved:
         moved = False

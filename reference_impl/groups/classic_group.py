@@ -67,11 +67,11 @@ class ClassicGroup:
     pending_members: Mapping[str, int] = field(
         default_factory=dict[str, int]
     )  # member id -> deadline of its join
-    empty_since_ms: int = -1  # -1: it has members, or never had any
-    deadline_ms: int = 0  # of the rebalance
+    empty_since_ms: int = -1  # -1: the group has members, or never had a member
+    deadline_ms: int = 0  # when the rebalance ends, even if a member has not joined
     opens_ms: int = 0  # the rebalance does not end before this time
     awaited_syncs: frozenset[str] = frozenset()  # members that must send SyncGroup
-    sync_deadline_ms: int = 0  # the awaited members are then removed
+    sync_deadline_ms: int = 0  # at this time, the awaited members are removed
 
     def in_state(self, state: GroupState, **changes: Any) -> ClassicGroup:
         """Returns the group in the state `state`, with the `changes` of other fields. Raises
@@ -124,7 +124,7 @@ class ClassicGroup:
         if self.state is GroupState.EMPTY:
             return bool(request.protocol_type and names)
         for member in self.members.values():
-            # If the sender is a member already, its earlier protocols count too.
+            # If the sender is a member already, its earlier protocols also count.
             names &= {name for name, _ in member.protocols}
         return bool(names) and request.protocol_type == self.protocol_type
 
@@ -225,7 +225,7 @@ class ClassicGroup:
                 "protocol_type": self.protocol_type,
                 "protocol": self.protocol or None,
                 "leader": self.leader or None,
-                # when it became empty; or, with members, when the record was written
+                # the time when the group became empty, or the present time if it has members
                 "current_state_timestamp": now_ms if self.members else self.empty_since_ms,
                 "members": [
                     {
@@ -284,5 +284,5 @@ def _voted(members: Mapping[str, Member]) -> str:
     votes = [
         next(name for name, _ in member.protocols if name in common) for member in members.values()
     ]
-    # between equal votes, the alphabetically first wins
+    # if two protocols have equally many votes, the alphabetically first wins
     return min(sorted(set(votes)), key=lambda name: -votes.count(name))

@@ -25,30 +25,30 @@ from reference_impl.groups.assignors import ASSIGNORS, DEFAULT_ASSIGNOR, Assignm
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.protocol.messages import ErrorCode
 
-Epochs = Mapping[TopicPartition, int]  # in which epoch each was assigned
+Epochs = Mapping[TopicPartition, int]  # the epoch in which each partition was assigned
 NOTHING: Final[Epochs] = {}
 NEVER: Final = -1
-FIRST_EPOCH: Final = 1  # of a group that nobody has subscribed in; 0: there is no such group
+FIRST_EPOCH: Final = 1  # of a new group; 0 means that there is no such group
 
 
 class MemberState(Enum):
     STABLE = "stable"
-    UNREVOKED = "unrevoked-partitions"  # must revoke some before its epoch advances
-    UNRELEASED = "unreleased-partitions"  # waits for some that others still own
+    UNREVOKED = "unrevoked-partitions"  # the member must revoke some before its epoch advances
+    UNRELEASED = "unreleased-partitions"  # the member waits for some that other members still own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerMember:
     member_id: str
     instance_id: str | None = None
-    client_id: str = ""  # of its last full heartbeat
+    client_id: str = ""  # from its last full heartbeat
     topics: tuple[str, ...] = ()  # the subscription by name
     regex: str = ""  # the subscription by regular expression
     matched: tuple[str, ...] = ()  # the topics that match `regex`
     assignor: str | None = None
     rebalance_timeout_ms: int = 0
     epoch: int = 0
-    previous_epoch: int = -1  # accepted too: the last response may be lost
+    previous_epoch: int = -1  # also accepted: the last response may be lost
     state: MemberState = MemberState.STABLE
     assigned: Epochs = field(default_factory=dict[TopicPartition, int])
     revoking: Epochs = field(
@@ -74,8 +74,8 @@ class ConsumerMember:
 class ConsumerGroup:
     group: str
     epoch: int = 0
-    topics: Mapping[str, int] = field(default_factory=dict[str, int])  # partitions, in this epoch
-    empty_since_ms: int = -1  # -1: it has members
+    topics: Mapping[str, int] = field(default_factory=dict[str, int])  # partitions at this epoch
+    empty_since_ms: int = -1  # -1: the group has members
     assignment_epoch: int = 0
     assigned_ms: int = NEVER  # when the target assignment was computed
     target: Assignment = field(default_factory=dict[str, frozenset[TopicPartition]])
@@ -170,8 +170,8 @@ class ConsumerGroup:
         if epoch == member.epoch:
             return ErrorCode.NONE
         since = member.owned
-        # The member may not have received its new epoch: an earlier one is accepted if the member
-        # has owned all these partitions since then (KIP-1251).
+        # The member may not have received its new epoch. An earlier epoch is accepted if the member
+        # has owned all these partitions since that epoch (KIP-1251).
         had_since = all(place in since and since[place] <= epoch for place in places)
         is_accepted = epoch < member.epoch and had_since and Bug.EXACT_EPOCH_WANTED not in bugs
         return ErrorCode.NONE if is_accepted else ErrorCode.STALE_MEMBER_EPOCH

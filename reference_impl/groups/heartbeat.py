@@ -161,7 +161,7 @@ def _joined(
     the epoch -1 before its heartbeat.
     """
     member_id = request.member_id or f"member-{context.new_producer_id:x}"
-    # the old process of a static member, which a new one replaces
+    # the old process of a static member, which a new process may replace
     static = group.of_instance(request.instance_id)
     known = group.members.get(member_id, static)
     # The epoch of a new member before its first heartbeat.

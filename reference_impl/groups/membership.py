@@ -127,7 +127,7 @@ def _join_again(
     old: Member,
     new_id: str,
 ) -> StepResult[ClassicGroup]:
-    # A new process of a static member joins; waiting requests of the old one are fenced.
+    # A new process of a static member joins. Waiting requests of the old process are fenced.
     # Kafka: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin.
     error = ErrorCode.FENCED_INSTANCE_ID
     fenced: Effects = ()
@@ -146,11 +146,11 @@ def _join_again(
         last_heartbeat_ms=context.now_ms,
     )
     group = group.with_member(member)
-    # The generation stays if the preferred protocol does, even with other metadata.
+    # If the preferred protocol does not change, the generation does not change, either.
     if group.state is GroupState.STABLE and group.voted_protocol == group.protocol:
         joined = group.joined(member, skips_assignment=True)
         if not request.knows_skipping:
-            # An old client would assign if the response named it as the leader.
+            # An old client would compute an assignment if the response named it as the leader.
             joined = replace(joined, leader=leader, members=(), skips_assignment=False)
         return group, (*fenced, requester.reply(joined))
     group, effects = rebalance(group.with_member(replace(member, joining=requester)), context)
@@ -160,7 +160,7 @@ def _join_again(
 def rebalance(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
     effects: Effects = ()
     if group.state is not GroupState.PREPARING:
-        # Members that wait for the last generation's assignment will not get it.
+        # Members that wait for the assignment of the last generation get an error.
         error = ErrorCode.REBALANCE_IN_PROGRESS
         effects = tuple(
             member.syncing.reply(SyncedGroup(error=error))
@@ -185,7 +185,7 @@ def _ended(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
     if not group.all_joined and context.now_ms < group.deadline_ms:
         return group, ()
     if group.is_waited_for:
-        # The rebalance goes on until one joins, or until their sessions expire.
+        # The rebalance continues until a member joins, or until the sessions expire.
         return replace(group, deadline_ms=context.now_ms + group.rebalance_timeout_ms), ()
     group = group.completed(context.now_ms)
     effects = tuple(

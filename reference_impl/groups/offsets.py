@@ -50,9 +50,9 @@ class GroupOffsets:
     pending: Mapping[ProducerId, Mapping[GroupPartition, OffsetRecord]] = field(
         default_factory=dict[ProducerId, Mapping[GroupPartition, OffsetRecord]]
     )
-    groups: frozenset[str] = frozenset()  # a commit created them, even if it was aborted later
+    groups: frozenset[str] = frozenset()  # created by a commit, even by an aborted commit
     read_to: Offset = FIRST_OFFSET
-    skipped: frozenset[int] = frozenset()  # with a seeded bug
+    skipped: frozenset[int] = frozenset()  # offsets of skipped batches, only with a seeded bug
 
     @classmethod
     def of_log(cls, log: PartitionLog, bugs: Bugs) -> GroupOffsets:
@@ -124,7 +124,7 @@ class GroupOffsets:
 
         Kafka: OffsetMetadataManager.replay, GroupMetadataManager.maybeDeleteGroup.
         """
-        # An aborted transaction drops its pending offsets, but not the group.
+        # An abort removes the pending offsets of the transaction, but not the group.
         return group in self.groups
 
     def with_group(self, group: str) -> GroupOffsets:

@@ -47,8 +47,8 @@ class Next(NamedTuple):
 _ADVANCES: Final = True
 _STAYS: Final = False
 
-# Other pairs cannot occur: only an unrevoked member has partitions to revoke, and only a stable one
-# is settled.
+# Other pairs cannot occur. Only a member in the state UNREVOKED has partitions to revoke, and only
+# a member in the state STABLE is settled.
 TRANSITIONS: Final[Mapping[tuple[MemberState, Finding], Next]] = {
     (MemberState.STABLE, Finding.SETTLED): Next(MemberState.STABLE, _STAYS),
     (MemberState.STABLE, Finding.TO_REVOKE): Next(MemberState.UNREVOKED, _STAYS),
@@ -81,7 +81,7 @@ def reconciled(
     )
     kept = {place: epoch for place, epoch in member.assigned.items() if place in wanted}
     given_up = {place: epoch for place, epoch in member.assigned.items() if place not in wanted}
-    # No other member owns a partition that this one is revoking: it may keep it at once.
+    # A partition that this member is revoking is free, because no other member owns the partition.
     free = frozenset(
         place
         for place in wanted.difference(kept)

@@ -195,7 +195,7 @@ def _commit(
     ]
     committed = CommittedOffsets(error=error, too_large=too_large)
     if error is not ErrorCode.NONE or not entries:
-        if error is ErrorCode.NONE and too_large:  # such a commit creates the group too
+        if error is ErrorCode.NONE and too_large:  # such a commit also creates the group
             offsets = coordinator.offsets.with_group(request.group)
             coordinator = replace(coordinator, offsets=offsets)
         return coordinator, (requester.reply(committed),)

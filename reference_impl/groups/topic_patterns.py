@@ -121,7 +121,7 @@ def matching(text: str, topics: frozenset[str]) -> tuple[str, ...]:
 
 
 _Fragment = tuple[int, int]  # its first and its last state
-_Node = Callable[["_Compiler"], _Fragment]  # builds the states of a part, once for each repeat
+_Node = Callable[["_Compiler"], _Fragment]  # builds the states of a part; called for each repeat
 
 
 @dataclass(slots=True)

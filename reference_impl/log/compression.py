@@ -58,7 +58,7 @@ def _unsnap_raw(data: bytes, most: int) -> bytes:
 def _limited(into: Callable[[bytes, bytearray | mmap.mmap], int]) -> Callable[[bytes, int], bytes]:
     def unpack(data: bytes, most: int) -> bytes:
         tried = min(most, len(data) * _TRIED_RATIO + _TRIED_BYTES)
-        # Usually enough; mapped memory costs nothing until bytes are written into it.
+        # This size is usually enough. Mapped memory costs nothing until it is written.
         small = bytearray(tried)
         try:
             return bytes(memoryview(small)[: into(data, small)])

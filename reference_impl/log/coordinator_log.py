@@ -103,7 +103,7 @@ def read_batches(
         )
 
 
-# The error that a client gets when an append of its coordinator fails; other errors do not change.
+# The client's error if its coordinator's append fails with this error; other errors do not change.
 CLIENT_ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,

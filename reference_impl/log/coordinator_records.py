@@ -222,7 +222,7 @@ def decoded(key: bytes, value: bytes | None) -> Entry | None:
 
 
 def _with_topic_ids(content: Plain, topic_id: Callable[[str], UUID]) -> Plain:
-    # Structs with partitions of a topic; an entry has only the topic's name.
+    # Adds topic ids to structs with partitions, because an entry has only the topic's name.
     if not isinstance(content, list):
         return content
     return [

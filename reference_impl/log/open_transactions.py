@@ -47,7 +47,7 @@ class PartitionTransactions:
     """
 
     open: Mapping[ProducerId, Offset] = field(default_factory=dict[ProducerId, Offset])
-    unreplicated: tuple[Ended, ...] = ()  # ended; the marker may be above the high watermark
+    unreplicated: tuple[Ended, ...] = ()  # the marker may be above the high watermark
     aborted: Chain[Ended] = NO_ABORTED  # in the order of their markers
 
     def with_records(self, batch: Batch) -> PartitionTransactions:
@@ -84,7 +84,7 @@ class PartitionTransactions:
         transaction is no longer open after its marker, even if the marker is not replicated.
         """
         held = [*self.open.values()][:1]
-        # Only the seeded bug UNREPLICATED_MARKER_COUNTS lets an unreplicated marker end one.
+        # Only with the seeded bug UNREPLICATED_MARKER_COUNTS, an unreplicated marker is sufficient.
         if counts_unreplicated:
             held += [e.first_offset for e in self.unreplicated if e.marker_offset >= high_watermark]
         return min([high_watermark, *held])

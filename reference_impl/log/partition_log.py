@@ -74,7 +74,7 @@ NO_SNAPSHOTS: Final = Chain[Snapshot]()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLog:
-    segments: Chain[Segment] = NO_SEGMENTS  # none is empty
+    segments: Chain[Segment] = NO_SEGMENTS  # no segment is empty
     epochs: tuple[EpochStart, ...] = ()  # the leader-epoch cache, ascending
     snapshots: Chain[Snapshot] = NO_SNAPSHOTS  # ascending
     first_offset: Offset = FIRST_OFFSET  # segments before it are deleted
@@ -86,7 +86,7 @@ class PartitionLog:
     start_checkpoint: Offset = FIRST_OFFSET  # of the log start
     flushed: Offset = FIRST_OFFSET
     timed_flush: TimedFlush = NEVER_CHECKED
-    incarnation: int = 0  # of the topic; Kafka: the topic id in the file partition.metadata
+    incarnation: int = 0  # of the topic; Kafka stores the topic id in partition.metadata
 
     @property
     def last_epoch(self) -> LeaderEpoch:
@@ -335,7 +335,7 @@ class PartitionLog:
         """Returns the log after a crash of the process. Only the high watermark and the log start
         change, to the values of the newest checkpoint.
         """
-        # Without a checkpoint the log start falls back to the oldest segment.
+        # Without a checkpoint, the log starts at the oldest segment.
         start = min(max(self.start_checkpoint, self.first_offset), self.log_start)
         return replace(self, log_start=start).with_high_watermark(self.checkpoint)
 

@@ -56,8 +56,8 @@ class Verification(NamedTuple):
     VerificationStateEntry.
     """
 
-    lowest_sequence: Sequence  # of all batches that wait: a later one must not go first
-    adds_partition: bool  # of a V2 transaction, whose batches begin with sequence number 0
+    lowest_sequence: Sequence  # of all waiting batches: a later batch must not be appended first
+    adds_partition: bool  # the transaction is V2, and its batches begin with sequence number 0
 
 
 class InSequence(NamedTuple):
@@ -220,9 +220,9 @@ def _in_sequence(
         if head.base_sequence > (0 if must_begin else verification.lowest_sequence):
             return Rejected(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
     if known is None:
-        # An unknown producer begins at any sequence number: its state may have expired. Even on a
-        # log that never had a record, 4.3 does not ask whether an earlier batch is still in flight
-        # (KAFKA-15591); only the first batch of a V2 transaction has to begin with 0.
+        # An unknown producer begins at any sequence number, because its state may have expired.
+        # Even if the log never had a record, Kafka 4.3 does not check if an earlier batch is still
+        # in flight (KAFKA-15591). Only the first batch of a V2 transaction must begin with 0.
         return InSequence()
     last_sequence = earlier[-1].last_sequence if is_same and earlier else -1
     if head.base_sequence != (last_sequence + 1) % SEQUENCE_NUMBERS:

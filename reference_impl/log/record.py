@@ -66,7 +66,7 @@ def read_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Reco
         name, at = read_bytes(data, at)
         if name is None:
             raise IndexError("a header has no key")
-        # As in Kafka, a name may be any bytes: those that are not UTF-8 become surrogates.
+        # As in Kafka, a name may be any bytes. Bytes that are not UTF-8 become surrogates.
         header_value, at = read_bytes(data, at)
         headers.append((name.decode(errors="surrogateescape"), header_value))
     if at != end:

@@ -112,7 +112,7 @@ def _facts(body: bytes, head: Header) -> RecordFacts:
             end = at + length
             if end > size:
                 raise IndexError(f"it claims {length} bytes, but only {size - at} are left")
-            delta_ms, at = _varint(body, at + 1, read_varlong)  # behind the attributes
+            delta_ms, at = _varint(body, at + 1, read_varlong)  # after the attributes
             offset_delta, at = _varint(body, at)
             key_length, at = _varint(body, at)
             value_length, at = _varint(body, at + key_length if key_length > 0 else at)

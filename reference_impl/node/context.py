@@ -41,7 +41,7 @@ class Context:
     truncation: Truncation = Truncation.IN_FETCH
     verifies_transactions: bool = True  # transaction.partition.verification.enable
     coordinators: Coordinators = NO_COORDINATORS
-    # Validates a waiting append of a coordinator again, by its correlation.
+    # Returns the error of a coordinator's waiting append, by the append's correlation id.
     append_error: Callable[[TopicPartition, int], ErrorCode] = no_append_error
 
     def coordinator_of_transaction(self, transactional_id: str | None) -> NodeId | None:

@@ -82,7 +82,7 @@ def check_and_append(
         case Rejected(refused):
             return leader, refusal(requester, refused, log_start)
         case Duplicate(known):
-            # A duplicate waits like the original: it may not be replicated yet.
+            # A duplicate waits like the original batch, which may not be replicated yet.
             appended = AppendOrigin(
                 requester, request.acks, request.timeout_ms, append_time_ms=known.timestamp_ms
             )
@@ -96,7 +96,7 @@ def check_and_append(
 def _facts(leader: Leader, request: Produce, batch: Batch) -> RecordFacts | ErrorCode:
     if request.scanned is not None:
         return request.scanned
-    # a coordinator's batch is not read
+    # The records of a coordinator's batch are not checked.
     if request.by_coordinator:
         return ErrorCode.NONE
     if batch.header.size > leader.state.log_config.max_message_bytes:
@@ -116,10 +116,10 @@ def _error(
     if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
         return BatchError(ErrorCode.INVALID_REQUIRED_ACKS)
     if leader.topic_partition.topic in INTERNAL_TOPICS and not request.by_coordinator:
-        # Kafka: ReplicaManager.appendRecordsToLeader; it excepts clients named __admin_client.
+        # Kafka: ReplicaManager.appendRecordsToLeader; clients named __admin_client are excepted.
         return BatchError(ErrorCode.INVALID_TOPIC_EXCEPTION)
     if request.acks == ACKS_ALL and leader.in_sync.below_minimum:
-        # Rejected before anything is written: the broker gives up availability, not durability.
+        # The request is rejected before the append: durability is preferred to availability.
         return BatchError(ErrorCode.NOT_ENOUGH_REPLICAS)
     if request.by_coordinator:
         return VALID

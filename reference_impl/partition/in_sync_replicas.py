@@ -80,7 +80,7 @@ class InSyncReplicas:
     state: PartitionState
     remotes: Mapping[BrokerId, RemoteReplica]
     proposal: AlterPartition | None = None  # sent to the controller, without a response yet
-    proposal_correlation: int | None = None  # of the last request that carried it
+    proposal_correlation: int | None = None  # of the last request with this proposal
     ignores_minimum: bool = False  # a seeded bug
 
     @classmethod
@@ -234,7 +234,7 @@ class InSyncReplicas:
         """Returns the replicas with the registration `state`. If it has a newer partition epoch,
         the pending proposal ends.
         """
-        # Then only the configuration has changed.
+        # With the same partition epoch, only the configuration has changed.
         if state.partition_epoch == self.state.partition_epoch:
             return replace(self, state=state)
         return self.with_newer_state(state)
@@ -249,7 +249,7 @@ class InSyncReplicas:
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:
                 return self
-            # Requests to the controller stay in order: it has applied no earlier one either.
+            # Requests to the controller stay in order, so it has also applied no earlier request.
             return replace(self, proposal=None, proposal_correlation=None)
         state = answer.state
         if state is None or state.leader_epoch != self.state.leader_epoch:

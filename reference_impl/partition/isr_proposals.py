@@ -28,8 +28,8 @@ def on_lag_timer(leader: Leader, context: Context) -> StepResult[Leader]:
         isr = tuple(broker for broker in leader.state.isr if broker not in lagging)
         leader, effects = propose(leader, context, isr)
     else:
-        # The high watermark may advance by time alone: a replica outside the ISR that was caught up
-        # does not hold it back any more.
+        # The high watermark may advance in the course of time: if a replica outside the ISR is no
+        # longer caught up, it does not hold the high watermark back any more.
         leader, effects = advance_high_watermark(leader, context)
     return leader, (*effects, timer)
 

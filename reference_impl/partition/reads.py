@@ -185,7 +185,7 @@ def _record_fetch_position(
         context.now_ms,
         log_start=request.log_start_offset,
     )
-    # A follower has one fetch in flight: an older one that still waits has timed out there.
+    # A follower has one fetch in flight. An older fetch that still waits has timed out there.
     waiting = tuple(
         waiting for waiting in leader.waiting_fetches if waiting.request.replica_id != follower
     )

@@ -88,7 +88,7 @@ def scanned(batch: Batch, *, each: bool = False) -> RecordFacts | ErrorCode:
     except Undecompressable:
         return ErrorCode.UNKNOWN_SERVER_ERROR  # a KafkaException, which has no code of its own
     except CorruptBatch:
-        return ErrorCode.INVALID_RECORD  # the checksum is right, so the producer sent it so
+        return ErrorCode.INVALID_RECORD  # the checksum is right, so the producer sent these bytes
 
 
 def batch_error(
@@ -125,7 +125,7 @@ def appendable(batch: Batch, facts: RecordFacts, config: LogConfig) -> bytes | N
 
 
 def _newest_ms(batch: Batch, facts: RecordFacts) -> int:
-    # With the bit of LogAppendTime each record has the time of its batch.
+    # If the bit of LogAppendTime is set, each record has the time of its batch.
     head = batch.header
     return head.max_timestamp_ms if head.is_log_append_time else facts.max_timestamp_ms
 
@@ -172,7 +172,7 @@ def _records_error(batch: Batch, facts: RecordFacts, config: LogConfig, now_ms: 
 
 
 def _is_timely(batch: Batch, facts: RecordFacts, config: LogConfig, now_ms: int) -> bool:
-    # False if single records have to be looked at: their oldest timestamp is not among the facts.
+    # Returns False if the single records must be checked: the facts lack the oldest timestamp.
     is_of_producer = config.timestamp_type is TimestampType.CREATE_TIME
     if is_of_producer and config.timestamp_before_max_ms != LARGEST_MS:
         return False

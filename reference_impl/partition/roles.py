@@ -81,7 +81,7 @@ def apply_state(
         if isinstance(known, Leader):
             return isr_proposals.on_state(known, context, state)
         return replace(known, state=state), ()
-    # A consumer may wait at a follower, too: it must learn of the new leader epoch.
+    # A consumer may also wait at a follower, and must learn of the new leader epoch.
     owed = resign(known) if isinstance(known, Leader) else (Readable(topic_partition),)
     become = become_leader if leads else become_follower
     replica, effects = become(topic_partition, known.log, known.producers, state, context)

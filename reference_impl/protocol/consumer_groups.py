@@ -16,7 +16,7 @@ from reference_impl.protocol.messages import ErrorCode
 
 JOINS: Final = 0  # the member epoch of a member that is new or was fenced
 LEAVES: Final = -1
-LEAVES_FOR_A_WHILE: Final = -2  # a static member keeps its assignment until its session ends
+LEAVES_FOR_A_WHILE: Final = -2  # a static member retains its assignment until its session ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +27,9 @@ class ConsumerGroupHeartbeat:
     names_itself: bool = True  # since v1: the member id must not be empty
     client_id: str = ""
     instance_id: str | None = None  # of a static member
-    rebalance_timeout_ms: int | None = None  # how long it may take to give up a partition
+    rebalance_timeout_ms: int | None = None  # the longest time to revoke a partition
     topics: tuple[str, ...] | None = None  # the subscription by name
-    topic_regex: str | None = None  # and by regular expression; "" ends it
+    topic_regex: str | None = None  # the subscription by regular expression; "" ends it
     assignor: str | None = None  # the server-side assignor that the member prefers
     owned: tuple[TopicPartition, ...] | None = None
 

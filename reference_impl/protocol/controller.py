@@ -54,12 +54,12 @@ from reference_impl.protocol.topic_settings import ListChange, TopicSettings
 class PartitionState:
     """The registration of a topic partition: the controller's state of this partition."""
 
-    replicas: tuple[BrokerId, ...]  # in order of preference; also those of `adding`
+    replicas: tuple[BrokerId, ...]  # in order of preference; includes `adding`
     isr: tuple[BrokerId, ...]  # in order of `replicas`
     leader: BrokerId  # NO_BROKER while the partition has no leader
-    # Incremented by every change of the leader, also to no leader.
+    # Incremented by every change of the leader, also if the partition loses its leader.
     leader_epoch: LeaderEpoch
-    # Incremented by every change, except one of the configuration alone.
+    # Incremented by every change, except if only the configuration changes.
     partition_epoch: PartitionEpoch
     min_insync_replicas: int = 1  # as configured: may be above the number of replicas
     elr: tuple[BrokerId, ...] = ()  # eligible to lead when the ISR is empty, KIP-966
@@ -252,7 +252,7 @@ class BrokerHeartbeated:
 
     error: ErrorCode = ErrorCode.NONE
     fenced: bool = True
-    should_shut_down: bool = False  # its partitions have other leaders
+    should_shut_down: bool = False  # the broker's partitions have other leaders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ FIRST_CLIENT: Final = NodeId(1_000_000)
 UNKNOWN_OFFSET: Final = Offset(-1)
 NO_BROKER: Final = BrokerId(-1)
 CONSUMER: Final = BrokerId(-1)  # the replica id of a request that comes from a consumer
-DEBUGGING_CONSUMER: Final = BrokerId(-2)  # a consumer that a follower answers too
+DEBUGGING_CONSUMER: Final = BrokerId(-2)  # a consumer that may also use followers
 UNKNOWN_BROKER_EPOCH: Final = BrokerEpoch(-1)
 NO_PRODUCER_EPOCH: Final = ProducerEpoch(-1)
 
@@ -182,7 +182,7 @@ class Produce:
     by_coordinator: bool = False  # appended by a coordinator: no sequence numbers
     adds_partition: bool = False  # KIP-890: the leader adds the partition to the transaction
     knows_abortable: bool = False  # KIP-890: the producer knows the error TRANSACTION_ABORTABLE
-    # What the receiver of a large batch found in it; with None the leader scans the batch itself.
+    # The facts that the receiver of a large batch found; with None, the leader scans the batch.
     scanned: RecordFacts | ErrorCode | None = field(default=None, repr=False, compare=False)
 
 
@@ -208,10 +208,10 @@ class Fetch:
     fetch_offset: Offset
     replica_id: BrokerId = CONSUMER
     replica_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # the follower's broker epoch, KIP-903
-    log_start_offset: Offset = UNKNOWN_OFFSET  # the follower's
+    log_start_offset: Offset = UNKNOWN_OFFSET  # of the follower's log
     current_leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
-    last_fetched_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH  # that of the follower's last record
-    max_bytes: int = 1_048_576  # the response has at least one whole batch, however large
+    last_fetched_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH  # of the follower's last record
+    max_bytes: int = 1_048_576  # the response may exceed it to have one whole batch
     max_wait_ms: int = 0  # 0: the response is immediate, also when empty
     read_committed: bool = False  # only records below the last stable offset
     any_replica: bool = False  # a consumer that may read from a follower, KIP-392
@@ -264,8 +264,8 @@ class ListOffsets:
 
     topic_partition: TopicPartition
     timestamp: int = LATEST_TIMESTAMP
-    read_committed: bool = False  # the latest offset is then the last stable one
-    replica_id: BrokerId = CONSUMER  # of another sender: the latest offset is the log end
+    read_committed: bool = False  # the latest offset is then the last stable offset
+    replica_id: BrokerId = CONSUMER  # for other senders, the latest offset is the log end
     current_leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
 
 

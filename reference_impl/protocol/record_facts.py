@@ -19,4 +19,4 @@ class RecordFacts(NamedTuple):
     lacks_keys: bool  # True if a record has no key
     # True if each record's offset delta is its position, counted from 0.
     is_in_sequence: bool
-    each: EachRecord | None = None  # None: the leader must read the records again to name any
+    each: EachRecord | None = None  # None: to name a record, the leader must read the records again

@@ -11,7 +11,7 @@ from typing import Final
 
 UNLIMITED: Final = -1
 LARGEST_MS: Final = 2**63 - 1  # as a limit of a time: no limit
-GZIP_LEVEL, LZ4_LEVEL, ZSTD_LEVEL = -1, 9, 3  # Kafka's default levels; -1 is that of the codec
+GZIP_LEVEL, LZ4_LEVEL, ZSTD_LEVEL = -1, 9, 3  # Kafka's default levels; -1: the codec's default
 
 
 class CompressionType(Enum):
@@ -69,7 +69,7 @@ class LogConfig:
     segment_ms: int = 604_800_000  # segment.ms: the longest time between the records of a segment
     min_cleanable_dirty_ratio: float = 0.5  # min.cleanable.dirty.ratio
     min_compaction_lag_ms: int = 0  # min.compaction.lag.ms: how long a record is not compacted
-    max_compaction_lag_ms: int = LARGEST_MS  # max.compaction.lag.ms: then compaction is due
+    max_compaction_lag_ms: int = LARGEST_MS  # max.compaction.lag.ms: the latest compaction
     delete_retention_ms: int = 86_400_000  # delete.retention.ms: how long a tombstone stays
     file_delete_delay_ms: int = 60_000  # file.delete.delay.ms: until a deleted file disappears
     max_message_bytes: int = 1_048_588  # max.message.bytes: of a batch with its header

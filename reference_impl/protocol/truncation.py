@@ -41,7 +41,7 @@ class Rules(NamedTuple):
     """The requests and the leader epochs that one version of the truncation protocol uses."""
 
     requests_epoch_end: bool = False  # before the first fetch
-    response_has_epoch: bool = False  # a follower without that epoch requests again
+    response_has_epoch: bool = False  # a follower without this epoch sends another request
     sends_leader_epoch: bool = False  # the leader rejects requests of another leader epoch
     sends_last_fetched_epoch: bool = False  # in each fetch
 

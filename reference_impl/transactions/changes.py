@@ -103,7 +103,7 @@ def _init_producer_id(
     if not is_newest_instance(known, request):
         return InitializedProducerId(error=ErrorCode.PRODUCER_FENCED)
     if known.state is TxnState.ONGOING and Bug.ZOMBIE_NOT_FENCED not in context.bugs:
-        # No client gets the epoch of this fence: the client retries, for the next one.
+        # No client gets the epoch of this fence. The client retries, and gets the next epoch.
         return Change(
             known.prepared(ABORT, TransactionVersion.V2, context.new_producer_id),
             response=InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS),

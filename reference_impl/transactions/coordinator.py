@@ -139,7 +139,7 @@ class TransactionCoordinator:
         known = self.transactions.get(transactional_id)
         if known is None or known.state is not TxnState.ONGOING:
             return self
-        # So the producer is fenced even if the append fails.
+        # Thus the producer is fenced even if the append fails.
         raised = ProducerEpoch(min(known.producer_epoch + 1, LAST_EPOCH))
         fenced = replace(known, producer_epoch=raised)
         return replace(self, transactions={**self.transactions, transactional_id: fenced})

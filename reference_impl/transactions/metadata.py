@@ -36,7 +36,7 @@ from reference_impl.log.message_schema import Plain
 from reference_impl.protocol.messages import NO_PRODUCER_EPOCH
 from reference_impl.protocol.transactions import TransactionVersion, TxnResult
 
-LAST_EPOCH: Final = ProducerEpoch(32_766)  # 32767 occurs in markers only
+LAST_EPOCH: Final = ProducerEpoch(32_766)  # 32767 occurs only in markers
 
 
 class TxnState(Enum):
@@ -56,8 +56,8 @@ _CLIENT_VERSIONS: Final = {TransactionVersion.V1: 0, TransactionVersion.V2: 2}
 _OF_CLIENT_VERSION: Final = {number: version for version, number in _CLIENT_VERSIONS.items()}
 _AT_REST: Final = frozenset({TxnState.EMPTY, TxnState.COMPLETE_COMMIT, TxnState.COMPLETE_ABORT})
 
-# From which states a state may be entered. A client of V2 that does not know whether its
-# transaction has begun aborts it all the same, so PrepareAbort may follow any state at rest.
+# The states from which each state may be entered. If a client of V2 does not know whether its
+# transaction has begun, it sends an abort. PrepareAbort may thus follow any state at rest.
 PREDECESSORS: Final[Mapping[TxnState, frozenset[TxnState]]] = {
     TxnState.EMPTY: _AT_REST,
     TxnState.ONGOING: _AT_REST | {TxnState.ONGOING},
@@ -88,7 +88,7 @@ class TransactionMetadata:
     producer_id: ProducerId
     timeout_ms: int
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
-    last_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH  # the one before, for a retry
+    last_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH  # the previous epoch, for a retry
     previous_producer_id: ProducerId = NO_PRODUCER_ID  # before the last change
     next_producer_id: ProducerId = NO_PRODUCER_ID  # from the next transaction on
     state: TxnState = TxnState.EMPTY
@@ -153,8 +153,8 @@ class TransactionMetadata:
         done = self.moved(COMPLETED[RESULTS[self.state]], topic_partitions=(), started_ms=-1)
         if self.next_producer_id == NO_PRODUCER_ID:
             return done
-        # The epochs of the producer id are used up. The client's last epoch stays, so that its
-        # retry is detected.
+        # The producer id has no more epochs. The last epoch of the client is still stored, so a
+        # retry of the client is detected.
         return replace(
             done,
             producer_id=self.next_producer_id,

@@ -24,7 +24,7 @@ def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> b
     # A new instance has no producer id; before the first epoch any request is accepted.
     if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
         return True
-    # Or a retry with the previous producer id and its last epoch.
+    # The request may be a retry with the previous producer id and its last epoch.
     is_before = (
         request.producer_id == known.previous_producer_id and request.producer_epoch >= LAST_EPOCH
     )
