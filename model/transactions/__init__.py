@@ -11,6 +11,7 @@ from model.transactions import (
     continuation,
     deletion,
     fences,
+    two_phase_aborts,
     two_phase_bugs,
     two_phase_commit,
     versions,
@@ -18,7 +19,15 @@ from model.transactions import (
 from model.variants import variants_in
 
 VARIANTS = variants_in(
-    versions, bugs, fences, continuation, aborts, deletion, two_phase_commit, two_phase_bugs
+    versions,
+    bugs,
+    fences,
+    continuation,
+    aborts,
+    deletion,
+    two_phase_commit,
+    two_phase_bugs,
+    two_phase_aborts,
 )
 
 __all__ = ["VARIANTS"]

@@ -26,6 +26,13 @@ SWITCHED_OFF = {
     "reassignment-elr-of-replicas": {"kill", "lose_power", "replace_disk", "detect_crash"},
     # a transaction of two-phase commit has no timeout; the version `v2` has the other faults
     "transactions-kip-939": {"fence", "change_leader", "advance_high_watermark", "expire"},
+    "transactions-kip-939-without-keeping": {
+        "fence",
+        "change_leader",
+        "advance_high_watermark",
+        "write_late_marker",
+        "expire",
+    },
     # with all failures the graph is too large for liveness; `v2` has the others
     "transactions-topic-ids": {
         "change_leader",

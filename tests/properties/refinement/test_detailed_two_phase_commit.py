@@ -8,6 +8,7 @@ import pytest
 
 from checkers.explicit.graph import compiled_graph
 from model.transactions.state import QUIET
+from model.transactions.two_phase_aborts import WithoutKeeping
 from model.transactions.two_phase_bugs import ONE, MarksNewId
 from model.transactions.two_phase_commit import TwoPhaseCommit
 from model.variants import Constants
@@ -35,6 +36,13 @@ def test_kept_transactions_refine_the_abstract_spec(constants: Constants) -> Non
     spec = TwoPhaseCommit(**{**constants, **IDS})
     actions = {action.name for action in TwoPhaseRefinement(spec).abstract.actions}
     assert {*coverage(spec)} == actions - {"fence", "write_marker_again"}
+
+
+def test_an_abort_without_keeping_refines_the_abstract_spec() -> None:
+    spec = WithoutKeeping(**{**ONE, **LATE, **IDS, "coordinator_failures": 1})
+    steps = coverage(spec)
+    assert steps["end_abort"] > coverage(TwoPhaseCommit(**{**ONE, **LATE, **IDS}))["end_abort"]
+    assert not steps["unexplained"]
 
 
 def test_a_marker_with_the_new_id_is_unexplained() -> None:
