@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 DESCRIPTION: Final = "run.json"  # the command, its seed, versions and machine
@@ -9,4 +10,11 @@ EVENTS: Final = "events.ndjson"  # every event of the run
 REPORT: Final = "report.html"
 STORE: Final = "runs.sqlite"  # next to the run folders: their verdicts over time
 HISTORY: Final = "history"  # the folder of a recorded history
+CHECKPOINT: Final = "checkpoint"  # the folder of a search that can be resumed
+CHECKPOINT_LIST: Final = "checkpoint.json"  # in this folder: the files of the checkpoint
 RUNNING: Final = "running"  # empty, locked by the process, and removed when the run ends
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """True if `urteil check --resume` can go on with the run of this folder."""
+    return (folder / CHECKPOINT / CHECKPOINT_LIST).is_file()

@@ -78,6 +78,12 @@ def check_command(
     search = SearchOptions.of(**options)
     if simulate and search.engine == SPARK:
         raise InputFault("--engine spark --simulate: Spark takes no random walks; leave out one")
+    if search.checkpoint_option is not None and (simulate or kafka is not None):
+        other = "--simulate" if simulate else f"--kafka {kafka}"
+        why = "random walks have" if simulate else "a command with several searches has"
+        raise InputFault(
+            f"{search.checkpoint_option} {other}: {why} no checkpoints; leave out one of the two"
+        )
     if kafka is not None and not simulate:
         with session_for(search):
             of_release(run, spec, variant, kafka, assignments, patterns, budget, search)

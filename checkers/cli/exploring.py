@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from checkers.cli import selection
 from checkers.cli.check_on_spark import explored_on_spark
-from checkers.cli.command import replay_command
+from checkers.cli.checkpointing import checkpoints_for, search_command
 from checkers.cli.run import Interrupted, Run
 from checkers.cli.search_options import SPARK, SearchOptions
 from checkers.events import PropertyDecided
@@ -17,9 +17,13 @@ from checkers.verdicts import Verdict
 from model.faults import InputFault
 
 if TYPE_CHECKING:
+    from checkers.explicit.checkpoints import Checkpoints
     from checkers.explicit.exploration import Exploration, Progress
     from model.language.spec import Spec
     from model.variants import Variant
+
+ENDED = ("exhausted", "all decided", "ill-defined")  # why a search stopped that nobody resumes
+NOT_OF_THE_ENGINE = ("master", "checkpoint", "resume")  # options of a search
 
 
 def check(
@@ -38,33 +42,37 @@ def check(
 
     Raises Interrupted after Ctrl-C, and InputFault if the spec uses a value outside its type.
     """
-    if walks is None:
-        found = explored(run, variant, spec, properties, budget, search)
-    else:
-        found = walked(run, spec, properties, budget, walks)
-    constants = selection.constants(spec)
-    right = expectations(variant, properties, constants, expected)
-    show_counterexamples(run, variant, spec, found, command or replay_command(), right)
-    for name, discovery in found.discoveries.items():
-        run.emit(
-            PropertyDecided(
-                property=name,
-                statement=selection.statement(spec, name),
-                verdict=discovery.verdict,
-                expected=right[name],
-                engine="explicit" if walks is None else "random walks",
-                spec=variant.spec,
-                variant=variant.name,
-                in_force=selection.in_force(variant),
-                constants=constants,
-                distinct_states=found.distinct,
-                generated_states=found.generated,
-                depth=found.depth,
-                trace_length=discovery.steps if discovery.verdict == "violated" else None,
-                seconds=round(found.seconds, 3),
-                reason=discovery.reason or None,
+    search, safety = search or SearchOptions(), safety_of(spec, properties)
+    with checkpoints_for(run, variant, spec, safety, search) as checkpoints:
+        if walks is None:
+            found = explored(run, variant, spec, properties, budget, search, checkpoints)
+        else:
+            found = walked(run, spec, properties, budget, walks)
+        constants = selection.constants(spec)
+        right = expectations(variant, properties, constants, expected)
+        show_counterexamples(run, variant, spec, found, command or search_command(), right)
+        for name, discovery in found.discoveries.items():
+            run.emit(
+                PropertyDecided(
+                    property=name,
+                    statement=selection.statement(spec, name),
+                    verdict=discovery.verdict,
+                    expected=right[name],
+                    engine="explicit" if walks is None else "random walks",
+                    spec=variant.spec,
+                    variant=variant.name,
+                    in_force=selection.in_force(variant),
+                    constants=constants,
+                    distinct_states=found.distinct,
+                    generated_states=found.generated,
+                    depth=found.depth,
+                    trace_length=discovery.steps if discovery.verdict == "violated" else None,
+                    seconds=round(found.seconds, 3),
+                    reason=discovery.reason or None,
+                )
             )
-        )
+        if checkpoints is not None and found.why_stopped in ENDED:
+            checkpoints.remove()
     if found.why_stopped == "interrupted":
         raise Interrupted
     if found.ill_defined is not None:
@@ -82,6 +90,7 @@ def explored(
     properties: Sequence[str],
     budget: str | None,
     search: SearchOptions | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Exploration:
     """Explores the spec within the budget, by default at most 10 million states; displays the
     progress.
@@ -99,7 +108,7 @@ def explored(
             "--symmetry cannot check liveness: a cycle of the reduced graph may not exist in the "
             f"full one; leave it out, or select by --property without {', '.join(lively)}"
         )
-    safety = [name for name in properties if name not in lively]
+    safety = safety_of(spec, properties)
 
     def progress(at: Progress) -> None:
         run.progress(f"{variant.spec} {variant.name}: {progress_text(at)}")
@@ -110,9 +119,15 @@ def explored(
         undecided = [c for c in spec.liveness_properties if c.name in lively]
         decided = explored_on_spark(task, search, undecided)
     else:
-        options = {name: value for name, value in asdict(search).items() if name != "master"}
+        options = {k: v for k, v in asdict(search).items() if k not in NOT_OF_THE_ENGINE}
         found = explore(
-            spec, properties=safety, liveness=lively, budget=limits, progress=progress, **options
+            spec,
+            properties=safety,
+            liveness=lively,
+            budget=limits,
+            progress=progress,
+            checkpoints=checkpoints,
+            **options,
         )
         decided = with_liveness(
             spec,
@@ -123,6 +138,12 @@ def explored(
             lambda part: run.progress(f"{variant.spec} {variant.name}: {part}"),
         )
     return replace(decided, discoveries={name: decided.discoveries[name] for name in properties})
+
+
+def safety_of(spec: Spec, properties: Sequence[str]) -> list[str]:
+    """Returns the properties that are not about liveness."""
+    lively = {claim.name for claim in spec.liveness_properties}
+    return [name for name in properties if name not in lively]
 
 
 def walked(

@@ -11,6 +11,7 @@ from checkers.cli import completion
 from checkers.cli.command import FILE, command
 from checkers.cli.run import Run
 from checkers.events import Listed, Measured
+from checkers.run_files import has_checkpoint
 from checkers.verdicts import LISTED_AS
 from model.faults import InputFault, UnknownName
 
@@ -134,6 +135,7 @@ def _listed(run: KeptRun) -> Listed:
         f"{run.commit[:8]}{' and changes' if run.uncommitted else ''}" if run.commit else "",
         "" if run.seconds is None else f"{run.seconds:.1f} s",
         "" if Path(run.folder).is_dir() else "folder removed",
+        "can be resumed" if has_checkpoint(Path(run.folder)) else "",
     )
     return Listed(kind="run", item=run.id, statement="  ".join(filter(None, parts)), facts=facts)
 

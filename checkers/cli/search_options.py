@@ -65,6 +65,20 @@ _OPTIONS: Final = (
         help="Merge states that are equal up to a renaming of replicas or the like; not for"
         " liveness.",
     ),
+    click.option(
+        "--checkpoint",
+        type=click.FloatRange(0, min_open=True),
+        metavar="MINUTES",
+        help="Write the search to the run folder at most so often, and when it is interrupted or"
+        " its budget is spent: about ten bytes a state.",
+    ),
+    click.option(
+        "--resume",
+        metavar="RUN",
+        shell_complete=completion.runs,
+        help="Go on from the checkpoint of a run with the same options: a run folder, an id, or"
+        " last.",
+    ),
 )
 
 
@@ -78,7 +92,8 @@ def search_options(command: Callable[..., Any]) -> Callable[..., Any]:
 class SearchOptions:
     """The options of a search, explained by `checkers.explicit.search.explore`.
 
-    `master` is the address of Spark, for the engine `spark`.
+    `master` is the address of Spark, for the engine `spark`. `checkpoint` is in minutes, and
+    `resume` names a run.
     """
 
     engine: EngineName | Literal["spark"] | None = None
@@ -88,6 +103,8 @@ class SearchOptions:
     threads: int = 1
     coverage: bool = False
     symmetry: bool = False
+    checkpoint: float | None = None
+    resume: str | None = None
 
     @classmethod
     def of(cls, *, memory: str | None, **options: Any) -> SearchOptions:
@@ -97,11 +114,32 @@ class SearchOptions:
         search = cls(memory=selection.memory(memory), **options)
         if search.engine is not None and search.engine not in (SPARK, *ENGINES):
             raise UnknownName("engine", search.engine, [*ENGINES, SPARK])
+        search._require_checkpoints()
         if search.engine == SPARK:
             search._require_spark()
         elif search.master is not None:
             raise InputFault(f"--master {search.master}: only Spark has one; add --engine spark")
         return search
+
+    @property
+    def checkpoint_option(self) -> str | None:
+        """The option by which the search has checkpoints, or None."""
+        if self.resume is not None:
+            return f"--resume {self.resume}"
+        return None if self.checkpoint is None else f"--checkpoint {self.checkpoint:g}"
+
+    def _require_checkpoints(self) -> None:
+        option = self.checkpoint_option
+        if option is not None and self.engine not in (None, "compiled"):
+            raise InputFault(
+                f"--engine {self.engine} {option}: only the engine compiled has checkpoints; "
+                "leave out one of the two"
+            )
+        if option is not None and self.symmetry:
+            raise InputFault(
+                f"--symmetry {option}: a search with symmetry has no checkpoints; "
+                "leave out one of the two"
+            )
 
     def _require_spark(self) -> None:
         default = SearchOptions()

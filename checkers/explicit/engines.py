@@ -13,7 +13,7 @@ from math import prod
 from checkers.explicit.exploration import Declined, EngineName, Exploration, Task
 from checkers.explicit.finite_terms import FiniteTerms
 from checkers.explicit.instance import Instance
-from model.faults import UnknownName
+from model.faults import InputFault, UnknownName
 
 Engine = Callable[[Task], Exploration]
 
@@ -52,10 +52,13 @@ def run(task: Task, engine: EngineName | None = None) -> Exploration:
 
     If the engine does not support the search, the next one of `ENGINES` runs. Without a name, a
     small spec uses plain Python, and others the fastest engine. A search with coverage,
-    fingerprints or a memory limit never counts as small.
+    fingerprints or a memory limit never counts as small. Raises InputFault if a search with
+    checkpoints cannot be compiled.
     """
     if engine is not None and engine not in ENGINES:
         raise UnknownName("engine", engine, ENGINES)
+    if task.checkpoints is not None:
+        return _with_checkpoints(task, engine)
     names = list(ENGINES)
     special = task.coverage or task.fingerprints or task.memory is not None
     engine = engine or (names[-1] if not special and is_small(task) else names[0])
@@ -66,6 +69,15 @@ def run(task: Task, engine: EngineName | None = None) -> Exploration:
         except Declined as reason:
             notes.append(f"engine {name}: {reason}")
     raise AssertionError("the last engine declined a task")
+
+
+def _with_checkpoints(task: Task, engine: EngineName | None) -> Exploration:
+    if engine not in (None, "compiled"):
+        raise InputFault(f"the engine {engine} has no checkpoints\n  use the engine compiled")
+    try:
+        return replace(_compiled(task), engine="compiled")
+    except Declined as reason:
+        raise InputFault(f"only a compiled search has checkpoints: {reason}") from reason
 
 
 def is_small(task: Task) -> bool:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from checkers.verdicts import Verdict
 from model.language.interpreter import State, Undefined
 from model.language.scope import Ranges, Scope
 from model.language.spec import Claim, Liveness, Spec
 from model.language.values import Writer
+
+if TYPE_CHECKING:  # NumPy starts more slowly than a small search runs
+    from checkers.explicit.checkpoints import Checkpoints
 
 EngineName = Literal["compiled", "numpy", "python"]  # the fastest first
 
@@ -93,6 +96,7 @@ class Task:
     threads: int = 1  # if the engine has them; they do not change the result
     coverage: bool = False  # count the conjuncts that disable actions, if the engine can
     symmetry: bool = False  # explore one state of each symmetry class, if the engine can
+    checkpoints: Checkpoints | None = None  # only the compiled engine writes and resumes them
 
     def pulse(self, now: Progress) -> None:
         """Reports the progress of the search; raises Stop if the budget is spent."""

@@ -27,15 +27,16 @@ class RunningSearch:
 
     def report(self, *, distinct: int, generated: int, queue: int, liveness: str = "") -> None:
         """Reports the progress of the search; raises Stop if the budget is spent."""
-        self.task.pulse(
-            Progress(
-                distinct=distinct,
-                generated=generated,
-                depth=self.depth,
-                queue=queue,
-                seconds=self.seconds,
-                liveness=liveness,
-            )
+        self.task.pulse(self.progress(distinct, generated, queue, liveness))
+
+    def progress(self, distinct: int, generated: int, queue: int, liveness: str = "") -> Progress:
+        return Progress(
+            distinct=distinct,
+            generated=generated,
+            depth=self.depth,
+            queue=queue,
+            seconds=self.seconds,
+            liveness=liveness,
         )
 
     def undefined(self, fault: Undefined | None, trace: Trace) -> Stop:

@@ -7,6 +7,7 @@ its budget is spent.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from checkers.explicit import engines
 from checkers.explicit.exploration import Budget, EngineName, Exploration, Progress, Task
@@ -14,6 +15,9 @@ from model.faults import UnknownName
 from model.language.expressions import SpecError
 from model.language.scope import Scope
 from model.language.spec import Claim, Spec, title_of
+
+if TYPE_CHECKING:
+    from checkers.explicit.checkpoints import Checkpoints
 
 
 def explore(
@@ -30,6 +34,7 @@ def explore(
     threads: int = 1,
     coverage: bool = False,
     symmetry: bool = False,
+    checkpoints: Checkpoints | None = None,
 ) -> Exploration:
     """Explores every reachable state of the spec, and decides its properties.
 
@@ -42,6 +47,7 @@ def explore(
     - `memory` is a limit in bytes, above which states move to disk.
     - `coverage` counts how often each conjunct disables an action.
     - `symmetry` explores one state of each symmetry class, with the NumPy engine.
+    - `checkpoints` writes checkpoints of the compiled search, or resumes an earlier one.
 
     Raises UnknownName for an unknown property, SpecError for an unreadable spec.
     """
@@ -57,6 +63,7 @@ def explore(
         threads=threads,
         coverage=coverage,
         symmetry=symmetry,
+        checkpoints=checkpoints,
     )
     if symmetry and engine not in (None, "numpy"):
         raise SpecError(

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from checkers.run_files import EVENTS, HISTORY, RUNNING
+from checkers.run_files import CHECKPOINT, CHECKPOINT_LIST, EVENTS, HISTORY, RUNNING
 from checkers.scratch import locked
 
 VERDICTS = (b'"property_decided"', b'"anomaly_decided"')
@@ -37,6 +37,9 @@ def _kept(folder: Path) -> str:
         judge = f"urteil analyze {shlex.quote(str(history))}"
         go_on = f"urteil record --resume {shlex.quote(str(folder))}"
         kept.append(f"a history ({judge}{f', or {go_on}' if _has_cluster(history) else ''})")
+    command = _search(folder / CHECKPOINT / CHECKPOINT_LIST)
+    if command is not None:
+        kept.append(f"a checkpoint ({command} --resume {shlex.quote(str(folder))})")
     return f"kept: {' and '.join(kept)}" if kept else "it has no verdicts"
 
 
@@ -47,3 +50,11 @@ def _has_cluster(history: Path) -> bool:
         return bool(settings["system"] == settings["bootstrap_servers"])
     except (ValueError, KeyError, TypeError, OSError):  # not written by `urteil record`
         return False
+
+
+def _search(checkpoint: Path) -> str | None:
+    """Returns the command of the search that wrote the checkpoint; None if there is none."""
+    try:
+        return str(json.loads(checkpoint.read_text())["checkpoint"]["command"])
+    except (ValueError, KeyError, TypeError, OSError):
+        return None

@@ -39,6 +39,8 @@ from model.language.spec import Claim
 
 if TYPE_CHECKING:
     # NumPy starts more slowly than a small search runs
+    from checkers.explicit.checkpoint import Checkpoint
+    from checkers.explicit.checkpoints import Checkpoints
     from checkers.explicit.compiled.spill import Spilled
     from checkers.explicit.compiled.state_graph import StateGraph
 
@@ -91,25 +93,41 @@ class Search(RunningSearch):
             Files(Path(folder)) as files,
             self.c.opened(self.threads, names),
         ):
-            yield until_stopped(lambda: self._search(files))
+            why = until_stopped(lambda: self._search(files))
+            if why in ("states", "seconds", "interrupted"):
+                self._write_checkpoint()
+            yield why
 
     # ---- the search
 
     def _search(self, files: Files) -> None:
-        for state in self._initial():
-            self.c.start(self.at.pack(state))
-            self.initial += 1
-        if self.task.lively and self.threads == 1 and not self.task.fingerprints:
-            self._keep_transitions(files)
+        checkpoints = self.task.checkpoints
+        if checkpoints is not None:
+            checkpoints.require(code=self.c.code)
+        if checkpoints is not None and checkpoints.resumed is not None:
+            self._resume(checkpoints, checkpoints.resumed, files)
+            self._explore_level()
+        else:
+            self._start(files)
         while size := self.store.next_level():
             self.depth += 1
             if self.graph is not None:
                 self.graph.levels.append(self.c.count() - size)
             self._spill_if_needed(size, files)
-            for work in (self.store.judge, self.store.expand):
-                self._on_the_level(work)
-                if self.task.claims and len(self._broken()) == len(self.task.claims):
-                    raise Stop("all decided")
+            self._explore_level()
+
+    def _start(self, files: Files) -> None:
+        for state in self._initial():
+            self.c.start(self.at.pack(state))
+            self.initial += 1
+        if self.task.lively and self.threads == 1 and not self.task.fingerprints:
+            self._keep_transitions(files)
+
+    def _explore_level(self) -> None:
+        for work in (self.store.judge, self.store.expand):
+            self._on_the_level(work)
+            if self.task.claims and len(self._broken()) == len(self.task.claims):
+                raise Stop("all decided")
 
     def _spill_if_needed(self, size: int, files: Files) -> None:
         """Moves states to disk if the next level may exceed the memory."""
@@ -118,14 +136,18 @@ class Search(RunningSearch):
             return
         self._drop_graph()
         if HAS_FILES and self.c.bytes_with_files(likely) <= memory:
-            if not self.in_files:
-                self.c.move_to_files(files)
-                self.in_files = True
+            self._move_to_files(files)
         else:
             from checkers.explicit.compiled.spill import Spilled
 
+            self._write_checkpoint()  # the last one
             self.store = Spilled(self.c, files.folder, memory)
             files.delete()
+
+    def _move_to_files(self, files: Files) -> None:
+        if not self.in_files:
+            self.c.move_to_files(files)
+            self.in_files = True
 
     def _initial(self) -> list[State]:
         fault = diagnose_init(self.at)
@@ -141,12 +163,56 @@ class Search(RunningSearch):
             left = work(PULSE if self.threads == 1 else SHARED)
             self._stop_if_undefined()
             self._fit_graph()
+            if self.task.checkpoints is not None and self.task.checkpoints.is_due:
+                self._write_checkpoint()
         self.c.close_broken()
 
     def _stop_if_undefined(self) -> None:
         if first := self._first(found.undefined for found in self.c.found):
             trace = self._trace(first - 1)
             raise self.undefined(self.steps.fault(self.task.claims, trace[-1].state), trace)
+
+    # ---- checkpoints
+
+    def _write_checkpoint(self) -> None:
+        """Writes a checkpoint, if the task has some and all states are in arrays."""
+        checkpoints = self.task.checkpoints
+        if checkpoints is None or self.store is not self.c or not self.depth:
+            return
+        from checkers.explicit.compiled.saved_search import SavedSearch
+
+        facts = {
+            "initial": self.initial,
+            "violated": list(self._broken()),
+            "levels": None if self.graph is None else self.graph.levels,
+        }
+        SavedSearch(self.c).write(checkpoints, facts)
+
+    def _resume(self, checkpoints: Checkpoints, kept: Checkpoint, files: Files) -> None:
+        from checkers.explicit.compiled.saved_search import SavedSearch
+
+        levels: list[int] | None = kept.facts["levels"]
+        if self.task.lively and self.threads == 1 and levels is not None:
+            self._keep_transitions(files)
+
+        def pulse() -> None:
+            memory = self.task.memory
+            if HAS_FILES and memory is not None and self.c.bytes_for(self.c.count()) > memory:
+                self._drop_graph()
+                self._move_to_files(files)
+            self._fit_graph()
+            if self.task.progress is not None:
+                self.task.progress(self.progress(self.c.count(), 0, 0))
+
+        SavedSearch(self.c).restore(kept, edges=lambda: self.graph is not None, pulse=pulse)
+        self.initial = kept.facts["initial"]
+        if self.graph is not None:
+            first = kept.facts["level"]  # Ctrl-C may have come before the level was in the list
+            self.graph.initial = self.initial
+            self.graph.levels = sorted({*(levels or ()), first})
+        self.depth = kept.facts["depth"]
+        checkpoints.announce(kept)
+        checkpoints.adopt(kept)
 
     # ---- liveness
 

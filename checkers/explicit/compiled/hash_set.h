@@ -145,7 +145,7 @@ static Growth growth_of(const Set *set, uint64_t states) {
   Growth next = {.prefix = set->prefix, .swept = set->size > least_buckets(set->prefix) && !set->far};
   next.size = states / SLOTS * (next.swept ? SLOTS_A_STATE : 2) + 1024;
   int wider = next.prefix + WIDER_PREFIX;
-  if (wider <= MOST_PREFIX && next.size > least_buckets(wider)) {
+  for (; wider <= MOST_PREFIX && next.size > least_buckets(wider); wider += WIDER_PREFIX) {
     next.prefix = wider;
     next.swept = 0;
   }

@@ -10,6 +10,7 @@ import ctypes
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
@@ -39,6 +40,7 @@ HEADERS = (
     "successors.h",
     "threads.h",
     "on_disk.h",
+    "checkpoint.h",
     "partition.h",
     "transitions.h",
 )
@@ -76,6 +78,16 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "search_post": (WHOLE, (ctypes.c_void_p,)),
     "search_letters": (ctypes.c_void_p, (ctypes.c_void_p,)),
     "search_hash": (None, (ctypes.c_void_p, WHOLE, ctypes.c_void_p)),
+    "checkpoint_image": (None, (ctypes.c_void_p, ctypes.c_void_p)),
+    "restore_room": (None, (ctypes.c_void_p, WHOLE)),
+    "restore_halves": (None, (ctypes.c_void_p, *[ctypes.c_void_p, WHOLE] * 2)),
+    "restore_runs": (None, (ctypes.c_void_p, ctypes.c_void_p, WHOLE)),
+    "restore_states": (None, (*[ctypes.c_void_p] * 3, WHOLE, ctypes.c_void_p)),
+    "restore_edges": (
+        None,
+        (*[ctypes.c_void_p, ctypes.c_void_p, WHOLE], *[ctypes.c_void_p] * 2, WHOLE),
+    ),
+    "restore_level": (None, (*[ctypes.c_void_p] * 3,)),
     "partition_add": (None, (ctypes.c_void_p, ctypes.c_void_p, WHOLE)),
     "partition_mark": (None, (ctypes.c_void_p, ctypes.c_void_p, WHOLE, ctypes.c_void_p)),
     "transitions_begin": (None, (ctypes.c_void_p,)),
@@ -108,7 +120,8 @@ class Library:
             "sizes.h": self.source.sizes,
             "spec.h": self.source.spec,
         }
-        self.fingerprints = fingerprints
+        self.fingerprints, self.coverage = fingerprints, coverage
+        self.code = sha256(repr((sorted(texts.items()), hash_bits)).encode()).hexdigest()
         flags = ["-DFINGERPRINTS"] * fingerprints + ["-DCOVERAGE"] * coverage
         flags += [OPTIMIZED] * optimized
         flags += [f"-DHASH_BITS={hash_bits}"] * (hash_bits < 64)

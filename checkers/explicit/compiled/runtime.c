@@ -12,7 +12,8 @@
    With fingerprints the store also has the states of two levels: it frees expanded states while the next
    level grows. `edges.h` keeps the transitions, if the caller wants the graph of the states;
    `transitions.h` is for the finished graph. `partition.h` is for a search whose states are divided
-   among machines, and `on_disk.h` for a caller that stores the states itself.
+   among machines, `on_disk.h` for a caller that stores the states itself, and `checkpoint.h` for one that
+   goes on with an earlier search.
 
    -DFINGERPRINTS stores 64 bits of hash instead of a state; -DCOVERAGE counts false conjuncts. For
    tests, -DHASH_BITS=n makes hashes collide often, and -DPREFIX=n makes hash sets grow early. */
@@ -217,5 +218,6 @@ uint64_t search_fingerprint(const uint8_t *stored) {
 }
 
 #include "on_disk.h"
+#include "checkpoint.h"
 #include "partition.h"
 #include "transitions.h"
