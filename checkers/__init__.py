@@ -1,1 +1,3 @@
-"""The engines, the history analysis, the recorder of histories, reports and the command line."""
+"""Contains the engines, the analysis of histories, the recorder of histories, the reports and the
+command line.
+"""

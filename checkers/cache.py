@@ -1,4 +1,6 @@
-"""The cache: compiled specs, downloaded jars and built programs, each made once."""
+"""The user's cache: a folder for compiled specs, downloaded jars and built programs, so that later
+runs can use them again.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from pathlib import Path
 
 
 def cache(name: str) -> Path:
-    """Returns the folder of one kind of cached files, such as `compiled`; it may not exist yet."""
+    """Returns the path of the cache folder `name`, such as `compiled`. The folder may not exist
+    yet.
+    """
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "urteil" / name

@@ -1,7 +1,8 @@
-"""The record of the claims: the verdicts of each engine, in a JSON file.
+"""The record of the claims: a JSON file with the verdict of each engine on each claim.
 
-`python -m tools.claims` writes one verdict per line to `claim_record.json`. Each claim has a
-condition, such as acks=all; the claim is checked where the condition holds, and where it does not.
+`python -m tools.claims` writes the file `claim_record.json`, one verdict per line. Each claim has a
+condition, such as acks=all. The claim is checked in configurations that satisfy the condition, and
+in configurations that do not.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 class Decided:
     """One engine's verdict on a claim.
 
-    - `side` is `inside` if the claim's condition is true, else `outside`.
-    - `name` is the suite, anomaly or property of a spec that decided the claim.
+    - `side` is `inside` if the cluster or the spec satisfies the claim's condition, else `outside`.
+    - `name` is the suite, the anomaly or the property of a spec that decided the claim.
     - `where` is the suite's configuration of the cluster, or the variant of the spec. For an
-      anomaly, it is the simulated workload or the seeded bug.
-    - `counterexample` is a program to paste, or a command to type. If the claim is that a state can
-      be reached, it shows how.
+      anomaly, it is the simulated workload or the bug that was put into the simulated broker.
+    - `counterexample` is a program that a user can paste, or a command that a user can type. For a
+      claim that a state can be reached, the program or command reaches the state.
     """
 
     claim: str

@@ -1,9 +1,11 @@
-"""The configuration of the clients: a user's .properties file overrides the workload's settings.
+"""Reads a user's .properties file with settings for the clients, which override the settings of the
+workload.
 
-The file has the settings that a cluster requires (TLS, SASL), with librdkafka's keys.
+The file has the settings that a cluster requires, such as those for TLS and SASL. Its keys are the
+configuration keys of librdkafka.
 
 Source: java.util.Properties, for the notation; librdkafka's CONFIGURATION.md, for the keys.
-Simplified: no escapes and no continued lines.
+Simplified: a value cannot contain an escape sequence, and a line cannot continue on the next line.
 """
 
 from __future__ import annotations
@@ -71,8 +73,8 @@ class ClientConfig:
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def merged(self, bootstrap_servers: str, kind: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns a client's settings; the user's properties override all but the cluster's
-        address.
+        """Returns the settings of a client of the type `kind`. The user's properties override every
+        setting except the address of the cluster.
         """
         return {
             **EVERY_CLIENT,
@@ -82,7 +84,9 @@ class ClientConfig:
         }
 
     def make(self, client: Callable[[dict[str, Any]], Any], settings: dict[str, Any]) -> Any:
-        """Creates a client; raises BadClientConfig if the library rejects a setting."""
+        """Creates a client by calling `client` with `settings`. Raises BadClientConfig if the
+        client library rejects a setting.
+        """
         try:
             return client(settings)
         except (KafkaException, TypeError, ValueError) as error:
@@ -107,7 +111,9 @@ class ClientConfig:
 
 
 def read(path: Path) -> ClientConfig:
-    """Returns the properties of a client configuration file; raises BadClientConfig."""
+    """Returns the properties in a client configuration file. Raises BadClientConfig if the file is
+    unreadable or a line is malformed.
+    """
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:

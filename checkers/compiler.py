@@ -1,7 +1,8 @@
-"""Compiles C and loads it, with the system's compiler or with zig from the ziglang wheel.
+"""Compiles C code and loads it. The compiler is the system's, or zig from the Python package
+ziglang.
 
-A cache in the user's home keeps the shared libraries. The environment variable `URTEIL_CC` selects
-another compiler; `zig` selects the one in the wheel.
+The compiled libraries are stored in a cache in the user's home directory. The environment variable
+`URTEIL_CC` selects another compiler; its value `zig` selects the compiler of the package ziglang.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class CannotCompile(Exception):
 
 
 def command() -> tuple[str, ...]:
-    """Returns the command that starts the C compiler; raises CannotCompile if none can be used."""
+    """Returns the command that starts the C compiler. Raises CannotCompile if there is no usable
+    compiler.
+    """
     if os.name != "posix":
         raise CannotCompile("C is compiled on POSIX systems only")
     named = os.environ.get("URTEIL_CC")
@@ -49,7 +52,9 @@ def _names(named: str | None) -> tuple[str, ...]:
 
 
 def library(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> ctypes.CDLL:
-    """Compiles the file `main`, which may include the other files; raises CannotCompile."""
+    """Compiles and loads the C file `main`. The argument `files` maps the names of `main` and of
+    the files that it includes to their texts. Raises CannotCompile.
+    """
     return loaded(library_file(files, main, flags))
 
 
@@ -62,7 +67,9 @@ def loaded(kept: Path) -> ctypes.CDLL:
 
 
 def library_file(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> Path:
-    """Returns the shared library of `main`, from the cache or compiled; raises CannotCompile."""
+    """Returns the path of the compiled library of `main`. Compiles `main` if the cache does not
+    have the library. Raises CannotCompile.
+    """
     call = [*command(), *FLAGS, *flags]
     text = "\0".join([sys.platform, *call, *(f"{k}\0{v}" for k, v in sorted(files.items()))])
     kept = cache("compiled") / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.so"

@@ -1,6 +1,7 @@
-"""The record of counterexamples: for each bug and old version of a spec, a shortest trace.
+"""The record of counterexamples: for each bug and each old version of a spec, one shortest trace
+that violates a claim.
 
-`python -m tools.counterexamples` writes the file; a test replays every trace.
+`python -m tools.counterexamples` writes the file, and a test replays every trace.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counterexample:
-    """A shortest trace that violates the claim `breaks`, at the constants of the variant.
+    """A shortest trace that violates the claim `breaks`, at the constants that are recorded for the
+    variant.
 
-    `steps` are the actions after the initial state, such as `leader_write(b0)`. For a liveness
-    claim, the steps after step `loop` repeat forever; without such steps, the last state does. For
-    a safety claim, `loop` is None.
+    `steps` are the actions after the initial state, such as `leader_write(b0)`.
+
+    `loop` is None if the claim is a safety claim. For a liveness claim, the steps after step number
+    `loop` repeat forever. If no step follows step `loop`, the trace stays in its final state
+    forever.
     """
 
     spec: str
@@ -49,12 +53,16 @@ class Counterexample:
 
 
 def kept() -> Mapping[tuple[str, str], Counterexample]:
-    """Returns the recorded counterexamples by spec and variant."""
+    """Returns the recorded counterexamples. The key of each one is the pair of its spec and its
+    variant.
+    """
     rows = [Counterexample(**row) for row in json.loads(KEPT.read_text())]
     return {found.row: replace(found, steps=tuple(found.steps)) for found in rows}
 
 
 def keep(record: Iterable[Counterexample]) -> None:
-    """Writes the counterexamples to the file, one step per line, so diffs of it stay small."""
+    """Writes the counterexamples to the file. Each step is a line of the file, so that a change of
+    one step changes one line.
+    """
     rows = [asdict(found) for found in record]
     KEPT.write_text(json.dumps(rows, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Finds out whether an error comes from a full disk, and so is no bug of Urteil."""
+"""Finds out whether an error was caused by a full disk. Such an error is not a bug of Urteil."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ LITTLE_BYTES: Final = 1 << 20
 
 
 class DiskFull(InputFault):
-    """Raised if a file cannot grow: the disk is full, or a quota or the largest size is reached."""
+    """Raised if a file cannot grow: the disk is full, the user's quota is used up, or the file has
+    the largest size that the system permits.
+    """
 
 
 def disk_full(error: BaseException, folders: Iterable[Path]) -> DiskFull | None:
-    """Returns a DiskFull if the error, or one of its causes, is a full disk; else None.
+    """Returns a DiskFull if a full disk caused `error`, directly or through its chain of causes.
+    Returns None otherwise.
 
-    The message names the file of the error, or those of `folders` whose disk has no space.
+    The message names the file of the error. If the error has no file, the message names those of
+    `folders` whose disk has no space.
     """
     found: BaseException | None = error
     while found is not None:

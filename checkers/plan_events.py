@@ -1,6 +1,7 @@
 """The events about the passes of an analysis: the plan of a pass, and its measured cost.
 
-A pass reads a source of rows once. Its stages are the steps of query plans that need this source.
+A pass reads a source of rows, such as the operations, one time. The stages of a pass are the steps
+of query plans that need this source.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from checkers.events import Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageExplained:
-    """A stage of a query plan: the columns that it reads, and the columns of its result.
+    """A stage (a step of a query plan): the columns that the stage reads, and the columns of its
+    result.
 
-    `shuffled_by` has the parts of the shuffle key. `used_by` names the anomalies that need the
-    stage; it is empty if all do. `is_always` is false if the stage is skipped for some histories.
+    `shuffled_by` lists the columns of the shuffle key. `used_by` names the anomalies that need the
+    stage; it is empty if all anomalies need it. `is_always` is false if the stage is skipped for
+    some histories.
     """
 
     stage: str
@@ -32,7 +35,8 @@ class PassExplained(Event):
     """A pass of `urteil analyze --explain` over a source, such as the operations, with its stages
     in order.
 
-    `into` names the sources that the pass makes by a shuffle, for later passes.
+    A stage is a step of a query plan. `into` names the sources that this pass creates by a shuffle.
+    Later passes read these sources.
     """
 
     name: ClassVar[str] = "pass_explained"
@@ -52,10 +56,12 @@ class StageMeasured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassMeasured(Event):
-    """The measured cost of a pass of an analysis over a source, with its stages.
+    """The measured cost of one pass of an analysis over a source of rows, with the cost of each
+    stage.
 
-    `rows` and `bytes` count the data that the tasks read. `skew` is the seconds of the longest task
-    (Spark task, or partition with `--engine local`) divided by the median.
+    `rows` and `bytes` are the amounts of data that the tasks read. A task is a Spark task, or the
+    work on one partition with `--engine local`. `skew` is the duration of the longest task divided
+    by the median duration.
     """
 
     name: ClassVar[str] = "pass_measured"

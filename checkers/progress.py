@@ -1,8 +1,8 @@
-"""The progress of a long computation: a worker reports it, and a reporter displays it.
+"""The progress of a long computation. A worker reports the progress, and a reporter displays it.
 
     watch(Progress(stage="operations are whole", done=3, total=16, rows=1_200_000))
 
-The name identifies the stage, so it must not change until the stage ends.
+The text `stage` identifies a part of the computation, so it must not change until this part ends.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The progress of one part of a computation: `done` of `total` tasks, and processed rows.
+    """The progress of one part of a computation: `done` of `total` tasks are complete, and `rows`
+    rows were processed.
 
-    `stage` identifies the part, so it must not change. `total` and `rows` are None if unknown.
+    `stage` is a text that identifies the part, so it must not change. `total` is None if the number
+    of tasks is unknown. `rows` is None if the number of rows is unknown.
     """
 
     stage: str

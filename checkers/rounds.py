@@ -1,8 +1,10 @@
-"""The interface between a search and a cluster: levels of partitioned data, and tasks on them.
+"""The interface between a state search and the cluster that runs it. The data has levels, and each
+level is divided into partitions.
 
-In a round, a task for each partition of the newest level runs `send`, which sends bytes to
-partitions. Then a task for each partition runs `collect`, which reads these bytes and returns the
-partition of the next level.
+A round computes the next level from the newest one. First, a task for each partition of the newest
+level runs `send`, which sends bytes to partitions of the next level. Then, a task for each
+partition runs `collect`, which reads the bytes that were sent to the partition. The result of
+`collect` is the partition of the next level.
 """
 
 from __future__ import annotations
@@ -21,32 +23,37 @@ Collect = Callable[[Iterable[bytes], Iterable[bytes]], Iterator[Sent]]
 
 
 class Rounds(Protocol):
-    """Partitioned data, which workers compute level by level.
+    """Partitioned data that workers compute level by level.
 
-    Lost data is computed again, so the functions must be deterministic. The data sent to a
-    partition arrives in the order of the partitions that sent it.
+    The cluster computes lost data again, so the functions `send` and `collect` must be
+    deterministic. A partition receives data in the order of the partitions that sent the data.
     """
 
     @property
     def partitions(self) -> int: ...
 
     def on_workers(self, file: Path) -> Callable[[], str]:
-        """Sends a file to all workers; the returned function returns the path on a worker."""
+        """Sends a file to all workers. Returns a function that a worker calls to get the path of
+        its copy.
+        """
         ...
 
     def begin(self, sent: Sequence[Sent], collect: Collect) -> list[bytes]:
-        """Makes the first level from the data `sent`; returns the reports of `collect`."""
+        """Computes the first level from the data `sent`, and returns the reports (the bytes that
+        `collect` sends to the driver).
+        """
         ...
 
     def advance(self, title: str, send: Send, collect: Collect) -> list[bytes]:
-        """Makes the next level; returns the reports of both functions.
+        """Computes the next level, and returns the reports (the bytes that `send` and `collect`
+        send to the driver).
 
-        `title` names the round, for example in Spark's UI.
+        `title` is a name for the round, which Spark's UI displays, for example.
         """
         ...
 
     def visit(self, title: str, level: int, send: Send) -> list[bytes]:
-        """Runs `send` on each partition of one level; returns its reports, and ignores data that
-        it sends.
+        """Runs `send` on each partition of the level number `level`, and returns its reports (the
+        bytes that it sends to the driver). Bytes that `send` sends to partitions are ignored.
         """
         ...

@@ -1,4 +1,6 @@
-"""Reads the events of a run from the JSON lines that `--json` prints and a run folder stores."""
+"""Reads the events of a run. Each event is a line of JSON, as `--json` prints it and as a run
+folder stores it.
+"""
 
 from __future__ import annotations
 
@@ -64,15 +66,16 @@ _PARTS: Final[Mapping[str, type[Any]]] = {
 
 
 class UnreadableEvents(InputFault):
-    """Raised for a line that is not an event of this version."""
+    """Raised for a line that is not an event, or that has another version of the format than this
+    release reads.
+    """
 
 
 def from_json(line: str) -> Event:
-    """Returns the event in this line of JSON; raises UnreadableEvents if the line has no saved
-    event.
+    """Returns the event in a line of JSON. Raises UnreadableEvents if the line has no saved event.
 
-    Unknown fields are ignored, because a later release may have added them. The events of `urteil
-    list` are not saved.
+    Unknown fields are ignored, because a later release may have added fields. The events of `urteil
+    list` are not saved, so they cannot be read.
     """
     try:
         cells = json.loads(line)

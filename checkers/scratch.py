@@ -1,6 +1,8 @@
-"""Temporary folders; the next start of Urteil removes the folders of processes that were killed.
+"""Temporary folders. If a process is killed, the next start of Urteil removes the folders of the
+killed process.
 
-A process holds a lock on each of its folders. So a killed process leaves a folder without a lock.
+A process holds a lock on each of its folders. A folder without a lock therefore belongs to a
+process that has ended.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ _VARIABLE: Final = "TMPDIR"
 
 @contextmanager
 def scratch(parent: Path) -> Generator[Path]:
-    """Yields a new, locked folder below `parent`, and removes the folder at the end.
+    """Yields a new, locked folder below `parent`, and removes the folder when the `with` block
+    ends.
 
     Raises OSError if `parent` cannot be used.
     """
@@ -35,9 +38,11 @@ def scratch(parent: Path) -> Generator[Path]:
 
 @contextmanager
 def temporary_files() -> Generator[None]:
-    """Puts the temporary files of this process and of its child processes into one folder.
+    """Creates one folder for the temporary files of this process and of its child processes. The
+    folder is removed when the `with` block ends.
 
-    If the system's folder for temporary files is not writable, nothing changes.
+    If the system's folder for temporary files is not writable, no folder is created, and the
+    processes use their usual folder.
     """
     with ExitStack() as closing:
         try:
@@ -66,10 +71,10 @@ def remove_abandoned(parent: Path) -> None:
 
 
 def locked(path: Path) -> int | None:
-    """Locks a file or folder of this user, and returns its open file descriptor.
+    """Locks the file or folder `path`, and returns its open file descriptor.
 
-    Returns None if a process holds the lock, or if the path does not exist. Raises OSError on a
-    file system without locks.
+    Returns None if another process holds the lock, if `path` does not exist, or if it belongs to
+    another user. Raises OSError on a file system without locks.
     """
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)

@@ -1,7 +1,8 @@
-"""Sweeps: simulates the cluster from many seeds and analyzes every history.
+"""Runs sweeps. A sweep simulates the cluster with many seeds, and analyzes the history of each
+simulation.
 
-Seeds are independent, so they run in parallel: in processes (this module) or as Spark tasks
-(`checkers.spark.sweeping`).
+The simulations are independent, so they run in parallel: in processes (this module) or as Spark
+tasks (`checkers.spark.sweeping`).
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Swept:
 
     @property
     def declared(self) -> Declarations:
-        """Returns declarations for the analysis: whether consumers use `subscribe` or `assign`."""
+        """The assumptions of the analysis about the clients: whether consumers use `subscribe` or
+        `assign`.
+        """
         subscribes = sweep_named(self.sweep).subscribes
         return Declarations(sub_via=frozenset({"subscribe" if subscribes else "assign"}))
 
@@ -49,10 +52,10 @@ class Swept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The result of one seed: its simulation and the analysis of its history.
+    """The result of one seed: the figures of its simulation, and the anomalies in its history.
 
-    `stuck` says why the simulation made no progress. `occurs` counts the occurrences of each
-    anomaly that is not permitted.
+    `stuck` states why the simulation made no progress; it is None if the simulation ended normally.
+    `occurs` maps each anomaly that is not permitted to the number of its occurrences.
     """
 
     seed: int
@@ -88,7 +91,11 @@ def _breaks_a_promise(decision: Decision) -> bool:
 def judged_in_processes(
     swept: Swept, seeds: range, *, processes: int | None = None
 ) -> Iterator[Judged]:
-    """Yields the result of each seed as soon as it is complete, in any order."""
+    """Yields the result of each seed as soon as it is computed. The order of the seeds is
+    arbitrary.
+
+    `processes` is the number of processes; if it is None, there is one for each CPU.
+    """
     count = min(processes or os.cpu_count() or 1, len(seeds))
     if count <= 1:
         yield from (judge(swept, seed) for seed in seeds)
@@ -116,7 +123,7 @@ def _leave_interrupts_alone() -> None:
 
 
 def save_run(swept: Swept, seed: int, folder: Path) -> None:
-    """Simulates a seed again, and saves its history and trace in the folder."""
+    """Simulates the seed a second time, and writes its history and trace to `folder`."""
     history = folder / "history"
     history.mkdir(parents=True, exist_ok=True)
     found = run(swept.scenario(seed))

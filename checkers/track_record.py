@@ -1,7 +1,8 @@
-"""The track record: the steps and states needed to catch each bug and each old version.
+"""The track record: how many steps and states the search needed to find each bug, and the violation
+in each old version of a spec.
 
-`track_record.json` has one line for each of these variants of specs. `python -m tools.track_record`
-writes the file, and a test repeats the runs of every line.
+`track_record.json` has one line for each bug and each old version. `python -m tools.track_record`
+writes the file, and a test repeats the searches of every line.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caught:
-    """The results of two searches: in a buggy variant, and in the variant that fixes the bug.
+    """The results of two searches: one in a buggy variant of a spec, and one in the variant that
+    fixes the bug.
 
-    `steps` is the length of a shortest counterexample. `states` counts distinct states, up to the
-    violation; for liveness, all states.
+    `steps` is the length of a shortest counterexample. `states` is the number of distinct states
+    that the search visited until it found the violation. For a liveness claim, it is the number of
+    all reachable states.
     """
 
     spec: str
@@ -45,7 +48,9 @@ class Caught:
 
 
 def kept() -> Mapping[tuple[str, str], Caught]:
-    """Returns the results in `track_record.json` by spec and variant."""
+    """Returns the results in `track_record.json`. The key of each result is the pair of its spec
+    and its variant.
+    """
     rows = [Caught(**row) for row in json.loads(KEPT.read_text())]
     return {caught.row: caught for caught in rows}
 

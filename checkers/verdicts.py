@@ -1,10 +1,11 @@
 """The four verdicts on a claim, and the exit codes of runs.
 
-A violation is data, never a Python exception. The worst verdict sets the exit code: violated (1)
-before undecided (3) before holds (0).
+A violation is data, never a Python exception. The worst verdict of a run sets the exit code. From
+the worst to the best, the verdicts are violated (exit code 1), undecided (3) and holds (0).
 
-A claim is *not exercised* if nothing was observed that could have shown its violation. Such a
-verdict changes no exit code, unless every claim is required to be exercised, or none was.
+A claim is *not exercised* if no observation could have shown its violation. This verdict changes no
+exit code, with two exceptions: the user requires that every claim is exercised, or no claim was
+exercised.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ AS_EXPECTED: Final = {
 class Meaning:
     """A verdict's sign on a terminal, its name in HTML and its exit code.
 
-    `exit_code` is None for `not exercised`, which is ignored if there is any other verdict.
+    `exit_code` is None for `not exercised`. This verdict has no effect on the exit code of a run
+    that has any other verdict.
     """
 
     mark: str
@@ -70,7 +72,8 @@ LISTED_AS: Final = (
 def verdict_on(found: int, observations: int) -> Verdict:
     """Returns the verdict on an anomaly or a check with `found` violations.
 
-    Without observations that could have shown one, the verdict is `not exercised`.
+    `observations` is the number of observations that could have shown a violation. Without
+    observations and violations, the verdict is `not exercised`.
     """
     if found:
         return "violated"
@@ -78,15 +81,18 @@ def verdict_on(found: int, observations: int) -> Verdict:
 
 
 def is_expected(verdict: Verdict, expected: Verdict | None) -> bool:
-    """True if the verdict is the expected one; `not exercised` is too, if `holds` is expected."""
+    """Returns True if the verdict is the expected one. If `holds` is expected, the verdict `not
+    exercised` is accepted, too.
+    """
     return verdict == expected or (expected == "holds" and verdict == "not exercised")
 
 
 def exit_code(verdicts: Iterable[Verdict], *, require_exercised: bool = False) -> int:
     """Returns the exit code of the worst verdict of a run.
 
-    By default `not exercised` is ignored; with `require_exercised` it counts as `undecided`. If all
-    verdicts are `not exercised`, or if there is no verdict, the exit code is UNDECIDED.
+    By default the verdict `not exercised` is ignored. With `require_exercised`, it has the effect
+    of `undecided`. The exit code is UNDECIDED if all verdicts are `not exercised`, and if there is
+    no verdict.
     """
     found = set(verdicts)
     if require_exercised and "not exercised" in found:

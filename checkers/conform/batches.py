@@ -1,6 +1,6 @@
-"""Builds record batches from descriptions; some batches are damaged on purpose.
+"""Builds record batches from descriptions. Some of the batches are damaged on purpose.
 
-A description is a mapping with these fields:
+A description is a mapping. Each line below explains one field of it:
 
     records     the number of records
     key         the key of every record, or null
@@ -9,8 +9,8 @@ A description is a mapping with these fields:
     timestamp   the time of the first record; each next record is one millisecond later
     damage      the kind of damage, such as `wrong checksum`; absent for a valid batch
 
-The fields `producer_id`, `producer_epoch`, `base_sequence`, `transactional` and `compression`
-become the fields of the batch with the same names.
+The description can also have the fields `producer_id`, `producer_epoch`, `base_sequence`,
+`transactional` and `compression`. Their values become the fields of the batch with the same names.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ DAMAGES: Final[Mapping[str, Callable[[bytearray], None]]] = {
 
 
 def batch(described: Mapping[str, Any]) -> bytes:
-    """Returns the bytes of one batch; empty if the batch has no records."""
+    """Returns the bytes of the record batch that `described` describes. Returns no bytes if the
+    description has no records.
+    """
     count: int = described["records"]
     if not count:
         return b""

@@ -1,9 +1,12 @@
-"""Sends each sequence of requests to two systems, and compares the two answers to each request.
+"""Sends sequences of requests to two systems, and compares the two answers to each request.
 
-One may be a recording of earlier answers. A read with an unexplained difference is sent again, at
-most 8 times, because its answer may not yet show an earlier change. After some differences the
-systems are in different states; the remaining requests are then only sent to a running cluster,
-whose answers are recorded, and not compared.
+One of the systems may be a recording of the answers that a cluster gave earlier. A request that
+only reads is sent again if a difference between its answers has no known reason. It is sent at most
+8 more times, because its answer may not yet show an earlier change.
+
+After some differences, the two systems are in different states. The remaining requests of the
+sequence are then sent only if the compared system is a running cluster. The answers to these
+requests are recorded, but not compared.
 """
 
 from __future__ import annotations
@@ -39,10 +42,10 @@ class Side(Protocol):
     def collect(self, index: int, step: Collect, until: float) -> Any: ...
 
     def keep(self, step: Send) -> None:
-        """Stores fields of the newest answer, such as a producer id, under the names in
-        `step.binds`.
+        """Stores fields of the newest answer to the request `step`, such as a producer id.
+        `step.binds` maps the names under which the values are stored to the fields of the answer.
 
-        Missing fields are skipped.
+        A field that the answer does not have is skipped.
         """
         ...
 
@@ -51,8 +54,10 @@ class Side(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The two systems' answers to one request; `explained` has the known reason for each
-    difference, or None.
+    """The two systems' answers to one request, and the differences between the answers.
+
+    `explained` has an entry for each of `differences`: the known reason for the difference, or
+    None.
     """
 
     index: int
@@ -78,9 +83,13 @@ class Compared:
 def compare(
     sequence: Steps, system: Side, reference: Side, rows: Iterable[Reason]
 ) -> Iterator[Pair]:
-    """Sends requests to the system and to the reference broker; yields the pairs of answers.
+    """Sends the requests of a sequence to the system and to the reference broker, and yields the
+    pairs of answers.
 
-    A request is left out if the system does not support its version.
+    A request is skipped if the system does not support the version of the request. `rows` has the
+    known reasons for differences. After a difference that leaves the two systems in different
+    states, the answers are not compared any more. If `system` is a recording, the sequence then
+    ends.
     """
     rows, equal = tuple(rows), True
     begun: dict[str, Send] = {}
@@ -156,9 +165,11 @@ Open = Callable[[int, Steps], tuple[Side, Side]]
 def run(
     sequences: Iterable[Steps], sides: Open, rows: Iterable[Reason], *, workers: int
 ) -> Iterator[Compared]:
-    """Compares the answers of two systems to several sequences of requests, which run in parallel.
+    """Sends several sequences of requests to two systems, and yields the compared answers to each
+    sequence.
 
-    `sides` opens both systems for a sequence.
+    At most `workers` sequences run in parallel. `sides` is a function that opens both systems for
+    one sequence.
     """
     rows = tuple(rows)
 
@@ -180,8 +191,8 @@ def run(
 
 
 def trail(compared: Compared, until: Pair) -> list[str]:
-    """Returns one line for each request and its errors, up to the pair `until`, which is
-    included.
+    """Returns one line for each request of a sequence up to the pair `until`, including this pair.
+    A line has the request and the errors in both answers.
     """
     upto = [pair for pair in compared.pairs if pair.index <= until.index]
     return [

@@ -1,4 +1,6 @@
-"""Compares two answers to the same request field by field; both are in normal form (`normal`)."""
+"""Compares two answers to the same request field by field. Both answers are in normal form (see
+`checkers.conform.normal`): symbols replace the values that a system chooses freely, such as ids.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,10 @@ _MEMBER: Final = "member_id"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One field in which the answers to a request differ.
+    """One field in which the two answers to a request differ.
 
-    `field` is a path such as `topics.partitions.error_code`: empty if one system has no answer,
-    with the ending `(count)` if lists differ in length.
+    `field` is the path of the field, such as `topics.partitions.error_code`. The path is empty if
+    one of the systems gave no answer. The path ends with `(count)` if two lists differ in length.
     """
 
     send: Send

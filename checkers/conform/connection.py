@@ -1,4 +1,6 @@
-"""Sends requests of any type and version to a broker, one at a time, and waits for each answer."""
+"""Sends requests of any type and version to a broker. A connection sends one request at a time, and
+waits for its answer.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ Answer = dict[str, Any] | str  # the fields of the response, or why there is non
 
 @dataclass(slots=True)
 class Connection:
-    """A TCP connection that opens at the first request, and at the next request after a close."""
+    """A TCP connection to a broker. It opens when the first request is sent. If it was closed, it
+    opens again when the next request is sent.
+    """
 
     host: str
     port: int
@@ -37,10 +41,12 @@ class Connection:
         answered: bool = True,
         within_s: float = ANSWERS_WITHIN_S,
     ) -> Answer:
-        """Sends a request and returns the fields of its response, or a text if there is none.
+        """Sends a request and returns the fields of its response. Returns a text instead if there
+        is no readable response.
 
-        The text is `CLOSED`, `SILENT` (a timeout), `SENT` (no response is expected: acks=0), or an
-        error.
+        The text is `CLOSED` (the connection is closed), `SILENT` (no response came in time), `SENT`
+        (the request expects no response, because `answered` is False), or a description of why the
+        response cannot be decoded.
         """
         is_sent = self.write(api, version, body)
         if not is_sent:
@@ -58,7 +64,9 @@ class Connection:
         return True
 
     def read(self, api: Api, version: int, within_s: float = ANSWERS_WITHIN_S) -> Answer:
-        """Returns the fields of the next response, `CLOSED`, or `SILENT` after a timeout."""
+        """Returns the fields of the next response. Returns `CLOSED` if the connection is closed,
+        `SILENT` after a timeout, or a description of why the response cannot be decoded.
+        """
         try:
             stream = self._opened()
             stream.settimeout(within_s)

@@ -1,7 +1,8 @@
 """Builds requests on groups: classic groups, consumer groups and committed offsets.
 
-Later requests use values from earlier answers by name. Member `a` has the names `a.member` (its
-id), `a.epoch` and `a.owned` (its partitions).
+A request can use values from the answers to earlier requests. These values have names: for the
+member `a`, `a.member` is its member id, `a.epoch` is its member epoch, and `a.owned` is its
+assigned partitions.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ Protocols = Sequence[tuple[str, bytes]]
 
 
 def member_of(letter: str, member: Any = None, *, otherwise: str = "") -> Any:
-    """Returns `member`; if None, a placeholder for the id in the answer to this member's join.
+    """Returns `member` if it is not None. Otherwise returns a placeholder for the member id that
+    the coordinator assigned to the member `letter`.
 
-    Without such an answer, the placeholder becomes the text `otherwise`.
+    If no earlier answer contains the member id, the placeholder becomes the text `otherwise`.
     """
     return bound(f"{letter}.member", otherwise=otherwise) if member is None else member
 
@@ -43,7 +45,9 @@ def join(
     member: Any = None,
     note: str = "join",
 ) -> Begin:
-    """Returns a JoinGroup request of the member `letter`; its label is `join LETTER`."""
+    """Returns a JoinGroup request of the member `letter`. The label of the request is `join
+    LETTER`; a later step collects the answer by this label.
+    """
     send = Send(
         api=Api.JOIN_GROUP,
         version=version,
@@ -81,8 +85,8 @@ def sync(
     protocol_type: str = "consumer",
     note: str = "sync",
 ) -> Begin:
-    """Returns a SyncGroup request of the member `letter`, with an assignment for each of
-    `members`.
+    """Returns a SyncGroup request of the member `letter`. The request contains an assignment for
+    each of `members`.
     """
     assigned = [
         {"member_id": member_of(one), "assignment": raw(f"for {one}".encode())} for one in members
@@ -168,7 +172,9 @@ def commit(
     partition: int = 0,
     metadata: str | None = "m",
 ) -> Send:
-    """Returns an OffsetCommit request; `epoch` is a generation or a member epoch."""
+    """Returns an OffsetCommit request. `epoch` is the generation of a classic group, or the member
+    epoch of a consumer group.
+    """
     return Send(
         api=Api.OFFSET_COMMIT,
         version=version,
@@ -196,7 +202,9 @@ def committed(
     member: Any = None,
     epoch: Any = -1,
 ) -> Send:
-    """Returns an OffsetFetch request for one topic partition, or for all if `topic` is None."""
+    """Returns an OffsetFetch request for one topic partition. If `topic` is None, the request is
+    for all partitions with committed offsets.
+    """
     topics: list[Mapping[str, Any]] | None = None
     if topic is not None:
         topics = [{**of_topic(topic), "partition_indexes": [partition]}]
@@ -237,7 +245,8 @@ def consumer_heartbeat(
 ) -> Send:
     """Returns a ConsumerGroupHeartbeat request of the member `letter`.
 
-    With `keeps`, its later requests use the epoch and the assignment of the answer.
+    If `keeps` is True, later requests of the member use the member id, the epoch and the assignment
+    in the answer.
     """
     body: dict[str, Any] = {
         "group_id": group,
@@ -268,8 +277,8 @@ def consumer_heartbeat(
 
 
 def owned_by(letter: str) -> dict[str, Any]:
-    """Returns a placeholder for the newest assignment of the member `letter`; by default an
-    empty list.
+    """Returns a placeholder for the newest assignment of the member `letter`. If no answer
+    contained an assignment, the placeholder becomes an empty list.
     """
     return {"$bound": [f"{letter}.owned"], "plus": 0, "otherwise": []}
 

@@ -1,7 +1,8 @@
-"""Lists requests that end the process of a system, so that no comparison can go on after them.
+"""Lists requests that are not sent to a system, because they would end its process. Without the
+process, no later request could be compared.
 
-librdkafka's mock cluster runs in the process of a client; some requests make an assertion in it
-fail. They are not sent; all other requests of the same sequence are sent.
+librdkafka's mock cluster runs in the process of a client, and some requests violate an assertion of
+the mock cluster. All other requests of the same sequence are sent.
 """
 
 from __future__ import annotations

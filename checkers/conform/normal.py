@@ -1,9 +1,11 @@
-"""The normal form of an answer: symbols replace values that two systems choose freely.
+"""Computes the normal form of an answer, in which symbols replace the values that a system chooses
+freely.
 
-Random ids are numbered by their first appearance in the sequence: `producer 1`, `member 2`. Topics
-and groups have the names that the sequence gives them. Every broker is `broker`, and a list of
-replicas becomes its length. Times count from the start of the run. Lists of objects are sorted by
-the objects' names and indexes. Fields of `NOT_COMPARED` are left out.
+Random ids are numbered in the order in which they first appear in the sequence: `producer 1`,
+`member 2`. Topics and groups have the symbolic names that the sequence uses. The id of a broker
+becomes the text `broker`, and a list of replicas becomes the number of replicas. Times are relative
+to the start of the run. Lists of objects are sorted by the names and indexes of the objects. The
+fields in `NOT_COMPARED` are removed.
 """
 
 from __future__ import annotations
@@ -82,16 +84,16 @@ CUT_BATCH: Final = "a cut batch"
 
 @dataclass(slots=True)
 class Normal:
-    """Replaces ids and names in one cluster's answers by symbols: equal values by the same
-    symbol.
+    """Replaces ids and names in one cluster's answers by symbols. Equal values are replaced by the
+    same symbol.
     """
 
     session: Session
     _symbols: dict[tuple[str, Any], str] = field(default_factory=dict[tuple[str, Any], str])
 
     def form(self, answer: Answer) -> Any:
-        """Returns the normal form of an answer; a text such as `CLOSED`, for no answer, is
-        unchanged.
+        """Returns the normal form of an answer. If the system gave no answer, `answer` is a text
+        such as `CLOSED`, and is returned unchanged.
         """
         return self._form("", answer) if not isinstance(answer, str) else answer
 

@@ -1,7 +1,9 @@
-"""Why the answers of kfake and of librdkafka's mock cluster differ from those of Apache Kafka 4.3.
+"""The reasons for which the answers of kfake and of librdkafka's mock cluster differ from the
+answers of Apache Kafka 4.3.
 
-The reference broker stands for Kafka, so each difference is a finding about kfake or the mock. Each
-table is searched from the top, and ends with a general reason for each request type.
+The compared answers are those of the reference broker, which imitates Kafka. Each difference is
+therefore a finding about kfake or the mock cluster. The first row of a table that explains a
+difference applies. Each table ends with one general reason for each request type.
 
 Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, rdkafka_mock_handlers.c.
 """
@@ -311,5 +313,7 @@ PEERS: Final = {
 
 
 def reasons_of(system: str) -> Sequence[Reason]:
-    """Returns the reasons for a system; for one without a table, those for Apache Kafka."""
+    """Returns the known reasons for differences between `system` and the reference broker. If
+    `system` has no table of its own, returns the reasons for Apache Kafka.
+    """
     return PEERS.get(system, REASONS)

@@ -1,12 +1,13 @@
-"""The reasons for differences between the two systems' answers to a request.
+"""The known reasons for differences between two systems' answers to a request. One of the systems
+is the reference broker.
 
-The verdict `OURS` is an open fault of the reference broker. `PERMITTED` is a choice that the
-protocol leaves to a broker, or a simplification that no client can notice. `THEIRS` is a finding
-about the other system.
+A reason has a verdict. `OURS` is a fault of the reference broker that is not fixed yet. `PERMITTED`
+is a choice that the protocol leaves to a broker, or a simplification that no client can notice.
+`THEIRS` is a fault of the other system.
 
-A reason with `general` applies only if no other reason does. Then a read is sent again first,
-because it may not yet show an earlier change. After a reason with `ends`, the states of the two
-systems differ.
+A reason with `general` applies only if no other reason applies. If a difference has only a general
+reason, a request that reads is first sent again, because its answer may not yet show an earlier
+change. After a difference whose reason has `ends`, the states of the two systems differ.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from reference_impl.wire.messages.apis import Api
 
 
 class Verdict(StrEnum):
-    """The system at fault for a difference: the reference broker, the other system, or neither."""
+    """The system that is at fault for a difference: the reference broker, the other system, or none
+    of the two.
+    """
 
     OURS = "ours to fix"
     PERMITTED = "permitted"
@@ -44,13 +47,15 @@ ANY: Final = _Any()
 
 
 def always(difference: Difference) -> bool:
-    """Returns True: adds no condition to a reason."""
+    """Returns True for every difference. A reason without a further condition uses this function as
+    its condition.
+    """
     del difference
     return True
 
 
 def both_have_the_same_error(difference: Difference) -> bool:
-    """True if both answers have the same error code other than NONE."""
+    """Returns True if both answers have the same error code, and the error code is not NONE."""
     here = difference.system_fields.get("error_code")
     return here not in (None, "NONE") and here == difference.reference_fields.get("error_code")
 
@@ -85,5 +90,7 @@ class Reason:
 
 
 def reason_of(difference: Difference, rows: Iterable[Reason]) -> Reason | None:
-    """Returns the first reason that explains the difference, or None."""
+    """Returns the first of `rows` that explains the difference, or None if there is no known
+    reason.
+    """
     return next((row for row in rows if row.explains(difference)), None)

@@ -1,6 +1,8 @@
-"""Why Apache Kafka 4.3 and the reference broker differ: the table of all known differences.
+"""The table of all known differences between Apache Kafka 4.3 and the reference broker, with their
+reasons.
 
-`urteil conform` fails at a difference without a row, and a test at a row without a difference.
+`urteil conform` fails if it finds a difference without a row in this table. A test fails if a row
+explains no difference.
 """
 
 from __future__ import annotations

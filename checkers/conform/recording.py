@@ -1,6 +1,7 @@
-"""A recording: sequences of requests with the answers of one system, in gzipped lines of JSON.
+"""Reads and writes a recording: sequences of requests, with the answers that one system gave.
 
-The first line names the system; each further line has a sequence: its topics, steps and answers.
+A recording is a gzipped file with lines of JSON. The first line names the system. Each of the other
+lines contains one sequence: its topics, its steps and the answers.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Recorded:
         return False
 
     def has(self, send: Send) -> bool:
-        """Returns True: a recording has only requests that the recorded system supports."""
+        """Returns True. A recording does not contain requests that the recorded system did not
+        support.
+        """
         del send
         return True
 
@@ -44,14 +47,16 @@ class Recorded:
         return self.answers[index]
 
     def begin(self, index: int, step: Begin) -> None:
-        """Does nothing: `collect` returns the recorded answer."""
+        """Does nothing. The recorded answer is returned by `collect`."""
 
     def collect(self, index: int, step: Collect, until: float) -> Any:
         del step, until
         return self.answers[index]
 
     def keep(self, step: Send) -> None:
-        """Does nothing: a recording sends no requests."""
+        """Does nothing. A recording sends no requests, so it needs no values from
+        earlier answers.
+        """
 
     def close(self) -> None: ...
 
@@ -90,7 +95,9 @@ class Recorder:
         self._lines.append(json.dumps(cells, separators=(",", ":")))
 
     def write(self) -> None:
-        """Writes the recording to the file; equal answers give equal bytes."""
+        """Writes the recording to the file. Two recordings with equal answers are equal byte for
+        byte.
+        """
         header = json.dumps({"format": FORMAT, "system": self.system})
         text = "\n".join((header, *self._lines)) + "\n"
         packed = io.BytesIO()
@@ -100,7 +107,9 @@ class Recorder:
 
 
 def read(file: Path) -> Recording:
-    """Returns the recording in a file; raises UnreadableRecording if the file has none."""
+    """Returns the recording in a file. Raises UnreadableRecording if the file is unreadable or is
+    not a recording of this format.
+    """
     try:
         lines = gzip.decompress(file.read_bytes()).decode().splitlines()
         header = json.loads(lines[0])

@@ -1,6 +1,7 @@
 """Builds requests for one topic partition, and requests of transactions.
 
-A body has the fields of all versions; only those of the chosen version are sent.
+The body of a request has the fields of all versions of the request type. When the request is sent,
+the fields that its version does not have are dropped.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
 def of_topic(topic: str) -> dict[str, Any]:
-    """Returns a topic's name and id under every field name that a version of a request may use."""
+    """Returns the name and the id of a topic, under every field name that some version of a request
+    uses.
+    """
     return {"topic": topic, "name": topic, "topic_id": topic_id(topic)}
 
 
@@ -38,9 +41,11 @@ def commit_of(partition: int, offset: int, metadata: str | None = "m") -> dict[s
 
 
 def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, Any]:
-    """Returns placeholders for the producer id and epoch that `name` got by InitProducerId.
+    """Returns placeholders for the producer id and the producer epoch that the producer `name`
+    received in the answer to InitProducerId.
 
-    The name `p before` stands for the values that `p` had before its last InitProducerId.
+    The name `p before` stands for the values that the producer `p` had before it received its
+    newest ones. `producer_id` and `epoch` are added to the values, to get wrong values.
     """
     # To get wrong values, a caller passes `epoch` or `producer_id`.
     return {
@@ -92,7 +97,9 @@ def fetch(
     to: str | None = None,
     **fields: Any,
 ) -> Send:
-    """Returns a Fetch request for one partition; `fields` replaces some of its fields."""
+    """Returns a Fetch request for one partition. `fields` has values for fields of the request,
+    which replace the default values.
+    """
     part = {
         "partition": partition,
         "current_leader_epoch": -1,
@@ -209,7 +216,9 @@ def init(
     to: str | None = None,
     retries: bool = True,
 ) -> Send:
-    """Returns an InitProducerId request; later requests can use the id and epoch in its answer."""
+    """Returns an InitProducerId request of the producer `name`. Later requests can use the producer
+    id and epoch in its answer.
+    """
     return Send(
         api=Api.INIT_PRODUCER_ID,
         version=version,
@@ -338,7 +347,8 @@ def end(
 ) -> Send:
     """Returns an EndTxn request of the producer `name`.
 
-    `binds` is a name under which later requests find the producer id and epoch of the answer.
+    If `binds` is not None, later requests can use the producer id and epoch in the answer, under
+    the name `binds`.
     """
     # From version 5 on, these are for the producer's next transaction.
     names = {f"{binds}.id": "producer_id", f"{binds}.epoch": "producer_epoch"}

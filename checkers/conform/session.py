@@ -1,4 +1,6 @@
-"""Runs the steps of one sequence on one cluster: fills in names, finds brokers, stores values."""
+"""Runs the steps of one sequence on one cluster. It replaces symbols by real names, finds the
+brokers that get the requests, and stores values from the answers.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ class _Pending:
 
 @dataclass(slots=True)
 class Session:
-    """One sequence on one cluster; `number` makes the names of its topics and groups unique."""
+    """One sequence of requests on one cluster. `number` is part of the names of its topics and
+    groups, which makes the names unique.
+    """
 
     target: Target
     number: int
@@ -66,21 +70,24 @@ class Session:
             self.topics |= self.target.create(sequence.topics, names)
 
     def real_name(self, text: str) -> str:
-        """Returns the real name for a symbolic name such as `~t`; any other text is unchanged."""
+        """Returns the real name for a symbolic name such as `~t`. Any text that is no symbolic name
+        is returned unchanged.
+        """
         if text.startswith("~"):
             return f"{self.target.run}{self.number}-{text[1:]}"
         return f"{self.target.run}{text[1:]}" if text.startswith("^") else text
 
     def symbolic_name(self, text: str) -> str:
-        """Returns the text with real names replaced by their symbols."""
+        """Returns the text with all real names replaced by their symbolic names."""
         own = text.replace(f"{self.target.run}{self.number}-", "~")
         return own.replace(self.target.run, "^")
 
     def send(self, step: Send) -> Answer:
-        """Returns the answer to a request, repeated for at most 15 seconds after `retried_errors`.
+        """Sends a request and returns its answer. For at most 15 seconds, the request is sent again
+        if the answer has one of the errors in `retried_errors`.
 
-        After a Produce request, the method waits a moment, so that no two batches of the sequence
-        are appended at the same time.
+        After a Produce request, the method waits two milliseconds, so that no two batches of the
+        sequence are appended in the same millisecond.
         """
         until = time.monotonic() + RETRIES_WITHIN_S
         retried = retried_errors(step)
@@ -110,13 +117,15 @@ class Session:
         time.sleep(BEGUN_AFTER_S)
 
     def begun(self, label: str) -> Send | None:
-        """Returns the request with this label that still waits for its answer, or None."""
+        """Returns the request with this label, if `collect` has not returned its answer yet.
+        Returns None otherwise.
+        """
         pending = self._pending.get(label)
         return None if pending is None else pending.send
 
     def collect(self, step: Collect, until: float) -> Answer:
-        """Returns the answer to the request with the step's label; PENDING after the time
-        `until`.
+        """Returns the answer to the request with the label of `step`. Returns PENDING if there is
+        no answer at the time `until`.
         """
         pending = self._pending[step.label]
         pending.thread.join(max(0.0, until - time.monotonic()))
@@ -150,10 +159,11 @@ class Session:
     # ------------------------------------------------------------ receivers
 
     def receiver(self, to: str) -> int:
-        """Returns the id of the broker that the field `to` of a step names, such as `leader ~t 0`.
+        """Returns the id of the broker that the field `to` of a step describes, such as `leader ~t
+        0`.
 
-        For a partition that does not exist, the broker is the leader of another partition of the
-        topic, or else the one with the lowest id.
+        If the partition does not exist, returns the leader of another partition of the topic. If
+        the topic does not exist, returns the broker with the lowest id.
         """
         kind, *rest = to.split(" ")
         nodes = sorted(self.target.brokers)
@@ -213,7 +223,9 @@ class Session:
     # ------------------------------------------------------------ symbols
 
     def resolved(self, value: Any) -> Any:
-        """Replaces each placeholder in a request by the real value on this cluster."""
+        """Returns the value with each placeholder and each symbolic name replaced by the real value
+        on this cluster.
+        """
         if isinstance(value, str):
             return self.real_name(value)
         if isinstance(value, list | tuple):
@@ -261,12 +273,14 @@ _SYMBOLS: Final[Mapping[str, Any]] = {
 
 
 def retried_errors(step: Send) -> frozenset[str]:
-    """Returns the errors after which the request is sent again.
+    """Returns the errors after which the request `step` is sent again.
 
-    With `step.retries`, these are all errors after which clients retry, such as NOT_COORDINATOR.
-    Otherwise it is only CONCURRENT_TRANSACTIONS, which a broker returns until the markers of the
-    previous transaction are written. In a transaction, Produce is also repeated after
-    NOT_ENOUGH_REPLICAS, and TxnOffsetCommit after COORDINATOR_NOT_AVAILABLE.
+    If `step.retries` is True, these are the coordinator errors after which clients retry, such as
+    NOT_COORDINATOR. Otherwise it is CONCURRENT_TRANSACTIONS, which a broker returns until the
+    markers of the previous transaction are written.
+
+    Two transactional requests have one more such error: for Produce it is NOT_ENOUGH_REPLICAS, and
+    for TxnOffsetCommit it is COORDINATOR_NOT_AVAILABLE.
     """
     retried = RETRIED if step.retries else STILL_ENDING
     is_verified = step.body.get("transactional_id") is not None and step.api in VERIFIED_TOO_EARLY
@@ -274,7 +288,9 @@ def retried_errors(step: Send) -> frozenset[str]:
 
 
 def errors(answer: Any) -> frozenset[str]:
-    """Returns the names of all error codes in an answer; empty if the answer has no fields."""
+    """Returns the names of all error codes in an answer, including NONE. Returns an empty set if
+    the answer is a text instead of fields.
+    """
     if isinstance(answer, Mapping):
         cells = answer
         here = {

@@ -1,10 +1,12 @@
-"""Sequences of raw requests as data, with symbols for values that a system chooses itself.
+"""Sequences of raw requests, represented as data. Symbols stand for values that a system chooses
+itself, such as ids.
 
-A sequence uses a fresh topic, group or transactional id. In the body of a request, `~` begins a
-name that this sequence alone uses, and `^` a name that all sequences of a run share. Functions of
-this module make the other symbols.
+A sequence uses its own topics, groups and transactional ids. In the body of a request, a name that
+begins with `~` belongs to this sequence, and a name that begins with `^` is used by all sequences
+of a run. The functions of this module create the other symbols.
 
-The field `to` of a step names the broker that gets the request:
+The field `to` of a step describes the broker that gets the request. Each line below has a value of
+`to`, and the broker:
 
     leader ~t 0          the leader of partition 0 of the topic ~t
     follower ~t 0        another broker than this leader
@@ -62,12 +64,14 @@ class Send:
     """A request that is sent to two systems, to compare their answers.
 
     - `note` is the purpose of the request, such as `two batches`.
-    - `binds` has names for fields of the answer, which later steps use.
-    - `repeats` is true if the answer may lag behind an earlier change. Then the request is sent
-      again while the two answers differ. Requests that only read (`READS`) are always repeated,
-      except a Fetch request in a fetch session.
-    - `retries` is true if the request is sent again after every retriable error, not only after
-      CONCURRENT_TRANSACTIONS.
+    - `binds` maps names to fields of the answer. Later steps use the values of these fields by the
+      names.
+    - `repeats` is true if the answer may not yet show an earlier change. Then the request is sent
+      again while the two answers differ. Requests that only read (`READS`) are always sent again in
+      this case, except a Fetch request in a fetch session.
+    - `retries` is true if the request is sent again after every retriable error of a coordinator.
+      If `retries` is false, it is sent again after CONCURRENT_TRANSACTIONS, but not after the other
+      errors.
     """
 
     api: Api
@@ -91,13 +95,17 @@ class Send:
 
     @property
     def is_answered(self) -> bool:
-        """True except for a Produce request with acks=0."""
+        """True for every request except a Produce request with acks=0, to which a broker sends no
+        response.
+        """
         return self.api is not Api.PRODUCE or self.body.get("acks") != 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
-    """Sends a request on its own connection; a later `Collect` waits for the answer."""
+    """A step that sends a request on its own connection, and does not wait for the answer. A later
+    `Collect` with the same label waits for the answer.
+    """
 
     label: str
     send: Send
@@ -105,7 +113,9 @@ class Begin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collect:
-    """Waits for the answer to the `Begin` with the same label; a timeout counts as an answer."""
+    """A step that waits for the answer to the request of the `Begin` with the same label. If no
+    answer comes within `within_ms`, the result of the step is that there is no answer yet.
+    """
 
     label: str
     within_ms: int
@@ -113,7 +123,9 @@ class Collect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Waits long enough for an event, such as the end of a session."""
+    """A step that waits for `ms` milliseconds, so that an event happens, such as the end of a
+    session.
+    """
 
     ms: int
 
@@ -146,14 +158,17 @@ class Steps:
 def bound(*names: str, plus: int = 0, otherwise: int | str | Body = 0) -> dict[str, Any]:
     """Returns a placeholder for a value that was stored from an earlier answer.
 
-    `bound("a", "b", plus=1)` becomes the value of `a` plus 1, or without `a`, that of `b`. If no
-    name has a value, it becomes `otherwise`.
+    The value is that of the first of `names` under which a value is stored. If `plus` is not zero,
+    it is added to the value. If no value is stored under any of the names, `otherwise` takes the
+    place of the value.
     """
     return {"$bound": list(names), "plus": plus, "otherwise": otherwise}
 
 
 def topic_id(topic: str) -> dict[str, Any]:
-    """Returns a placeholder for a topic's id; without the topic, for the id `UNKNOWN_TOPIC_ID`."""
+    """Returns a placeholder for the id of a topic. If the topic does not exist, the placeholder
+    becomes the id `UNKNOWN_TOPIC_ID`.
+    """
     return {"$topic_id": topic}
 
 
@@ -162,7 +177,7 @@ def batches(*described: Body) -> dict[str, Any]:
 
 
 def now(ms: int = 0) -> dict[str, Any]:
-    """Returns a placeholder for a time: `ms` milliseconds after the run began."""
+    """Returns a placeholder for the time `ms` milliseconds after the start of the run."""
     return {"$now": ms}
 
 
@@ -171,8 +186,8 @@ def raw(data: bytes) -> dict[str, Any]:
 
 
 def if_same(first: str, second: str, then: Any, otherwise: Any) -> dict[str, Any]:
-    """Returns a placeholder: `then` if the stored values of two names are equal, else
-    `otherwise`.
+    """Returns a placeholder that becomes `then` or `otherwise`. It becomes `then` if the values
+    that are stored under the names `first` and `second` are equal.
     """
     return {"$if_same": [first, second], "then": then, "otherwise": otherwise}
 
@@ -205,7 +220,9 @@ def as_json(step: Step) -> dict[str, Any]:
 
 
 def from_json(cells: Mapping[str, Any]) -> Step:
-    """Returns the step that `as_json` wrote; raises KeyError if a field is missing."""
+    """Returns the step that `as_json` has converted to `cells`. Raises KeyError if a field is
+    missing.
+    """
     if "pause" in cells:
         return Pause(ms=cells["pause"])
     if "collect" in cells:

@@ -1,4 +1,6 @@
-"""One of the clusters that `urteil conform` compares: brokers, API versions and shared topics."""
+"""One of the clusters that `urteil conform` compares: its brokers, the versions of requests that it
+supports, and the topics that all sequences share.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,8 @@ class NotReady(InputFault):
 
 @dataclass(slots=True, kw_only=True)
 class Target:
-    """One of the compared clusters; the names of all topics and groups of this run begin with
-    `run`.
+    """One of the compared clusters. `run` is the prefix of the names of all topics and groups of
+    this run.
     """
 
     name: str
@@ -46,7 +48,9 @@ class Target:
 
     @classmethod
     def opened(cls, name: str, bootstrap_servers: str, run: str, begun_ms: int) -> Target:
-        """Creates the topics that all sequences share, and returns the cluster; raises NotReady."""
+        """Connects to a cluster, creates the topics that all sequences share, and returns the
+        cluster. Raises NotReady.
+        """
         target = cls(name=name, bootstrap_servers=bootstrap_servers, run=run, begun_ms=begun_ms)
         host, _, port = bootstrap_servers.split(",")[0].rpartition(":")
         first = Connection(host, int(port))
@@ -79,9 +83,10 @@ class Target:
         return version in self.versions.get(api, ()) and has_schema(api, version)
 
     def create(self, topics: Iterable[Topic], names: Mapping[str, str]) -> dict[str, Any]:
-        """Creates topics, waits until every broker has them, and returns their metadata.
+        """Creates topics, waits until every broker has their metadata, and returns the metadata of
+        each topic.
 
-        Raises NotReady after a timeout.
+        Raises NotReady if a topic is refused, or is not ready in time.
         """
         topics = tuple(topics)
         connections = {node: Connection(*place) for node, place in self.brokers.items()}
@@ -178,7 +183,9 @@ class Target:
 
 
 def fields_of(answer: Answer) -> dict[str, Any]:
-    """Returns the fields of an answer; raises NotReady if the broker sent none (a timeout)."""
+    """Returns the fields of an answer. Raises NotReady if `answer` is a text, which means that the
+    broker sent no readable response.
+    """
     if isinstance(answer, str):
         raise NotReady(answer)
     return answer

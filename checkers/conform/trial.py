@@ -1,4 +1,6 @@
-"""Compares the reference broker with another system, and summarises the differences."""
+"""Compares the answers of the reference broker with the answers of another system, and summarises
+the differences.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,12 @@ class Example:
 
 @dataclass(slots=True)
 class Found:
-    """The result of comparing two systems: counts, and one example of each kind of difference.
+    """The result of the comparison of two systems: counts, and one example of each kind of
+    difference.
 
-    - `examples` has one example for each known reason for a difference.
-    - `findings` has those of them in which the other system is wrong, not the reference broker.
-    - `unexplained` has one example of each difference without a known reason.
+    - `examples` has one example for each known reason that explained a difference.
+    - `findings` has the examples in which the other system is wrong, not the reference broker.
+    - `unexplained` has one example for each kind of difference without a known reason.
     """
 
     sent: Counter[str] = field(default_factory=Counter[str])  # by family
@@ -72,7 +75,9 @@ class Found:
                     self.findings.setdefault(why.name, shown)
 
     def stale(self, rows: Iterable[Reason]) -> list[str]:
-        """Returns the names of the reasons that explain no difference any more."""
+        """Returns the names of those reasons in `rows` that explained none of the found
+        differences.
+        """
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
@@ -84,7 +89,9 @@ class Found:
 
 @contextmanager
 def reference(brokers: int = 3) -> Generator[Target]:
-    """Serves the reference broker, with the topics that all sequences share."""
+    """Serves the reference broker until the `with` block ends. Creates the topics that all
+    sequences share.
+    """
     begun_ms = round(time.time() * 1000)
     with serving(ServeOptions(brokers=brokers)) as served:
         yield Target.opened(REFERENCE, served.bootstrap_servers, _run_name(begun_ms), begun_ms)
@@ -98,7 +105,9 @@ def with_system(
     *,
     workers: int = WORKERS,
 ) -> Iterator[Compared]:
-    """Yields the answers of a running cluster and of the reference broker, sequence by sequence."""
+    """Sends the sequences to a running cluster and to the reference broker, and yields the compared
+    answers of each sequence.
+    """
     with reference() as ours:
         theirs = Target.opened(system, bootstrap_servers, ours.run, ours.begun_ms)
 
@@ -111,7 +120,9 @@ def with_system(
 def with_recording(
     recording: Recording, rows: Iterable[Reason], *, workers: int = WORKERS
 ) -> Iterator[Compared]:
-    """Yields the answers of a recording and of the reference broker, sequence by sequence."""
+    """Sends the sequences of a recording to the reference broker, and yields the comparison of its
+    answers with the recorded answers, one sequence at a time.
+    """
     recorded = recording.sequences
     with reference() as ours:
 
@@ -122,7 +133,9 @@ def with_recording(
 
 
 def answers_of_system(compared: Compared) -> Recorded:
-    """Returns the system's answers as a recording, without requests that it does not support."""
+    """Returns the system's answers to a sequence as a recording. The recording does not contain
+    requests that the system does not support.
+    """
     answers = {pair.index: pair.system for pair in compared.pairs}
     steps = compared.sequence.steps
     collected = {

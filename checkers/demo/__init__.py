@@ -1,1 +1,3 @@
-"""A small example history in Jepsen's EDN notation, with three faults and six anomalies."""
+"""Contains a small example history in Jepsen's EDN notation. The history has three faults and six
+anomalies.
+"""

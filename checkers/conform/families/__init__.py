@@ -1,4 +1,6 @@
-"""The families of request sequences, such as `transactions`, with a generator for each family."""
+"""The families of request sequences, such as `transactions`. Each family has a function that
+generates its sequences.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,11 @@ from model.faults import UnknownName
 
 
 class Family(NamedTuple):
-    """A family of request sequences, such as those on transactions.
+    """A family of request sequences, such as the sequences on transactions.
 
-    `draw` appends the steps of a sequence to `Draw.steps`, and returns the topics that must exist
-    before. `sequences` chooses each family `weight` times in every cycle.
+    `draw` is a function that generates one sequence. It appends the steps to `Draw.steps`, and
+    returns the topics that must exist before the first step. `weight` is the number of times that
+    `sequences` chooses the family in every cycle.
     """
 
     weight: int
@@ -70,7 +73,9 @@ FAMILIES: Final[Mapping[str, Family]] = {
 
 
 def sequence(family: str, seed: int) -> Steps:
-    """Returns the requests that a family generates from a seed; raises UnknownName."""
+    """Returns the sequence of requests that a family generates from a seed. Raises UnknownName if
+    there is no such family.
+    """
     if family not in FAMILIES:
         raise UnknownName("family", family, FAMILIES)
     draw = Draw(Random(f"{family} {seed}"))
@@ -79,7 +84,9 @@ def sequence(family: str, seed: int) -> Steps:
 
 
 def sequences(seed: int, families: Iterable[str] = FAMILIES) -> Iterator[Steps]:
-    """Yields random sequences of requests without end."""
+    """Yields sequences of requests without end. In each cycle, every one of the families is chosen
+    as often as its weight says. The sequences are determined by `seed`.
+    """
     names = tuple(families)
     rounds = range(max(FAMILIES[name].weight for name in names))
     chosen = [name for count in rounds for name in names if count < FAMILIES[name].weight]

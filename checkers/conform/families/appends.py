@@ -1,4 +1,4 @@
-"""Draws Produce requests with valid and invalid batches, and requests that read the log."""
+"""Generates Produce requests with valid and invalid batches, and requests that read the log."""
 
 from __future__ import annotations
 

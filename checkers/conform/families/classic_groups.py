@@ -1,7 +1,7 @@
-"""Sequences of requests on classic groups: joins, generations, static members, leaves and commits.
+"""Generates requests on classic groups: joins, generations, static members, leaves and commits.
 
-The first member leads the group. When a member joins or leaves, the others notice by a heartbeat
-and join again, as clients do.
+The first member leads the group. When a member joins or leaves, the other members learn about it
+from the answer to a heartbeat, and join again, as clients do.
 """
 
 from __future__ import annotations
@@ -51,9 +51,10 @@ class _Classic:
         self.sync("a")
 
     def request_id(self, letter: str) -> None:
-        """Adds a JoinGroup request without a member id; the response assigns the id (KIP-394).
+        """Adds a JoinGroup request without a member id. The response assigns the id (KIP-394).
 
-        Adds nothing for static members, or before version 4 of JoinGroup: they need no id first.
+        Adds nothing for static members, or if the version of JoinGroup is below 4. In these cases,
+        a member joins without a first request for an id.
         """
         if self.join_version >= 4 and not self.static:
             begun = self.join(letter, note="join without a member id")
@@ -198,8 +199,8 @@ class _Classic:
         self.sync(self.alive + new[0])
 
     def rejoin(self) -> None:
-        """Lets all members join again if the leader is alive; the leader's JoinGroup begins a
-        generation.
+        """Adds JoinGroup requests of all members, if the leader is alive. The JoinGroup request of
+        the leader begins a new generation.
         """
         if self.alive.startswith("a"):
             self.rebalance(self.alive)
@@ -251,7 +252,9 @@ def classic_groups(draw: Draw) -> tuple[Topic, ...]:
 
 
 def group_edges(draw: Draw) -> tuple[Topic, ...]:
-    """Draws requests on unknown, empty and badly named groups."""
+    """Generates requests on groups that do not exist or have no members, and on groups with an
+    empty id.
+    """
     for _ in range(16):
         group = draw.one((GROUP, f"~g{draw.random.randrange(1000)}"))
         named = draw.one((group, group, ""))  # an empty id: only where it changes nothing

@@ -1,4 +1,4 @@
-"""Generates random requests that change or describe client metrics subscriptions (KIP-714)."""
+"""Generates requests that change or describe client metrics subscriptions (KIP-714)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Sequences of requests on consumer groups (KIP-848): joins, epochs, assignments, leaves, commits.
+"""Generates requests on consumer groups (KIP-848): joins, epochs, assignments, leaves and commits.
 
-A coordinator computes a new assignment at most once a second. So a sequence pauses for a second
-before every change of the group: otherwise the machine's speed would decide which heartbeat gets
-the assignment.
+A coordinator computes a new assignment at most one time a second. A sequence therefore pauses for a
+second before every change of the group. Without the pause, the speed of the machine would decide
+which heartbeat is answered with the assignment.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ class _Consumers:
         self.await_assignments()
 
     def await_assignments(self) -> None:
-        """Adds heartbeats, as clients send them, until each member has its assignment."""
+        """Adds heartbeats of all members, as clients send them, until each member owns the
+        partitions that the coordinator has assigned to it.
+        """
         for _ in range(2):
             for member in self.alive:
                 self.heartbeat("owns what it was assigned", member, owned=owned_by(member))

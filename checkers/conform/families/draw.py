@@ -1,4 +1,4 @@
-"""The random choices of a sequence of requests, all from one seed, and the resulting steps."""
+"""Generates a sequence of requests by random choices. All choices depend on one seed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ class Draw:
         self.steps += steps
 
     def version(self, api: Api, first: int = 0, last: int = 99) -> int:
-        """Returns a random version from `first` to `last` that Kafka supports, both included."""
+        """Returns a random version of the request type `api`. The version is at least `first`, at
+        most `last`, and supported by Kafka.
+        """
         known = VERSIONS[api]
         return self.random.randint(max(first, known.first_answered), min(last, known.last))
 
@@ -33,8 +35,8 @@ class Draw:
         return self.random.choice(values)
 
     def case(self, *cases: Case) -> Case:
-        """Returns a random one of the cases: the arguments of a request, and a note on its
-        purpose.
+        """Returns one of the cases, chosen at random. A case has a note on the purpose of a
+        request, and the arguments of the request.
         """
         return self.random.choice(cases)
 

@@ -1,7 +1,8 @@
-"""Draws requests of fetch sessions: partitions join and leave, sessions end, epochs are wrong.
+"""Generates Fetch requests in fetch sessions. In a sequence, partitions join and leave the session,
+sessions end, and some requests have a wrong session epoch.
 
-All partitions have their only replica on broker 1, so one session can have all of them, and no high
-watermark depends on followers.
+Every partition has a single replica, which is on broker 1. One session can therefore contain all
+partitions, and no high watermark depends on followers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Draws requests that describe, list and delete groups, and that delete their offsets.
+"""Generates requests that describe, list and delete groups, and requests that delete the committed
+offsets of groups.
 
-A sequence is about one group: with a member, with committed offsets only, or unknown.
+Each sequence is about one group. The group has a member, or has committed offsets but no member, or
+does not exist.
 """
 
 from __future__ import annotations

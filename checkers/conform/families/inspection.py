@@ -1,7 +1,8 @@
-"""Draws requests that inspect brokers: producers, transactions, log sizes, quorum, elections.
+"""Generates requests that inspect brokers: producers, transactions, log sizes, the quorum and
+elections.
 
-Some sequences send a transaction marker directly to the partition leader. For the transaction
-coordinator, the transaction is then still open.
+Some sequences send a transaction marker directly to the partition leader. The transaction
+coordinator does not know of this marker, so the transaction is still open for the coordinator.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ class _Inspection:
         self.send(Api.DESCRIBE_LOG_DIRS, f"logs of {note}", {"topics": topics}, to=LEADER)
 
     def quorum(self) -> None:
-        """Adds a DescribeQuorum request for an ordinary topic, which brokers reject."""
+        """Adds a DescribeQuorum request for an ordinary topic. Brokers reject this request."""
         # A correct request is useless here: its answer, the voters and the leader, differs between
         # clusters.
         body = {"topics": [{"topic_name": TOPIC, "partitions": [{"partition_index": 0}]}]}

@@ -1,4 +1,6 @@
-"""Draws requests for metadata, topics and their settings, coordinators, and supported versions."""
+"""Generates requests for metadata, for topics and their settings, for coordinators, and for
+supported versions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws requests on client quotas, and requests that move replicas between log directories.
+"""Generates requests on client quotas, and requests that move replicas between log directories.
 
 Every quota is so high that it throttles no client.
 """

@@ -1,4 +1,6 @@
-"""Draws requests on a log that grows: Fetch, ListOffsets, OffsetForLeaderEpoch, DeleteRecords."""
+"""Generates requests that read a growing log: Fetch, ListOffsets and OffsetForLeaderEpoch. Some
+sequences also delete records with DeleteRecords.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Draws requests that start, cancel and list reassignments; some requests are invalid.
+"""Generates requests that start, cancel and list reassignments. Some of the requests are invalid.
 
-A sequence pauses after each reassignment, so that even slow clusters complete it.
+A sequence pauses after each reassignment, so that even a slow cluster completes the reassignment
+before the next request.
 """
 
 from __future__ import annotations

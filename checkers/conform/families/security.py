@@ -1,4 +1,6 @@
-"""Draws requests for SASL on a listener without it, and for the SCRAM credentials of users."""
+"""Generates SASL requests to a listener without SASL, and requests on the SCRAM credentials of
+users.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Draws requests for features that are switched off: access control, tokens and others."""
+"""Generates requests for features that are switched off, such as access control and delegation
+tokens.
+"""
 
 from __future__ import annotations
 

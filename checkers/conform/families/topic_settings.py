@@ -1,4 +1,4 @@
-"""Draws requests about the settings of topics for timestamps, segments and compaction."""
+"""Generates requests on topics with different settings for timestamps, segments and compaction."""
 
 from __future__ import annotations
 

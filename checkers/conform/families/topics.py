@@ -1,4 +1,4 @@
-"""Draws requests that create topics with chosen replicas, delete topics, and describe them."""
+"""Generates requests that create topics with chosen replicas, delete topics, or describe topics."""
 
 from __future__ import annotations
 

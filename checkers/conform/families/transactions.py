@@ -1,12 +1,14 @@
-"""Sequences of requests on transactions: producers, zombies, markers, and reads of the log.
+"""Generates requests on transactions: producers, zombies, markers, and reads of the log.
 
-A sequence is about one transactional id. The transaction protocol has two versions:
+Each sequence is about one transactional id. The transaction protocol has two versions. A line below
+lists the requests with which a client uses one of the versions:
 
     version 1              AddPartitionsToTxn, Produce up to version 11, TxnOffsetCommit and EndTxn
                            up to version 4
     version 2 (KIP-890)    Produce version 12, TxnOffsetCommit and EndTxn version 5
 
-In version 2, the leaders add the partitions, and the answer to EndTxn has the next producer epoch.
+In version 2, the partition leaders add the partitions to the transaction, and the answer to EndTxn
+contains the next producer epoch.
 """
 
 from __future__ import annotations
@@ -133,8 +135,8 @@ class _Transactions:
             self.send("partition was not added", 1, self.batch(1, 0))
 
     def await_markers(self) -> None:
-        """Repeats an AddPartitionsToTxn request that only verifies, until the last markers are
-        written.
+        """Adds an AddPartitionsToTxn request that only verifies a partition. The request is
+        repeated until the markers of the previous transaction are written.
         """
         note = "verify until the markers are written"
         self.draw.add(add_partitions(note, ID, TOPIC, NAME, version=4, verify_only=True))
@@ -177,10 +179,11 @@ class _Transactions:
         self.draw.add(add_partitions(note, ID, topic, NAME, version=version, **options))
 
     def add_nothing(self) -> None:
-        """Begins a transaction by an AddPartitionsToTxn without partitions, and commits.
+        """Begins a transaction with an AddPartitionsToTxn request that names no partitions, and
+        commits the transaction.
 
-        Before that, a verification is repeated until the markers of the previous transaction are
-        written.
+        The first request of the three only verifies a partition. It is repeated until the markers
+        of the previous transaction are written.
         """
         version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 0, 3)
         binds = NAME if self.end_version == 5 else None
