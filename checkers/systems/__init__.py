@@ -1,1 +1,3 @@
-"""The systems under test: the reference broker, Apache Kafka, or any other running cluster."""
+"""Contains the systems under test: the reference broker, Apache Kafka, and any other running
+cluster.
+"""

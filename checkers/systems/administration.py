@@ -1,10 +1,12 @@
-"""The requests of an administrator: elect leaders, reassign, configure, and delete records.
+"""Sends the requests of an administrator: elect leaders, reassign replicas, configure, and delete
+records.
 
     administration = Administration(partial(call, ("127.0.0.1", 9092)))
     administration.reassign({("orders", 0): (2, 3)})
     administration.elect([("orders", 0)])
 
-`prefer` and `elect_preferred` are also faults that Urteil injects into its clusters.
+Urteil also uses the functions `prefer` and `elect_preferred` as faults that it injects into
+clusters.
 
 Source: KIP-460 (elections), KIP-455 (reassignments), KIP-339 (configurations), KIP-107 (deletion).
 """
@@ -51,10 +53,11 @@ class Administration:
         kind: Literal["preferred", "unclean"] = "preferred",
         accepted: Collection[str] = NOT_ELECTED,
     ) -> None:
-        """Requests the election of leaders for the partitions `places`, by default for all of them.
+        """Requests the election of a leader for each partition in `places`. If `places` is None,
+        requests an election for every partition of the cluster.
 
-        The errors `accepted` are ignored; any other error raises Refused. By default these are
-        ELECTION_NOT_NEEDED (the partition already has this leader) and
+        Raises Refused if the answer has an error that is not in `accepted`. By default, two errors
+        are accepted: ELECTION_NOT_NEEDED (the partition already has this leader) and
         PREFERRED_LEADER_NOT_AVAILABLE (the first replica is out of sync).
         """
         topics = None if places is None else [{"topic": t, "partitions": (i,)} for t, i in places]
@@ -66,8 +69,8 @@ class Administration:
                 accept(each, *accepted)
 
     def reassign(self, replicas: Mapping[Place, Collection[int] | None]) -> None:
-        """Begins to move each partition to these brokers, the preferred leader first; None
-        cancels a move.
+        """Begins to move each partition to the listed brokers, of which the first is the preferred
+        leader. If the value for a partition is None, cancels the reassignment of this partition.
         """
         moved: list[dict[str, Any]] = []
         for (topic, index), brokers in replicas.items():
@@ -84,7 +87,8 @@ class Administration:
     def configure(self, kind: int, resource: str, name: str, value: str) -> None:
         """Sets one configuration of a topic or of a broker.
 
-        A broker accepts only changes to its own configuration.
+        A change of a broker's configuration must be sent to this broker. Any other broker rejects
+        it.
         """
         changed = {
             "resource_type": kind,
@@ -95,8 +99,9 @@ class Administration:
         accept(self.call(Api.INCREMENTAL_ALTER_CONFIGS, 1, body)["responses"][0])
 
     def delete_records(self, place: Place, before: int) -> None:
-        """Deletes the records before an offset, by a request to the leader; a timeout is not an
-        error.
+        """Deletes the records before the offset `before`. The request must be sent to the
+        partition's leader. A timeout is not an error, because the leader has then deleted its own
+        records.
         """
         topic, index = place
         partitions = [{"partition_index": index, "offset": before}]
@@ -107,7 +112,9 @@ class Administration:
         accept(answer["topics"][0]["partitions"][0], "REQUEST_TIMED_OUT")
 
     def replicas(self) -> dict[Place, tuple[int, ...]]:
-        """Returns the replicas of every partition, the preferred leader first."""
+        """Returns the replicas of every partition. The first replica of a partition is its
+        preferred leader.
+        """
         topics = self.call(Api.METADATA, 9, {"topics": None})["topics"]
         return {
             (topic["name"], each["partition_index"]): tuple(each["replica_nodes"])
@@ -117,15 +124,16 @@ class Administration:
 
 
 def accept(answer: Mapping[str, Any], *errors: str) -> None:
-    """Raises Refused if the answer has an error other than `errors`."""
+    """Raises Refused if the answer has an error that is not in `errors`."""
     error = answer["error_code"]
     if error not in (NONE, *errors):
         raise Refused(error, answer.get("error_message") or "")
 
 
 def prefer(system: System, broker: int) -> None:
-    """Makes the broker the first replica of every partition, and keeps each replication factor;
-    Kafka copies the data if it has none.
+    """Makes the broker the first replica of every partition. Each partition keeps its number of
+    replicas: if the broker had no replica of it, the last replica is removed, and Kafka copies the
+    data to the broker.
     """
     administration = administration_of(system)
     moved = {
@@ -138,7 +146,10 @@ def prefer(system: System, broker: int) -> None:
 
 
 def elect_preferred(system: System, broker: int) -> None:
-    """Makes the first replica of each partition its leader, if this replica is in sync."""
+    """Makes the first replica of each partition its leader, if this replica is in sync.
+
+    The argument `broker` is not used, because the election concerns all partitions.
+    """
     del broker  # any broker passes the request on to the controller
     administration_of(system).elect()
 
@@ -151,7 +162,7 @@ ACTIONS: Final[Mapping[Ability, Callable[[System, int], None]]] = {
 
 
 def perform(system: System, action: Ability, broker: int) -> None:
-    """Performs an action on a broker; raises Unable."""
+    """Performs an action on a broker. Raises Unable if the system does not support the action."""
     if action in ACTIONS and action in system.abilities:
         ACTIONS[action](system, broker)
     else:
@@ -159,7 +170,9 @@ def perform(system: System, action: Ability, broker: int) -> None:
 
 
 def administration_of(system: System, broker: int = 1) -> Administration:
-    """Returns a sender of administrator requests to one broker of a cluster on this machine."""
+    """Returns an object that sends the requests of an administrator to one broker of a cluster on
+    this machine.
+    """
     address = system.bootstrap_servers.split(",")[broker - 1]
     port = address.rpartition(":")[2]
     return Administration(partial(call, (HOST, int(port))))

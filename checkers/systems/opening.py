@@ -1,9 +1,9 @@
-"""Opens the system that `--on` names, and closes it at the end of the block.
+"""Opens the system that the option `--on` names, and closes it when the `with` block ends.
 
     with opened(named("apache-kafka:4.3.0"), folder) as system:
         system.do(Ability.KILL, 2)
 
-The option `--on` names one of these systems:
+Each line below has a value of the option `--on`, and the system that it names:
 
     served                    the reference broker, in memory, inside this process
     apache-kafka              Apache Kafka of the default version: four processes on this machine
@@ -37,7 +37,9 @@ class ServedSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaSystem:
-    """Apache Kafka, not yet started: a version for Maven to download, or an unpacked release."""
+    """A cluster of Apache Kafka that is not started yet. If `home` is None, Maven downloads the
+    version `version`. Otherwise `home` is the folder of an unpacked release.
+    """
 
     version: str
     home: Path | None = None
@@ -49,7 +51,9 @@ class KafkaSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerSystem:
-    """An implementation of the protocol other than Apache Kafka, such as kfake, not yet started."""
+    """A cluster of another implementation of Kafka's protocol, such as kfake. It is not started
+    yet.
+    """
 
     name: str
 
@@ -60,7 +64,9 @@ SystemName = ServedSystem | KafkaSystem | PeerSystem | Remote
 
 
 def named(text: str, kafka_home: Path | None = None) -> SystemName:
-    """Returns the system that the text of `--on` names; raises InputFault."""
+    """Returns the system that `text`, the value of the option `--on`, names. Raises InputFault if
+    there is no such system.
+    """
     kind, _, version = text.partition(":")
     if kafka_home is not None and text != APACHE_KAFKA:
         raise InputFault(f"--kafka-home: use it with --on {APACHE_KAFKA}, without a version")
@@ -81,11 +87,11 @@ def named(text: str, kafka_home: Path | None = None) -> SystemName:
 
 @contextmanager
 def opened(name: SystemName, folder: Path, layout: Layout = DEFAULT) -> Generator[System]:
-    """Starts the system that `--on` names, or connects to a running cluster.
+    """Starts a system, or connects to it if it is a running cluster.
 
-    Apache Kafka writes its files to `folder`, which must not exist yet. A running cluster keeps its
-    own settings. Raises InputFault if the system cannot be downloaded, and SystemFailed if it does
-    not start.
+    Apache Kafka writes its files to `folder`, which must not exist yet. A running cluster has its
+    own settings, so `layout` has no effect on it. Raises InputFault if the system cannot be
+    downloaded, and SystemFailed if it does not start.
     """
     match name:
         case ServedSystem():

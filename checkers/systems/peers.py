@@ -1,4 +1,7 @@
-"""Two other implementations of Kafka's protocol, made for tests of clients; all data is in memory.
+"""Starts two other implementations of Kafka's protocol, which were made for tests of clients. Both
+store all data in memory.
+
+Each line below has the name of an implementation and its origin:
 
     kfake               of franz-go, in Go: built once with `go`, from pinned sources
     librdkafka-mock     the mock cluster inside librdkafka, which comes with confluent-kafka
@@ -33,7 +36,9 @@ _FILES: Final = ("main.go", "go.mod", "go.sum")
 
 @contextmanager
 def kfake(layout: Layout) -> Generator[Remote]:
-    """Serves kfake in a process that ends with this one; raises InputFault, SystemFailed."""
+    """Serves kfake in a process that ends when the `with` block ends, or when this process ends.
+    Raises InputFault if kfake cannot be built, and SystemFailed if it does not start.
+    """
     settings = (f"{name}={value}" for name, value in layout.settings.items())
     call = [str(_built()), str(layout.brokers), *settings]
     with subprocess.Popen(

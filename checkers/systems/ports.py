@@ -1,6 +1,8 @@
-"""Free ports on loopback, below the range that the operating system uses for outgoing connections.
+"""Finds free ports on loopback. The ports are below the range that the operating system uses for
+outgoing connections.
 
-Otherwise an outgoing connection could take the port of a broker that is down.
+In that range, an outgoing connection could use the port of a broker that is down, and the broker
+could not start again.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ FIRST_PORT, LAST_PORT = 19_092, 29_092
 
 
 def free_ports() -> Generator[int]:
-    """Yields free ports, first in ascending order from a random port, then from the lowest port."""
+    """Yields free ports. The search begins at a random port and goes upwards. After the highest
+    port, it continues from the lowest port.
+    """
     # Because of the random beginning, two clusters rarely try the same port.
     begin = random.SystemRandom().randrange(FIRST_PORT, LAST_PORT)
     for port in (*range(begin, LAST_PORT), *range(FIRST_PORT, begin)):

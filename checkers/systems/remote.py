@@ -1,4 +1,4 @@
-"""A cluster that Urteil did not start: it is used by clients only, and no fault is injected."""
+"""A cluster that Urteil did not start. Clients connect to it, but no fault is injected into it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ _ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:,/\[\]]+):\d{1,5}")
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A cluster that already runs; raises InputFault for a malformed address."""
+    """A cluster that already runs, identified by the addresses of its brokers. Raises InputFault if
+    an address is malformed.
+    """
 
     bootstrap_servers: str
     called: str = ""  # what `--on` names it, if not by its address

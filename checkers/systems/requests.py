@@ -1,8 +1,9 @@
-"""Single requests to one broker, for requests that no client library can send.
+"""Sends single requests to one broker. It is used for requests that no client library can send.
 
     call(("127.0.0.1", 9092), Api.ELECT_LEADERS, 2, {"election_type": 0, ...})
 
-The body and the answer are plain messages, see `reference_impl.wire.messages.plain_messages`.
+The body and the answer are mappings of field names to values; see
+`reference_impl.wire.messages.plain_messages`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def call(
     *,
     within_s: float = ANSWERS_WITHIN_S,
 ) -> dict[str, Any]:
-    """Sends one request and returns its answer; raises OSError if the broker does not answer."""
+    """Sends one request and returns the fields of its answer. Raises OSError if the broker does not
+    answer.
+    """
     with socket.create_connection(to, within_s) as stream:
         return _exchange(stream, api, version, body)
 
@@ -37,7 +40,9 @@ def call(
 def connected(
     to: Address, *, within_s: float = ANSWERS_WITHIN_S
 ) -> Generator[Callable[[Api, int, Mapping[str, Any]], dict[str, Any]]]:
-    """Yields a function that sends requests over one connection, for many requests."""
+    """Yields a function that sends a request and returns the fields of its answer. All requests use
+    the same connection.
+    """
     with socket.create_connection(to, within_s) as stream:
 
         def send(api: Api, version: int, body: Mapping[str, Any]) -> dict[str, Any]:

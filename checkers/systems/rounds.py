@@ -1,6 +1,7 @@
-"""Rounds of faults on the brokers, drawn from a seed, and the log of the faults.
+"""Generates rounds of faults on the brokers from a seed, and injects them.
 
-When a round begins or ends, every broker is running. The kinds of rounds are:
+When a round begins and when it ends, every broker is running. Each entry below has a kind of round
+and what happens in it:
 
     stop            one broker stops cleanly and is started again: its session ends at once
     kill            one broker dies by SIGKILL and is started again: leaders move, logs recover
@@ -16,8 +17,8 @@ When a round begins or ends, every broker is running. The kinds of rounds are:
                     killed, the others resume, and it starts again. Here an unclean election can
                     happen: the others lack the records that it acknowledged while it was alone
 
-The rounds depend on the seed, the kinds and the brokers only, so clusters with different settings
-get the same rounds.
+The rounds depend on nothing but the seed, the kinds, the brokers and their session timeout.
+Clusters with different settings can therefore have the same rounds.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ PAST_SESSION_S: Final = (1.5, 4.0)  # how much longer than a session a pause tak
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """One action on a broker, with a delay in seconds after the previous action of the round."""
+    """One action on a broker. It begins `after_s` seconds after the previous action of
+    the round.
+    """
 
     after_s: float
     do: Ability
@@ -52,7 +55,9 @@ Round = tuple[Planned, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """The inputs from which rounds are drawn; a pause takes longer than the session timeout."""
+    """The inputs from which rounds are generated. `session_s` is the brokers' session timeout. A
+    paused broker is paused for longer than this timeout.
+    """
 
     rng: random.Random
     brokers: Sequence[int]
@@ -144,7 +149,9 @@ NEEDS: Final[Mapping[str, frozenset[Ability]]] = {  # the abilities that a kind 
 def rounds(
     seed: int, kinds: Sequence[str], brokers: Sequence[int], session_s: float
 ) -> Iterator[Round]:
-    """Yields rounds of faults without end; the kinds take turns: `kill, pause, kill, …`."""
+    """Yields rounds of faults without end. The kinds are used in turn, for example kill, pause,
+    kill, pause.
+    """
     draw = Draw(rng=random.Random(f"faults {seed}"), brokers=brokers, session_s=session_s)
     while True:
         for kind in kinds:
@@ -154,9 +161,10 @@ def rounds(
 def inflict(
     system: System, drawn: Iterator[Round], until: threading.Event, done: list[Step]
 ) -> None:
-    """Runs rounds of faults until the event `until` is set; appends each action to `done`.
+    """Injects rounds of faults until the event `until` is set. Appends each action to `done`.
 
-    A round that has begun is always finished.
+    If the event is set during a round, the function ends after this round, when every broker runs
+    again.
     """
     for steps in drawn:
         if until.is_set():

@@ -1,12 +1,15 @@
-"""The system under test: a running cluster with an address, and the faults that it can suffer.
+"""The system under test: a running cluster with an address, and the faults that can be injected
+into it.
 
-The abilities of a system are the actions that it supports:
+The abilities of a system are the actions that it supports. Each line below has a system and its
+abilities:
 
     apache-kafka:4.3.0      every action, because each node is a process of this machine
     served                  kill, start and power loss: the reference broker, run inside Urteil
     HOST:PORT               no action, because somebody else runs the cluster
 
-If a claim needs an action that the system does not support, its verdict is `undecided`.
+If a claim needs an action that the system does not support, the verdict on the claim is
+`undecided`.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ SESSION_MS: Final = 4_000  # a broker that a busy machine stalls for two seconds
 
 
 class Ability(StrEnum):
-    """An action that a system may support, such as the kill of a broker (`System.do`)."""
+    """An action that a system may support, such as the kill of a broker."""
 
     KILL = "kill"  # SIGKILL: no clean shutdown; what the process wrote survives
     STOP = "stop"  # SIGTERM: a controlled shutdown, until the process has ended
@@ -55,21 +58,25 @@ class System(Protocol):
 
     @property
     def proxies(self) -> Proxies | None:
-        """The proxies on all connections; None without proxies."""
+        """The proxies on all connections, or None if the system has no proxies."""
         ...
 
     def do(self, action: Ability, broker: int) -> None:
-        """Performs the action on the broker; raises Unable."""
+        """Performs the action on the broker. Raises Unable if the system does not support the
+        action.
+        """
         ...
 
     def await_brokers(self, *brokers: int) -> None:
-        """Waits until the brokers accept clients; raises SystemFailed after a timeout."""
+        """Waits until the brokers accept clients. Raises SystemFailed after a timeout."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The cluster to start: its brokers, numbered from 1, and their settings."""
+    """The description of a cluster to start: the number of its brokers, and their settings. The
+    brokers have the ids 1, 2, 3 and so on.
+    """
 
     brokers: int = 3
     settings: Settings = field(default_factory=dict[str, str])  # of every node
@@ -87,13 +94,15 @@ class Layout:
 
 
 class SystemFailed(InputFault):
-    """Raised if a node does not start, or dies without an injected fault; names the node and its
-    log.
+    """Raised if a node does not start, or if a node dies although no fault was injected. The
+    message names the node and its log.
     """
 
 
 class Unable(RuntimeError):
-    """Raised if the system cannot perform the action; callers check its abilities first."""
+    """Raised if the system does not support an action. A caller avoids it by a check of the
+    system's `abilities`.
+    """
 
     def __init__(self, system: System, action: Ability) -> None:
         super().__init__(f"{system.name} lacks the ability {action}")

@@ -1,1 +1,3 @@
-"""Starts clusters of Apache Kafka on this machine, in any version that Maven offers."""
+"""Starts clusters of Apache Kafka on this machine. A cluster can have any version from 3.5.0 on
+that Maven offers.
+"""

@@ -1,7 +1,7 @@
-"""The addresses of nodes: where each node listens, and where other nodes connect to it.
+"""Chooses the addresses of the nodes: where each node listens, and where other nodes connect to it.
 
-With proxies each ordered pair of nodes has a proxy with its own address 127.0.X.Y, so a proxy knows
-both ends of its connections:
+If the cluster has proxies, a proxy stands between each ordered pair of nodes. Each of these proxies
+has its own address 127.0.X.Y, so it knows both nodes of its connections. An example:
 
     node 1 opens `n2:19094`, which is 127.0.11.12:19094 in its hosts file
     the proxy of 1 -> 2 listens at 127.0.11.12:19094 and connects to 127.0.0.1:19094
@@ -26,7 +26,8 @@ CONTROLLER: Final = 0
 class Ports:
     """The ports at which a node listens for other nodes (`internal`) and for clients (`client`).
 
-    Clients connect to `advertised`, which is `client`, or with proxies a proxy's port.
+    Clients connect to the port `advertised`. If the cluster has proxies, it is the port of a proxy,
+    else it equals `client`.
     """
 
     internal: int
@@ -53,15 +54,18 @@ class Addresses:
         return f"n{node}" if self.proxied else HOST
 
     def hosts_file(self, node: int) -> str:
-        """Returns the hosts file of one node, with a line such as `127.0.11.12 n2` for each node.
+        """Returns the text of the hosts file of one node. The file has a line such as `127.0.11.12
+        n2` for each node.
 
-        The address is that of the proxy to the other node; the line of the node itself has
-        127.0.0.1.
+        The line for another node has the address of the proxy to this node. The line for the node
+        itself has the address 127.0.0.1.
         """
         return "".join(f"{_link(node, other)} n{other}\n" for other in self.ports)
 
     def open(self, proxies: Proxies) -> None:
-        """Opens a proxy from each node to each other node, and from the clients to each broker."""
+        """Opens a proxy from each node to each other node, and a proxy from the clients to each
+        broker.
+        """
         for receiver, ports in self.ports.items():
             for sender in self.ports:
                 if sender != receiver:

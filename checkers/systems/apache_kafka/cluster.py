@@ -1,8 +1,9 @@
-"""A cluster of Apache Kafka on this machine: one controller and some brokers, each a process.
+"""Starts and controls a cluster of Apache Kafka on this machine. The cluster has one controller and
+some brokers, and each of them is a process.
 
-No fault affects the controller, and brokers do not vote in its elections, so it can elect new
-leaders of partitions after every fault. A broker has the listeners INTERNAL for the other nodes and
-CLIENT for clients.
+No fault affects the controller, and brokers do not vote in its elections. The controller can
+therefore elect new partition leaders after every fault. A broker has two listeners: INTERNAL for
+the other nodes and CLIENT for clients.
 
 Source: Kafka documentation, "KRaft".
 """
@@ -83,7 +84,7 @@ class Cluster:
         return self._home(broker) / "logs"
 
     def log_dirs(self, broker: int) -> tuple[Path, ...]:
-        """Returns the broker's log directories, each of which stands for one disk."""
+        """Returns the broker's log directories. Each directory stands for one disk."""
         first = self.log_dir(broker)
         disks = 1 if broker == CONTROLLER else self.layout.disks
         count = disks - (broker in self._without_last_disk)
@@ -96,7 +97,9 @@ class Cluster:
         return self._home(node) / "trace.log"
 
     def lost(self, broker: int) -> tuple[power_loss.Lost, ...]:
-        """Returns the records that the broker's power losses have removed so far."""
+        """Returns the ranges of offsets that the power losses of this broker have
+        removed so far.
+        """
         return tuple(self._lost.get(broker, ()))
 
     def do(self, action: Ability, broker: int) -> None:
@@ -187,9 +190,10 @@ class Cluster:
             file.writelines(f"{one}\n" for one in lost)
 
     def lose_disk(self, broker: int, *, listed: bool) -> None:
-        """Deletes the last directory in the log.dirs of a broker that is down.
+        """Deletes the last log directory of a broker. The broker must be down.
 
-        With `listed`, log.dirs still has this directory, now formatted and empty.
+        If `listed` is True, an empty, formatted directory replaces the deleted one. If `listed` is
+        False, the directory is also removed from the broker's configuration `log.dirs`.
         """
         assert broker not in self._running, f"broker {broker} is running"
         disks = self.log_dirs(broker)
@@ -283,9 +287,11 @@ _ACTIONS: Final[Mapping[Ability, Callable[[Cluster, int], None]]] = {
 
 @contextmanager
 def running(folder: Path, jars: Jars, layout: Layout) -> Generator[Cluster]:
-    """Starts a new cluster in a new folder, and waits for its brokers.
+    """Starts a new cluster in the new folder `folder`, waits until its brokers accept clients, and
+    yields the cluster.
 
-    The processes end with the block or with this process; the files stay.
+    The processes of the cluster end when the `with` block ends, or when this process ends. The
+    files of the cluster are not deleted.
     """
     folder.mkdir(parents=True)
     addresses = Addresses.free(range(layout.brokers + 1), proxied=layout.proxied)

@@ -1,6 +1,8 @@
-"""The jars of Apache Kafka: from Maven, which downloads each version once, or from an installation.
+"""Finds the jars of Apache Kafka. Maven downloads the jars of each version one time, or the user
+has an unpacked release.
 
-A folder of the cache gets its name, by a rename, only when the download is complete.
+A download goes to a temporary folder. The folder is moved into the cache when the download is
+complete, so the cache never contains a part of a version.
 """
 
 from __future__ import annotations
@@ -55,8 +57,8 @@ class Jars:
 
     @property
     def logs_flushes(self) -> bool:
-        """True if the jars have log4j2, which logs each flush of a log; Kafka 3 has another
-        logger.
+        """True if the jars have log4j2, with which a broker logs each flush of a log to a file. The
+        brokers of Kafka 3 use another logger.
         """
         return any(self.folder.glob("log4j-core-2*.jar"))
 
@@ -67,7 +69,9 @@ class Jars:
 
 
 def checked(version: str) -> str:
-    """Returns `version` unchanged; raises InputFault if it is malformed or older than 3.5."""
+    """Returns `version` unchanged. Raises InputFault if `version` is malformed or older
+    than 3.5.0.
+    """
     matched = _VERSION.fullmatch(version)
     if matched is None:
         raise InputFault(
@@ -82,7 +86,9 @@ def checked(version: str) -> str:
 
 
 def download(version: str) -> Jars:
-    """Returns the jars of a version, cached or downloaded; raises InputFault."""
+    """Returns the jars of a version of Apache Kafka, and downloads them if the cache does not have
+    them. Raises InputFault if there is no Maven, or if the download fails.
+    """
     folder = cache("apache-kafka") / checked(version)
     if folder.exists():
         return Jars(version=version, folder=folder)
@@ -112,7 +118,9 @@ def download(version: str) -> Jars:
 
 
 def installed(home: Path) -> Jars:
-    """Returns the jars of an unpacked release of Apache Kafka; raises InputFault."""
+    """Returns the jars of a release of Apache Kafka that is unpacked in the folder `home`. Raises
+    InputFault if `home` contains no such release.
+    """
     for jar in sorted((home / "libs").glob("kafka_2.1*.jar")):
         if matched := _JAR.fullmatch(jar.name):
             return Jars(version=checked(matched[1]), folder=home / "libs")

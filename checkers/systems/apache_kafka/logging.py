@@ -1,9 +1,10 @@
-"""The log4j2 configuration of a node: its log, its flushes, and a trace for `urteil trace`.
+"""Writes the log4j2 configuration of a node. It defines up to three files: the node's log, a log of
+its flushes, and a trace for `urteil trace`.
 
-The log of flushes shows which records survive a power loss (`power_loss`). All processes of a
-machine share the monotonic clock `%nano`, so the traces of the brokers can be merged. After
-SIGTERM, log4j2 must still write, because a broker leads, fetches and appends during its controlled
-shutdown.
+The log of flushes shows which records survive a power loss (see the module `power_loss`). The times
+in the trace come from the monotonic clock `%nano`, which all processes of a machine share. The
+traces of several brokers can therefore be merged. After SIGTERM, log4j2 must continue to write,
+because a broker still leads, fetches and appends during its controlled shutdown.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ FLUSHING: Final = (UNIFIED_LOG, "kafka.log.UnifiedLog")  # the second one until 
 
 
 def configuration(*, traced: bool) -> str:
-    """Returns the properties file; with `traced`, the node also writes the trace."""
+    """Returns the text of the log4j2 configuration. If `traced` is True, the node also writes a
+    trace.
+    """
     levels = TRACED if traced else {}
     loggers = dict.fromkeys(FLUSHING, "debug") | levels
     return "".join(
@@ -73,7 +76,9 @@ def configuration(*, traced: bool) -> str:
 
 
 def _appenders(name: str, traced: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the files to which a logger writes, each with the lowest level of its lines."""
+    """Returns the log4j2 appenders of the logger `name`. The result maps each appender to the
+    lowest level of the lines that it writes.
+    """
     flushes = {"flushes": "debug"} if name in FLUSHING else {}
     return flushes | ({"trace": "trace"} if name in traced else {"out": "info"})
 

@@ -1,7 +1,11 @@
-"""The disk of a broker after a power loss: its logs end where they were last flushed.
+"""Simulates the effect of a power loss on the disk of a broker: each log ends at the offset up to
+which it was flushed.
 
-Records that were written and never flushed may be gone; this module removes all of them from the
-log directory of a dead broker. Here, the batch at offset 5 is the first one not flushed:
+After a real power loss, records that were written and never flushed may be gone. This module
+removes all of these records from the log directory of a dead broker.
+
+The table below shows an example, in which the batch at offset 5 is the first batch that was not
+flushed. Each line has a file and what happens to it:
 
     t-0/00000000000000000000.log        truncated before this batch
     t-0/00000000000000000007.log        deleted, because it begins after this batch
@@ -9,20 +13,21 @@ log directory of a dead broker. Here, the batch at offset 5 is the first one not
     t-0/*.snapshot                      deleted if its offset is above 5
     t-0/leader-epoch-checkpoint         without the epochs that begin at offset 5 or higher
 
-A partition counts as flushed up to the higher of two offsets:
+The module assumes that a partition was flushed up to the higher of two offsets:
 
-- its recovery point in Kafka's checkpoint. It may be too high after a truncation;
-- the highest offset in its log lines "Flushing log up to offset", lowered by later truncations. It
-  may be too high, because Kafka writes the line before it flushes.
+- The recovery point of the partition in Kafka's checkpoint. It may be too high after a truncation.
+- The highest offset in the partition's log lines "Flushing log up to offset". A later truncation to
+  a lower offset lowers it. It may be too high, because Kafka writes the line before the flush.
 
-So a record that was not flushed may be kept, but no flushed record is removed.
+The module therefore may preserve a record that was not flushed, but it removes no record that was
+flushed.
 
 Source: UnifiedLog.flush and LogLoader.recoverLog of Kafka 4.3.
 Simplified: a power loss removes every record that was not flushed, and tears no batch. Other data
-stays: the files that Kafka flushes when it writes them (checkpoints of offsets, metadata of
-partitions), and the log of the cluster's metadata. If a topic is deleted and created again with the
-same name, the flushed offset of the old topic is also used for the new one, so fewer records are
-removed.
+is not changed: the files that Kafka flushes when it writes them (checkpoints of offsets, metadata
+of partitions), and the log of the cluster's metadata. If a topic is deleted and created again with
+the same name, the flushed offset of the old topic is also used for the new topic, so fewer records
+are removed.
 """
 
 from __future__ import annotations
@@ -47,7 +52,9 @@ _INDEXES: Final = (".index", ".timeindex", ".txnindex")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """The offsets that a partition lost: `first` to `last`, both included."""
+    """The range of offsets that a partition lost, from `first` to `last`. Both offsets are
+    included.
+    """
 
     partition: str
     first: int
@@ -65,7 +72,9 @@ class _Batch:
 
 
 def lose_unflushed(log_dir: Path, flush_log: Path) -> tuple[Lost, ...]:
-    """Removes all records that were not flushed; the broker must be dead."""
+    """Removes all records that were not flushed from the log directory of a dead broker. Returns
+    the removed offsets of each partition that lost records.
+    """
     flushed = flushed_offsets(log_dir, flush_log)
     folders = (one for one in sorted(log_dir.iterdir()) if _is_partition(one))
     found = (truncate_at(folder, flushed.get(folder.name, 0)) for folder in folders)
@@ -73,7 +82,7 @@ def lose_unflushed(log_dir: Path, flush_log: Path) -> tuple[Lost, ...]:
 
 
 def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
-    """Returns, for each partition that was ever flushed, the offset up to which it was."""
+    """Returns, for each partition that was flushed, the offset up to which it was flushed."""
     # The offsets come from Kafka's checkpoint, and from the lines about flushes and truncations in
     # the broker's server log.
     logged: dict[str, int] = {}
@@ -86,8 +95,8 @@ def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
 
 
 def truncate_at(folder: Path, offset: int) -> Lost | None:
-    """Removes batches whose last offset is `offset` or higher; returns the removed offsets, or
-    None.
+    """Removes every batch whose last offset is `offset` or higher from the log of a partition.
+    Returns the removed offsets, or None if there are no such batches.
     """
     segments = sorted(folder.glob("*.log"))
     # A batch with records on both sides of the offset is removed too.

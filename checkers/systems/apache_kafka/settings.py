@@ -1,8 +1,10 @@
-"""The settings of nodes: `EVERY_NODE` for all clusters, and `SAFE` and `UNSAFE` to compare.
+"""The settings of nodes: `EVERY_NODE` for all clusters, and two sets of settings to compare, `SAFE`
+and `UNSAFE`.
 
-`SAFE`, with acks=all, has the settings that Kafka's documentation recommends against data loss.
-`UNSAFE`, with acks=1, prefers availability, and the documentation promises less for it.
-The controller gets the same settings, because it decides elections and topics inherit its settings.
+With acks=all, `SAFE` has the settings that Kafka's documentation recommends against data loss.
+`UNSAFE`, with acks=1, prefers availability, and the documentation promises less for these settings.
+The controller has the same settings as the brokers, because it decides elections, and because
+topics inherit the settings of the controller.
 
 Source: Kafka documentation, "Broker Configs"; KIP-966 for the settings of the controller.
 """

@@ -1,6 +1,7 @@
-"""The storage of new nodes: formatted once by Kafka's own tool, then copied for every other node.
+"""Prepares the storage of new nodes. Kafka's own tool formats the storage of one node, and this
+module copies it for every other node.
 
-A run of the tool takes seconds, so it runs only once for a cluster.
+A run of Kafka's tool takes seconds, so the tool runs one time for a cluster.
 
 Source: StorageTool of Kafka 4.3.
 """
@@ -26,7 +27,9 @@ _KEPT: Final = (META, "bootstrap.checkpoint", "__cluster_metadata-0")
 
 
 def format_first(java: Sequence[str], properties: Path, features: Mapping[str, int]) -> None:
-    """Formats the storage that the properties file describes; raises SystemFailed."""
+    """Formats the storage that the properties file describes. Raises SystemFailed if Kafka's tool
+    rejects the settings.
+    """
     call = [*java, "kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID]
     call += ["--config", str(properties)]
     for name, level in features.items():
@@ -40,7 +43,9 @@ def format_first(java: Sequence[str], properties: Path, features: Mapping[str, i
 
 
 def copy_to(formatted: Path, others: Iterable[tuple[int, Path]]) -> None:
-    """Copies a formatted folder; `others` has the number and the new folder of each node."""
+    """Copies a formatted folder for other nodes. Each element of `others` has the number of a node
+    and its new folder.
+    """
     for node, folder in others:
         shutil.copytree(formatted, folder)
         meta = folder / META
@@ -49,8 +54,8 @@ def copy_to(formatted: Path, others: Iterable[tuple[int, Path]]) -> None:
 
 
 def add_disk(formatted: Path, folder: Path) -> None:
-    """Creates `folder` as another empty log directory of the node of `formatted`, with a new
-    directory id.
+    """Creates `folder` as an empty log directory, formatted for the node whose first log directory
+    is `formatted`. The new directory has its own directory id.
     """
     folder.mkdir()
     text = (formatted / META).read_text()
@@ -58,7 +63,7 @@ def add_disk(formatted: Path, folder: Path) -> None:
 
 
 def wipe(folder: Path) -> None:
-    """Deletes all replicas and checkpoints in the folder; the folder stays formatted."""
+    """Deletes all replicas and checkpoints in the folder. The folder remains formatted."""
     for entry in folder.iterdir():
         if entry.name in _KEPT:
             continue

@@ -1,8 +1,9 @@
 """Kills the processes of a cluster when the process that started them has ended.
 
-The lines of standard input are `+PID` for a process that was started, `-PID` for one that has
-ended. When the input ends, every process that is still listed is killed. This script imports
-nothing of Urteil, so it starts in milliseconds.
+This script reads lines from standard input. The line `+PID` means that a process was started, and
+the line `-PID` means that a process has ended. When the input ends, the script kills every process
+that was started and has not ended. The script imports nothing of Urteil, so it starts in
+milliseconds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Starts processes that end when this process ends, even if this process is killed.
 
-A process registers with the watchdog before its program begins, so it never runs unwatched.
+A new process registers with the watchdog before it executes its program. The watchdog therefore
+knows of every running program.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ def start_watchdog() -> subprocess.Popen[bytes]:
 def start_watched(
     watching: subprocess.Popen[bytes], command: Sequence[str], output: IO[bytes]
 ) -> subprocess.Popen[bytes]:
-    """Starts a program in a session of its own, so that Ctrl-C reaches Urteil only."""
+    """Starts a program and registers it with the watchdog process `watching`. The program runs in
+    its own session, so that Ctrl-C reaches Urteil but not the program.
+    """
     assert watching.stdin is not None
     return subprocess.Popen(
         ["sh", "-c", _REGISTERED, "sh", *command],

@@ -1,1 +1,3 @@
-"""Proxies between the nodes and clients of a cluster: they cut links and change traffic."""
+"""Contains proxies between the nodes and clients of a cluster. They cut links and change the
+traffic.
+"""

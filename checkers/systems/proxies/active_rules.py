@@ -1,7 +1,8 @@
-"""The fault rules in force: how many requests each has matched, and a log of their effects.
+"""Stores the fault rules that are in force, how many requests each rule has matched, and a log of
+the effects of the rules.
 
-A test adds and ends rules in its own thread, while connections read them in the event loop, so a
-lock guards them.
+A fault rule describes how a proxy delays or drops messages. A test adds and ends rules in its own
+thread, while the event loop of the connections reads them. A lock protects the rules.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ ReadContents = Callable[[], Contents | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:
-    """An effect of a fault rule on one request or response, at a time of the monotonic clock."""
+    """An effect of a fault rule on one request or response, with its time on the
+    monotonic clock.
+    """
 
     at_ns: int
     do: str  # the name of the rule's class; "Lift" when a rule ends
@@ -37,7 +40,9 @@ class Happened:
 
 
 def described(header: Header) -> str:
-    """Returns a request's header as text: `PRODUCE v9, correlation 4, client 'rdkafka'`."""
+    """Returns the header of a request as text, such as `PRODUCE v9, correlation 4, client
+    'rdkafka'`.
+    """
     known = {api.value: api.name for api in Api}
     name = known.get(header.api_key, f"API {header.api_key}")
     return (
@@ -48,7 +53,9 @@ def described(header: Header) -> str:
 
 @dataclass(slots=True, eq=False)
 class ActiveRule:
-    """A fault rule in force, with the numbers of requests that it matched and affected."""
+    """A fault rule, with the number of requests that it matched and the number of requests that it
+    affected.
+    """
 
     rule: Rule
     seen: int = 0  # requests that matched the rule
@@ -80,7 +87,9 @@ class ActiveRules:
         return active
 
     def lift(self, active: ActiveRule) -> None:
-        """Ends the fault rule if it is in force, and delivers the bytes that it has held back."""
+        """Ends the fault rule if it is in force. The proxies then deliver the bytes that the rule
+        has held back.
+        """
         with self._lock:
             if active.lifted:
                 return
@@ -91,7 +100,9 @@ class ActiveRules:
         self._wake()
 
     def await_acted(self, active: ActiveRule, count: int, within_s: float) -> bool:
-        """Waits until the fault rule has acted `count` times; returns False after `within_s`."""
+        """Waits until the fault rule has acted `count` times, and returns True. Returns False if
+        this takes longer than `within_s` seconds.
+        """
         with self._lock:
             return self._lock.wait_for(lambda: active.acted >= count, within_s)
 
@@ -100,7 +111,9 @@ class ActiveRules:
     def of_request(
         self, sender: int, receiver: int, header: Header, contents: ReadContents
     ) -> tuple[ActiveRule, ...]:
-        """Counts the request, and returns the proxy rules that will act on it or its response."""
+        """Counts the request, and returns the fault rules that will act on the request or on its
+        response.
+        """
         selected: list[ActiveRule] = []
         with self._lock:
             self.requests[sender, receiver, header.api_key] += 1
@@ -135,7 +148,9 @@ class ActiveRules:
             )
 
     async def passable(self, *pairs: tuple[int, int]) -> None:
-        """Waits until no fault rule cuts a link of `pairs`: pairs of a sender and a receiver."""
+        """Waits until no fault rule cuts any of the links in `pairs`. A link is a pair of a sender
+        and a receiver.
+        """
         while any(self.is_cut(*pair) for pair in pairs):
             await self._changed.wait()
 

@@ -1,7 +1,8 @@
-"""One proxied connection: forwards requests and responses, and applies fault rules to both.
+"""Forwards the requests and responses of one proxied connection, and applies fault rules to both.
 
-A response is matched to its request by the correlation id. Kafka answers in order, so earlier
-requests without a response will never get one: for example, a produce request with acks=0.
+The correlation id of a response identifies its request. Kafka answers the requests of a connection
+in order. When a response arrives, no earlier request can get a response any more, so those requests
+are forgotten. An example is a produce request with acks=0, which has no response.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from reference_impl.wire.messages.apis import Api
 
 
 class Closed(Exception):
-    """Raised to close the connection because a fault rule dropped one of its messages."""
+    """Raised to close the connection, because a fault rule dropped one of its messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Pending:
 
 @dataclass(slots=True)
 class Connection:
-    """A proxied connection, which `sender` opened to `receiver`."""
+    """A proxied connection that the node `sender` opened to the node `receiver`."""
 
     sender: int
     receiver: int

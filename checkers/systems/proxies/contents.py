@@ -1,6 +1,7 @@
-"""The contents of a request: the topic partitions and the producers that its body names.
+"""Reads the contents of a request: the topic partitions and the producers that its body names.
 
-A request has a list of topics, and a list of partitions inside each topic:
+The body of a request has a list of topics, and each topic has a list of partitions. Each line below
+shows one notation of these lists, and the requests that use it:
 
     topics [{name: "orders", partitions: [{partition_index: 0}]}]       most requests
     topics [{name: "orders", partition_indexes: [0]}]                   WriteTxnMarkers
@@ -8,8 +9,9 @@ A request has a list of topics, and a list of partitions inside each topic:
 
 From Produce 13, Fetch 13 and OffsetCommit 10 on, a topic has an id and no name.
 
-An incremental Fetch names only the partitions that changed. The others of its session are known
-from earlier requests, unless the session began on another connection.
+An incremental Fetch request names those partitions of its fetch session that changed. The other
+partitions of the session are known from earlier requests on the same connection. They are not known
+if the session began on another connection.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-227 for fetch sessions; KIP-516 for topic ids.
 """
@@ -40,7 +42,9 @@ FIRST_INCREMENTAL: Final = 7  # the version of Fetch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """The partitions, each with the name or the id of its topic, and the producers of a request."""
+    """The partitions and the producers that a request names. `places` has the partitions, each with
+    the name or the id of its topic.
+    """
 
     places: frozenset[Place] = frozenset()
     producer_ids: frozenset[int] = frozenset()
@@ -49,7 +53,7 @@ class Contents:
 
 
 def contents_of(header: Header, frame: bytes) -> Contents | None:
-    """Returns the contents of a request frame; None if it cannot be parsed."""
+    """Returns the contents of a request frame. Returns None if the frame cannot be parsed."""
     try:
         body = read_request(header.api_key, header.api_version, frame)
         return _contents(header, body)
@@ -93,14 +97,14 @@ def _producers(records: bytes | None) -> Iterator[int]:
 
 @dataclass(slots=True)
 class FetchSession:
-    """The partitions in a fetch session, as far as the requests of one connection show them."""
+    """The partitions in a fetch session, as far as the requests of one connection name them."""
 
     _places: frozenset[Place] = field(default_factory=frozenset[Place])
     _is_known: bool = False  # until a full Fetch, if the session began on another connection
 
     def of_request(self, header: Header, frame: bytes) -> Contents | None:
-        """Returns the contents of a Fetch request, with all known partitions of its fetch
-        session.
+        """Returns the contents of a Fetch request. Its partitions are all known partitions of the
+        fetch session. Returns None if the frame cannot be parsed.
         """
         try:
             body = read_request(header.api_key, header.api_version, frame)

@@ -1,4 +1,5 @@
-"""Frames of Kafka's protocol: a length of four bytes, then a request or a response.
+"""Reads the frames of Kafka's protocol. A frame is a length of four bytes, followed by a request or
+a response.
 
 Source: Kafka documentation, "Protocol Guide": "Common Request and Response Structure".
 """
@@ -17,12 +18,16 @@ MAX_FRAME_BYTES: Final = 100 * 1024 * 1024  # socket.request.max.bytes
 
 
 class NotKafka(ValueError):
-    """Raised for bytes that do not have Kafka's framing, such as those of a TLS connection."""
+    """Raised for bytes that are not frames of Kafka's protocol, such as the bytes of a TLS
+    connection.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The header of a request, readable even if the API or version is unknown."""
+    """The header of a request. It can be read even if the type or version of the request is
+    unknown.
+    """
 
     api_key: int
     api_version: int
@@ -31,7 +36,9 @@ class Header:
 
 
 def request_header(frame: bytes) -> Header:
-    """Returns the header of a request frame that has no length prefix; raises NotKafka."""
+    """Returns the header of a request frame. Raises NotKafka if the frame is too short. `frame`
+    does not include the four bytes of the length.
+    """
     if len(frame) < _REQUEST.size:
         raise NotKafka(f"a request of {len(frame)} bytes; a header has {_REQUEST.size} or more")
     api_key, api_version, correlation_id = _REQUEST.unpack_from(frame)
@@ -52,7 +59,9 @@ def _client_id(frame: bytes) -> str | None:
 
 
 def correlation_id(frame: bytes) -> int:
-    """Returns the correlation id of a response frame that has no length prefix; raises NotKafka."""
+    """Returns the correlation id of a response frame. Raises NotKafka if the frame is too short.
+    `frame` does not include the four bytes of the length.
+    """
     if len(frame) < LENGTH.size:
         raise NotKafka(f"a response of {len(frame)} bytes; a correlation id has {LENGTH.size}")
     (found,) = LENGTH.unpack_from(frame)
@@ -60,7 +69,9 @@ def correlation_id(frame: bytes) -> int:
 
 
 async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
-    """Returns the next frame without its length prefix, or None at the end; raises NotKafka."""
+    """Returns the next frame without the four bytes of its length. Returns None at the end of the
+    stream, even if the final frame is incomplete. Raises NotKafka if the length is invalid.
+    """
     try:
         (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
         if not 0 <= length <= MAX_FRAME_BYTES:

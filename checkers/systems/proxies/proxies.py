@@ -1,4 +1,5 @@
-"""Proxies between nodes, in user space: one listener for each ordered pair of nodes.
+"""Runs proxies between nodes in a thread of this process. Each ordered pair of nodes has one
+listener.
 
     with Proxies() as proxies:
         port = proxies.open(1, 2, "127.0.11.12", 9092, "127.0.0.1", 40192)
@@ -8,9 +9,9 @@
         ...
         assert proxies.await_acted(lost)
 
-Node 1 must connect to the proxy's address instead of node 2: in a JVM, by `-Djdk.net.hosts.file`.
-Clients get a proxy's address as the advertised listener. An error in a connection is raised when
-the proxies close.
+Node 1 must connect to the proxy's address instead of the address of node 2. In a JVM, the option
+`-Djdk.net.hosts.file` achieves this. For clients, the address of a proxy is the advertised listener
+of the broker. If a connection fails with an error, the error is raised when the proxies close.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ T = TypeVar("T")
 
 
 class CannotListen(InputFault):
-    """Raised if a proxy cannot listen; the message has the proxy's two nodes and its address."""
+    """Raised if a proxy cannot listen. The message has the two nodes of the proxy and
+    its address.
+    """
 
 
 @dataclass(slots=True)
@@ -75,8 +78,8 @@ class Proxies:
         target_host: str,
         target_port: int,
     ) -> int:
-        """Opens a proxy between two nodes, and returns its port; 0 selects a free one. Raises
-        CannotListen.
+        """Opens a proxy between two nodes, and returns the port at which it listens. If
+        `listen_port` is 0, the proxy listens at a free port. Raises CannotListen.
         """
         at, target = (listen_host, listen_port), (target_host, target_port)
         try:
@@ -91,7 +94,9 @@ class Proxies:
         return self.rules.add(rule)
 
     def lift(self, *active: ActiveRule) -> None:
-        """Ends the fault rules, and delivers the bytes that they hold back, in order."""
+        """Ends the fault rules. The proxies then deliver the bytes that the rules have held back,
+        in their original order.
+        """
         for each in active:
             self.rules.lift(each)
 
@@ -107,7 +112,9 @@ class Proxies:
     def await_acted(
         self, active: ActiveRule, count: int = 1, within_s: float = ACTS_WITHIN_S
     ) -> bool:
-        """Waits until the fault rule has acted `count` times; returns False after a timeout."""
+        """Waits until the fault rule has acted `count` times, and returns True. Returns False if
+        this takes longer than `within_s` seconds.
+        """
         return self.rules.await_acted(active, count, within_s)
 
     def requests(self, sender: int, receiver: int, api: int) -> int:
@@ -118,7 +125,7 @@ class Proxies:
         return tuple(self.rules.log)
 
     def close(self) -> None:
-        """Closes all listeners and connections; may be called twice."""
+        """Closes all listeners and connections. A second call does nothing."""
         if self._closed:
             return
         self._closed = True

@@ -1,4 +1,7 @@
-"""Fault rules, as data: how a proxy holds, delays or drops the bytes between two nodes.
+"""Fault rules, represented as data. A rule describes how a proxy holds, delays or drops the bytes
+between two nodes.
+
+Each example of a rule below is followed by its effect:
 
     Cut(sender=1, receiver=2)
         holds every byte from node 1 to node 2 until the cut is lifted; then all bytes arrive in
@@ -12,24 +15,25 @@
     SwapRequests(of=...)
         the first matching request of a connection arrives after the next one
 
-A `Match` selects requests by their nodes, API and client id, and by the partitions and producers in
-their bodies. For example:
+A `Match` selects requests by their nodes, API and client id. It also selects requests by the
+partitions and producers in their bodies. For example:
 
     Match(api=Api.PRODUCE, topic="orders", partition=0)
     Match(api=Api.FETCH, topic="orders", topic_id=UUID("4ac2..."), partition=0)
     Match(api=Api.WRITE_TXN_MARKERS, producer_id=2000)
     Match(transactional_id="payments")
 
-A rule for one partition also affects the other partitions in the same request. In newer API
-versions, a request has no topic name: it matches only a rule with its `topic_id`.
-`ActiveRule.undecided` counts requests on which a rule does not act because the proxy cannot find
-the partitions or producers.
+A rule for one partition also affects the other partitions in the same request. In newer versions of
+some APIs, a request has the id of a topic instead of its name. Such a request does not match a rule
+that has a `topic` and no `topic_id`. `ActiveRule.undecided` is the number of requests on which a
+rule does not act because the proxy cannot find out their partitions or producers.
 
-`sender` is the node that sends the request, even if the rule acts on the response. But a `Cut`
-holds all bytes that `sender` sends to `receiver`, both requests and responses.
+`sender` is the node that sends the request, even if the rule acts on the response. A `Cut` is
+different: it holds all bytes that `sender` sends to `receiver`, in requests and in responses.
 
-A TCP stream cannot lose bytes in its middle, so the connection is closed after a dropped message.
-With `close=False` it stays open, but carries no more bytes in this direction.
+A TCP stream cannot lose bytes in its middle, so the connection is closed after a message is
+dropped. With `close=False`, the connection remains open, but transports no more bytes in this
+direction.
 """
 
 from __future__ import annotations
@@ -48,11 +52,11 @@ CLIENT: Final = Node(-1)  # every client; brokers and controllers have their nod
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """Selects the requests on which a fault rule acts; a field that is None matches every request.
+    """Selects the requests on which a fault rule acts. A field that is None matches every request.
 
-    Of several partitions or producers in a request, at least one must match. Of the matching
-    requests after the rule is added, the rule selects at most `count`, from number `first` (1, 2,
-    3, ...).
+    If a request has several partitions or producers, one match is sufficient. The matching requests
+    are numbered 1, 2, 3 and so on, from the time at which the rule is added. The rule selects at
+    most `count` of them, from the number `first` on.
     """
 
     sender: int | None = None
@@ -68,7 +72,9 @@ class Match:
     count: int | None = None
 
     def selects(self, sender: int, receiver: int, header: Header) -> bool:
-        """Returns whether sender, receiver, API and client id of a request match the fault rule."""
+        """Returns True if the sender, the receiver, the API and the client id of a request match.
+        The contents of the request are not compared.
+        """
         client_id = header.client_id or ""
         return (
             self.sender in (None, sender)
@@ -79,14 +85,16 @@ class Match:
 
     @property
     def reads_bodies(self) -> bool:
-        """True if the rule depends on the partitions or the producers of a request."""
+        """True if the match depends on the partitions or the producers in the body of a request."""
         fields = (self.topic, self.topic_id, self.partition, self.producer_id)
         return any(field is not None for field in (*fields, self.transactional_id))
 
     def selects_contents(self, contents: Contents | None) -> bool | None:
-        """True if the partitions and producers of a request match, or the rule names none.
+        """Returns True if the partitions and producers of a request match, or if this `Match` has
+        no condition on them.
 
-        Returns None if this cannot be known, for example if `contents` is None.
+        Returns None if the proxy cannot find out whether they match, for example because `contents`
+        is None.
         """
         if contents is None:
             return None if self.reads_bodies else True
@@ -115,14 +123,16 @@ class Match:
         return wanted in (None, topic)
 
     def selects_occurrence(self, number: int) -> bool:
-        """True if the rule acts on the matching request with this number, counted from 1."""
+        """Returns True if the rule acts on the matching request with this number. The first
+        matching request has the number 1.
+        """
         last = None if self.count is None else self.first + self.count - 1
         return number >= self.first and (last is None or number <= last)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Holds all bytes from `sender` to `receiver` until this fault rule is lifted."""
+    """A fault rule that holds all bytes from `sender` to `receiver` until the rule is lifted."""
 
     sender: int
     receiver: int
@@ -130,7 +140,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropResponse:
-    """Drops the response to a request that the receiver has applied."""
+    """A fault rule that drops the response to a request. The receiver has applied the request."""
 
     of: Match
     close: bool = True  # False: the client waits for its own timeout
@@ -144,7 +154,9 @@ class DropRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """Delays a request or its response, and all later data on the same connection."""
+    """A fault rule that delays a request or its response. All later data on the same connection in
+    the same direction is delayed, too.
+    """
 
     of: Match
     part: Literal["request", "response"] = "request"
@@ -153,7 +165,9 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwapRequests:
-    """Delivers a request after the next matching request of its connection."""
+    """A fault rule that delivers a request after the next matching request of the same
+    connection.
+    """
 
     of: Match
 
