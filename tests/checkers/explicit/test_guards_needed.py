@@ -32,7 +32,7 @@ class Needed:
 
 ELIGIBLE = "eligible_replicas_have_committed_records"
 HANGS = "no_hanging_transaction"
-VERIFIES, KEEPS = "kip-890-part-1", "kip-939"
+VERIFIES, KEEPS, IDS = "kip-890-part-1", "kip-939", "topic-ids"
 STAYS, DECIDES = "a_database_commit_stays", "the_client_decides"
 ONE_EPOCH = "one_instance_has_an_epoch"
 TWO: Constants = {"instances": 2, "transactions": 1}
@@ -127,6 +127,26 @@ NEEDED = [
         9,
         variant="kip-939",
         at={**QUIET, "instances": 3},
+    ),
+    Needed("transactions", "delete_topic", "topic", "stable_offsets_do_not_go_back", 9, IDS, QUIET),
+    Needed("transactions", "create_topic", "topic", HANGS, 11, IDS, QUIET),
+    Needed(
+        "transactions",
+        "skip_marker",
+        "transaction_state.appended",
+        HANGS,
+        27,
+        variant=IDS,
+        at={**QUIET, "coordinator_failures": 1},
+    ),
+    Needed(
+        "transactions",
+        "abort_ongoing",
+        "in_database[k]",
+        STAYS,
+        9,
+        variant="kip-939-without-keeping",
+        at={**QUIET, "transactions": 1},
     ),
     Needed("idempotence", "append", "last_sequence", "in_order_without_gaps", 3),
     Needed("idempotence", "send", "c < b", "the_next_is_accepted", 2),
