@@ -7,8 +7,8 @@
         lost.await_acted()
         (first, again) = broker.requests(api="Produce", topic="orders")
 
-The broker runs in a process of its own, which ends with the `with` block, or with the test's
-process, even if the test is killed. docs/how-to/faults-in-your-tests.md describes the faults.
+The broker runs in its own process. The process ends when the `with` block ends, or when the test's
+process ends, even if the test is killed. docs/how-to/faults-in-your-tests.md describes the faults.
 """
 
 from __future__ import annotations
@@ -42,11 +42,13 @@ PROGRAM: Final = (
 
 
 class NotStarted(RuntimeError):
-    """Raised if the broker's process does not become ready; the message has its last output."""
+    """Raised if the broker's process does not become ready. The message has the text that the
+    process wrote to its standard error.
+    """
 
 
 class Refused(ValueError):
-    """Raised if the control port refuses a request.
+    """Raised if the broker's control port (an HTTP server that accepts faults) rejects a request.
 
     `at` names the wrong part of the request, such as a field of its JSON object.
     """
@@ -70,8 +72,8 @@ class InjectedFault:
         return int(self._broker.call("GET", f"/faults/{self.id}")["acted"])
 
     def await_acted(self, times: int = 1, within_s: float = WAITS_S) -> None:
-        """Waits until the fault has acted on `times` requests; raises TimeoutError after
-        `within_s` seconds.
+        """Waits until the fault has acted on `times` requests. Raises TimeoutError after `within_s`
+        seconds.
         """
         query = urlencode({"acted": times, "wait_ms": int(within_s * 1000)})
         found = self._broker.call("GET", f"/faults/{self.id}?{query}")
@@ -79,18 +81,22 @@ class InjectedFault:
             raise TimeoutError(f"after {within_s} s the fault has acted {found['acted']} times")
 
     def end(self) -> None:
-        """Ends the fault; connections that it keeps silent are closed."""
+        """Ends the fault. If the fault kept a connection open without a response, the connection is
+        closed.
+        """
         self._broker.call("DELETE", f"/faults/{self.id}")
 
 
 @dataclass(slots=True, kw_only=True)
 class Broker:
-    """A cluster of the reference broker in a process of its own; brokers are numbered from 1.
+    """A cluster of the reference broker, which runs in its own process. The brokers have the ids 1,
+    2, 3 and so on.
 
-    `topics` maps names to numbers of partitions. `faults` has rules for the control port. `users`
-    maps user names to passwords. With `processes`, each broker has a process of its own.
-    `tls_cert`, `tls_key` and `tls_client_ca` are options of `urteil broker`; `options` has any
-    other options of this command, as texts.
+    `topics` maps the names of the topics to their numbers of partitions. `faults` are faults in the
+    JSON format of the control port, an HTTP server that accepts faults. `users` maps the names of
+    users to their passwords. If `processes` is True, each broker runs in its own process.
+    `tls_cert`, `tls_key` and `tls_client_ca` are files for the options of the same names of `urteil
+    broker`. `options` lists further command-line options of `urteil broker`.
     """
 
     brokers: int = 3
@@ -121,7 +127,9 @@ class Broker:
         self.stop()
 
     def start(self) -> None:
-        """Starts the process and waits until every broker is ready; raises NotStarted."""
+        """Starts the process, waits until every broker is ready, and creates the topics and faults.
+        Raises NotStarted.
+        """
         words = ["broker", "--json", "--control", "0", "--brokers", str(self.brokers)]
         words += [*self._security(), *(["--processes"] if self.processes else [])]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `stop`
@@ -174,23 +182,25 @@ class Broker:
 
     @property
     def pid(self) -> int | None:
-        """The id of the broker's process; None while it does not run."""
+        """The id of the broker's process, or None if the process does not run."""
         return None if self._process is None else self._process.pid
 
     @property
     def pids(self) -> dict[int, int]:
-        """The process id of each broker; empty if the brokers have no processes of their own."""
+        """The process id of each broker. The mapping is empty if the brokers share a process."""
         brokers = self.call("GET", "/")["brokers"]
         return {one["id"]: one["pid"] for one in brokers if "pid" in one}
 
     @property
     def controller_pid(self) -> int | None:
-        """The id of the controller's process, if it has one of its own."""
+        """The id of the controller's process, or None if the controller has no process
+        of its own.
+        """
         found: int | None = self.call("GET", "/")["controller"].get("pid")
         return found
 
     def stop(self) -> None:
-        """Stops the broker's process, if it runs."""
+        """Stops the broker's process. Does nothing if the process does not run."""
         process, self._process = self._process, None
         atexit.unregister(self.stop)
         if process is not None:
@@ -210,7 +220,9 @@ class Broker:
     # ------------------------------------------------------------ the control port
 
     def call(self, method: str, path: str, document: Mapping[str, Any] | None = None) -> Any:
-        """Sends a request to the control port, and returns the answer from JSON; raises Refused."""
+        """Sends a request to the control port, and returns the answer, decoded from JSON. Raises
+        Refused if the control port rejects the request.
+        """
         host = urlsplit(self.control_url)
         connection = HTTPConnection(host.hostname or "", host.port, timeout=120)
         try:
@@ -224,10 +236,11 @@ class Broker:
         return answer
 
     def fault(self, do: str, *, when: Mapping[str, Any], **fields: Any) -> InjectedFault:
-        """Injects a fault, which acts on each request that matches `when`; an empty `when` matches
-        all.
+        """Injects a fault, which acts on each request that matches `when`. An empty `when` matches
+        every request.
 
-        `do` is its effect, such as a closed connection, and `fields` are the effect's parameters.
+        `do` is the effect of the fault, such as a closed connection, and `fields` are the
+        parameters of the effect.
         """
         answer = self.call("POST", "/faults", {"do": do, "when": when, **fields})
         return InjectedFault(answer["id"], self)
@@ -236,7 +249,9 @@ class Broker:
     def during(
         self, do: str, *, when: Mapping[str, Any], **fields: Any
     ) -> Generator[InjectedFault]:
-        """Injects a fault for each request that matches `when`, until the `with` block ends."""
+        """Injects a fault that acts on each request that matches `when`. The fault ends when the
+        `with` block ends.
+        """
         injected = self.fault(do, when=when, **fields)
         try:
             yield injected
@@ -244,7 +259,9 @@ class Broker:
             injected.end()
 
     def happen(self, do: str, **fields: Any) -> None:
-        """Injects one fault of the cluster at once, such as `crash` or `elect`."""
+        """Injects a fault of the whole cluster, such as `crash` or `elect`. The fault happens
+        immediately and one time.
+        """
         self.call("POST", "/faults", {"do": do, **fields})
 
     def clear_faults(self) -> None:
@@ -253,10 +270,11 @@ class Broker:
     def requests(
         self, *, count: int = 0, within_s: float = WAITS_S, since: int = 0, **selection: Any
     ) -> list[dict[str, Any]]:
-        """Returns the requests that the brokers have received, oldest first.
+        """Returns the requests that the brokers have received. The oldest request is the first.
 
-        `api`, `topic`, `partition`, `client_id` and `broker` select requests. With `count`, waits
-        until so many have arrived; raises TimeoutError after `within_s` seconds.
+        `api`, `topic`, `partition`, `client_id` and `broker` select requests by these properties.
+        If `count` is not 0, waits until at least `count` requests have arrived. Raises TimeoutError
+        if they do not arrive within `within_s` seconds.
         """
         query = {**selection, "since": since, "count": count, "wait_ms": int(within_s * 1000)}
         found: list[dict[str, Any]] = self.call("GET", f"/requests?{urlencode(query)}")["requests"]
@@ -272,7 +290,9 @@ class Broker:
         self.call("POST", "/topics", {"name": name, **counts})
 
     def partitions(self, topic: str) -> list[dict[str, Any]]:
-        """Returns the leader, leader epoch, replicas and ISR of each partition of the topic."""
+        """Returns the leader, the leader epoch, the replicas and the ISR of each partition of the
+        topic. Raises LookupError if there is no such topic.
+        """
         for found in self.call("GET", "/topics")["topics"]:
             if found["name"] == topic:
                 partitions: list[dict[str, Any]] = found["partitions"]
@@ -280,9 +300,11 @@ class Broker:
         raise LookupError(f"there is no topic {topic!r}: create it with create_topic")
 
     def leader(self, topic: str, partition: int = 0) -> int:
-        """Returns the id of the partition's leader, or -1."""
+        """Returns the id of the partition's leader, or -1 if the partition has no leader."""
         return int(self.partitions(topic)[partition]["leader"])
 
     def reset(self) -> None:
-        """Ends all faults, starts and resumes every broker, and clears the log of requests."""
+        """Ends all faults, starts every broker that is down, resumes every broker that is paused,
+        and clears the log of requests.
+        """
         self.call("POST", "/reset")

@@ -1,13 +1,15 @@
-"""A pytest plugin: the fixture `urteil_broker` is a running reference broker.
+"""A pytest plugin with the fixture `urteil_broker`, which is a running reference broker.
 
     @pytest.mark.urteil_broker(brokers=3, topics=["orders"], partitions=3, faults=[...])
     def test_orders(urteil_broker):
         producer = Producer({"bootstrap.servers": urteil_broker.bootstrap_servers})
 
-Each test has a broker of its own. With `urteil_scope = module` or `session` in the configuration,
-tests share a broker. Then all faults end and every broker runs after each test, but topics stay.
+By default, each test has its own broker. If the pytest configuration has `urteil_scope = module` or
+`urteil_scope = session`, the tests of a module or of the session share a broker. After each test,
+the shared broker is reset: all faults end and every broker runs. The topics are not deleted.
 
-pytest loads this module in every run if Urteil is installed, so it imports nothing before its use.
+pytest loads this module in every run if Urteil is installed. The module therefore imports other
+modules of Urteil when a test uses the fixture, not before.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The process that a `Broker` object starts: `urteil broker`, which never outlives its parent.
+"""The program of the process that a `Broker` object starts. It runs `urteil broker`, and ends when
+its parent process ends.
 
-Its standard input is a pipe, which ends with the parent, even by SIGKILL; the process then stops as
-after SIGTERM.
+The standard input of the process is a pipe from its parent. The pipe is closed when the parent
+ends, even if the parent is killed by SIGKILL. The process then stops as it does after SIGTERM.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import threading
 
 
 def main() -> None:
-    """Runs `urteil` with this process's arguments, until its standard input ends."""
+    """Runs the command `urteil` with the arguments of this process, until the standard input of
+    this process ends.
+    """
     threading.Thread(target=_stop_at_end_of_input, name="end of input", daemon=True).start()
 
     from checkers.cli.main import main as urteil
