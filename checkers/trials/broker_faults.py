@@ -1,8 +1,10 @@
-"""The faults on the brokers of one system, for all trials (test runs) on it at the same time.
+"""Injects the faults on the brokers of one system, for all trials (test runs) that run on the
+system at the same time.
 
-Starting a cluster takes long, so several trials share one, and a killed broker is down for all of
-them. A claim must hold under the allowed kinds of faults, whichever trial injects them. The brokers
-recover once all trials are *calm*: they will inject no more faults.
+The start of a cluster takes long, so several trials share a cluster. A broker that one trial has
+killed is down for all of them. A claim must therefore hold under the faults of every trial, not
+only under the faults of its own trial. A trial is *calm* if it will inject no more faults. The
+brokers recover when all trials are calm.
 """
 
 from __future__ import annotations
@@ -40,27 +42,31 @@ class BrokerFaults:
     # ------------------------------------------------------------ trials
 
     def join(self, trial: str) -> None:
-        """Registers a trial (a test run), which may inject faults until `calm` is called for it."""
+        """Registers a trial (a test run). The trial may inject faults until `calm` is called for
+        it.
+        """
         with self._lock:
             self._restless.add(trial)
 
     def opened(self) -> None:
-        """Counts a trial (a test run) that has created its topics, or has failed to create them.
+        """Notes that a trial (a test run) has created its topics, or has failed to create them.
 
-        Trials that start together wait for this, because faults would disturb the creation of
-        topics.
+        Faults would disturb the creation of topics. Trials that start together therefore inject no
+        faults until all of them have created their topics.
         """
         with self._lock:
             self.opening = max(0, self.opening - 1)
 
     def calm(self, trial: str) -> None:
-        """Marks a trial (a test run) as calm: it injects no more faults."""
+        """Notes that a trial (a test run) will inject no more faults."""
         with self._lock:
             self._restless.discard(trial)
 
     @property
     def is_calm(self) -> bool:
-        """True if no trial (test run) will inject another fault."""
+        """True if every registered trial (test run) is calm, which means that no more faults will
+        be injected.
+        """
         return not self._restless
 
     # ------------------------------------------------------------ brokers
@@ -78,7 +84,9 @@ class BrokerFaults:
                 self.lives.append(Life(at_ns=time.monotonic_ns(), broker=broker, is_up=False))
 
     def stop(self, broker: BrokerId) -> None:
-        """Stops a broker cleanly, unless it is down or paused, and waits until its process ends."""
+        """Stops a broker cleanly, and waits until its process ends. Does nothing if the broker is
+        down or paused.
+        """
         with self._lock:
             if broker not in self._down | self._paused:
                 self._note(broker, "is stopped")
@@ -87,7 +95,7 @@ class BrokerFaults:
                 self.lives.append(Life(at_ns=time.monotonic_ns(), broker=broker, is_up=False))
 
     def start(self, broker: BrokerId) -> None:
-        """Starts the broker unless it runs; does not wait until it is ready."""
+        """Starts the broker if it is down. Does not wait until the broker is ready."""
         with self._lock:
             if broker in self._down:
                 self._start(broker)
@@ -107,14 +115,16 @@ class BrokerFaults:
                 self.system.do(Ability.RESUME, broker)
 
     def wipe(self, broker: BrokerId) -> None:
-        """Kills the broker unless it is down, and deletes all its replicas."""
+        """Deletes all replicas of the broker. If the broker runs, it is killed first."""
         self.kill(broker)
         with self._lock:
             self._note(broker, "loses its disk")
             self.system.do(Ability.WIPE, broker)
 
     def lose_power(self, broker: BrokerId) -> None:
-        """Kills the broker unless it is down, and removes every record that was not flushed."""
+        """Removes every record that the broker has not flushed. If the broker runs, it is killed
+        first.
+        """
         self.kill(broker)
         with self._lock:
             self._note(broker, "loses power, and all that was not flushed")

@@ -1,6 +1,7 @@
-"""The clients of the simulation, connected to a real system for one trial (a test run).
+"""Runs the clients of the simulation against a real system, for one trial (a test run).
 
-The operations of clients that only query the state of the brokers are not in the history.
+Some clients do nothing but query the state of the brokers. Their operations are not part of the
+history.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ Result = TypeVar("Result")
 
 
 class RealTimeClients:
-    """The clients of one trial (a test run), which send real requests to a running system.
+    """The clients of one trial (a test run). They send real requests to a running system.
 
-    A suite's state machine controls them as in the simulation, with durations in virtual ms; each
-    becomes a longer real time, by the pace of the trial.
+    The state machine of a suite controls these clients with the same calls as in the simulation.
+    Its durations are in virtual milliseconds. The pace of the trial converts each duration to a
+    longer real time.
     """
 
     def __init__(self, addresses: Addresses, *, pace: Pace, prefix: str) -> None:
@@ -124,7 +126,7 @@ class RealTimeClients:
         return tuple(one for one in self._runtime.history() if one.process >= 0)
 
     def recorded(self) -> History:
-        """Returns the history, with real instead of virtual times."""
+        """Returns the history of the trial. Its times are real times, not virtual times."""
         return self._pace.in_real_time(self.history())
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:

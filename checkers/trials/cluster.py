@@ -1,6 +1,7 @@
-"""Injects the faults of a trial (a test run) into a real cluster.
+"""Injects the faults of one trial (a test run) into a real cluster.
 
-The interface is that of a simulated cluster, so the state machines of the suites can use either.
+The interface is the same as that of a simulated cluster, so the state machines of the suites can
+use either of them.
 """
 
 from __future__ import annotations
@@ -86,7 +87,9 @@ class RealTimeCluster(WatchedTopics):
             raise
 
     def run_for(self, duration_ms: int) -> None:
-        """Runs the clients for a virtual time, after the started brokers accept clients."""
+        """Waits until the brokers that are being started accept clients, and then runs the clients
+        for a virtual time.
+        """
         starting, self._starting = self._starting, {}
         # A process of Kafka takes seconds to start.
         self.run_until(
@@ -99,8 +102,8 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def powers(self) -> frozenset[Power]:
-        """The faults, settings and views of its state that the system offers, such as kills of
-        brokers.
+        """The powers that the system offers: faults such as kills of brokers, settings, and views
+        of the state of its replicas.
         """
         return powers_of(self._system)
 
@@ -134,7 +137,9 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def inflicted(self) -> tuple[Inflicted, ...]:
-        """The faults since the trial (test run) began, also those of trials at the same time."""
+        """The faults since this trial (a test run) began, in the order of their times. Faults that
+        other trials injected into the brokers at the same time are included.
+        """
         of_brokers = [one for one in self._brokers.inflicted if one.at_ns >= self._pace.began_ns]
         return tuple(sorted((*self._inflicted, *of_brokers), key=lambda one: one.at_ns))
 
@@ -148,7 +153,9 @@ class RealTimeCluster(WatchedTopics):
             self._look_inside()
 
     def shut_down(self, broker: BrokerId) -> None:
-        """Begins to stop the broker cleanly; `is_up` returns True until its process has ended."""
+        """Begins to stop the broker cleanly. `is_up` returns True until the broker's process has
+        ended.
+        """
         if self.is_up(broker):
             self._await_move(broker)
             self._move(broker, partial(self._brokers.stop, broker))
@@ -262,7 +269,9 @@ class RealTimeCluster(WatchedTopics):
     # ------------------------------------------------------------ recovery
 
     def close(self) -> None:
-        """Stops all clients, ends the faults of links, and starts every broker that is down."""
+        """Stops all clients, ends all faults of links and requests, and starts every broker that is
+        down.
+        """
         self._brokers.calm(self._trial)
         self._calm_down()
         self._await_moves()
@@ -322,8 +331,8 @@ class RealTimeCluster(WatchedTopics):
     # ------------------------------------------------------------ a look inside
 
     def moments(self) -> tuple[Moment, ...]:
-        """Returns the states of `orders-0` since its creation; the brokers must write TRACE
-        logs.
+        """Returns the states of the topic partition `orders-0`: one at its creation, and one after
+        each change. The brokers must write TRACE logs.
         """
         assert self._inside is not None, f"{self._system.name} shows no states of replicas"
         return tuple(self._inside.moments(self._brokers.lives, self._pace.virtual_ms))

@@ -1,7 +1,9 @@
-"""The TCP connections of one client: one to each broker, opened when it is first needed.
+"""The TCP connections of one client. The client has one connection to each broker, which is opened
+for the first request.
 
-When a connection breaks, its unanswered requests get no response and time out. A client that gives
-up a request gets a new connection; the old one still waits for the response.
+When a connection breaks, the requests that wait on it get no response, and time out. If a client
+gives up a request, its next request uses a new connection, while the old connection still waits for
+the response.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class Connection:
         return not self._waiting and self._outgoing.empty()
 
     def send(self, request: Request, deliver: Deliver) -> None:
-        """Writes the request; `deliver` is called with its response."""
+        """Sends the request. When the response arrives, calls `deliver` with it."""
         self._outgoing.put_nowait((request, deliver))
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run())
@@ -109,7 +111,7 @@ class Connection:
 
 
 def discovered(bootstrap_servers: str) -> Addresses:
-    """Returns the addresses of all live brokers; raises InputFault if none answers."""
+    """Returns the addresses of all live brokers. Raises InputFault if no broker answers."""
     return asyncio.run(_discovered(bootstrap_servers))
 
 

@@ -1,7 +1,10 @@
-"""Decides claims by trials (test runs) on a running system, inside and outside their conditions.
+"""Decides claims by trials (test runs) on a running system. A claim is tested where its condition
+is satisfied, and where it is not.
 
-A setting is a configuration of the cluster, such as acks=1. It is *inside* a claim's condition if
-the claim must hold there, and *outside* otherwise.
+A setting is a configuration of the cluster, such as acks=1. A setting is *inside* the condition of
+a claim if the claim must hold in this setting, and *outside* otherwise. Some claims state that
+something can happen; these claims have goals. Each entry below explains how trials decide one kind
+of claim:
 
     inside      The claim must hold, and trials try to break it. If no trial breaks the claim, the
                 verdict is `holds`; this is no proof. The programs are those that find seeded bugs
@@ -10,8 +13,9 @@ the claim must hold there, and *outside* otherwise.
     goals       Some claims have goals: situations that trials inside the condition should reach.
                 The programs reach them in the simulation.
 
-Programs are lists of calls. Random trials follow them; one that breaks a claim or reaches a goal is
-shortened, and the shortest is repeated, to count how often the result comes again.
+A program is a list of calls. After the programs, trials with random calls are run. If a trial
+breaks a claim or reaches a goal, its list of calls is shortened. The shortest trial is repeated, to
+count how many of the repetitions have the same result.
 """
 
 from __future__ import annotations
@@ -40,7 +44,9 @@ REDUCTIONS: Final = 8  # trials that reduce a program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """The limits on the trials that decide a claim; `rules` counts the calls in a random trial."""
+    """The limits on the number of trials that decide a claim. `rules` is the number of calls in a
+    random trial.
+    """
 
     drawn: int = DRAWN
     rules: int = RULES
@@ -53,8 +59,8 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """The repetitions of a trial (a test run): `shown` of `runs` broke the claim or reached the
-    goal too.
+    """The result of the repetitions of a trial (a test run): `shown` of the `runs` repetitions
+    broke the claim, or reached the goal.
     """
 
     shown: int
@@ -68,7 +74,8 @@ class Again:
 class Judged:
     """The verdict on a claim in one configuration of the cluster, after `trials` test runs.
 
-    `side` is the expected verdict: inside the claim's condition it holds, outside it is violated.
+    `side` names the claim, the configuration and the expected verdict. The expected verdict is
+    `holds` if the configuration satisfies the condition of the claim, and `violated` otherwise.
     """
 
     side: Side
@@ -84,8 +91,8 @@ class Judged:
 
     @property
     def reason(self) -> str:
-        """The reason for the verdict: the trials (test runs), the faults that were not tried,
-        the repetitions.
+        """The reason for the verdict, as text. It also has the number of trials (test runs), the
+        kinds of faults that were not tried, and the result of the repetitions.
         """
         parts = [self.why]
         if self.trials and self.evidence is None:
@@ -123,8 +130,8 @@ def decide(
     effort: Effort,
     progress: Callable[[str], None],
 ) -> Iterator[Judged]:
-    """Yields a verdict for each side: a claim in one configuration, inside or outside its
-    condition.
+    """Yields a verdict for each of `sides`. A side is a claim in one configuration of the cluster,
+    with the expected verdict.
     """
     shared = SharedTrials(trials, suite, effort.rules)
     trying = Trying(trials, suite, seed, effort, progress, shared)
@@ -148,7 +155,9 @@ def decide(
 
 @dataclass(frozen=True, slots=True)
 class Trying:
-    """Runs the trials (test runs) of one suite on one system, and decides the suite's claims."""
+    """Runs the trials (test runs) of one suite on one system, and decides the claims of
+    the suite.
+    """
 
     trials: Trials
     suite: Suite
@@ -158,7 +167,9 @@ class Trying:
     shared: SharedTrials
 
     def inside(self, sides: list[Side]) -> list[Judged]:
-        """Returns one verdict for each of `sides`, from the same trials (test runs)."""
+        """Returns one verdict for each of `sides`, which are claims that must hold in the same
+        configuration. The same trials (test runs) decide all of these claims.
+        """
         setting = sides[0].setting
         tally = _Tally(self.progress)
         broken: dict[str, Ran] = {}
@@ -221,10 +232,11 @@ class Trying:
         return replace(judged, verdict="holds", why=why)
 
     def show(self, side: Side) -> Judged:
-        """Runs trials (test runs) to break the claim or to reach its goals; returns the verdict.
+        """Runs trials (test runs) that should break the claim or reach its goals, and returns the
+        verdict.
 
-        A claim with goals (something can happen) holds if every goal is reached, in one trial or in
-        several.
+        A claim with goals states that something can happen. It holds if every goal is reached, in
+        one trial or in several.
         """
         if side.bugs:
             return _undecided(side, "only the reference broker has seeded bugs")
@@ -284,8 +296,8 @@ class Trying:
                     yield self.shared.ran(side.setting, program, number)
 
     def with_faults(self, judged: Judged) -> Judged:
-        """Returns the verdict with the kinds of faults that the trials (test runs) could inject
-        or not.
+        """Returns the verdict with two lists added: the kinds of faults that the trials (test runs)
+        could inject, and the kinds of faults that the suite uses but the trials could not inject.
         """
         if not judged.trials:
             return judged
@@ -302,7 +314,8 @@ class Trying:
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
         """Shortens a trial (test run) that breaks the claim or reaches the goal `name`.
 
-        Returns the shortest such trial, and how many of its repetitions do so too.
+        Returns the shortest trial that has this result, and the number of its repetitions that have
+        the same result.
         """
         programs = known.recorded(self.suite.name, side.claim, side.setting)
         smallest, left = found, 0 if found.calls in programs else self.effort.reductions
@@ -362,7 +375,9 @@ def _needed(suite: Suite, side: Side) -> set[Power]:
 
 
 def _cannot(powers: Collection[Power], needed: Collection[Power]) -> str:
-    """Returns why trials (test runs) on a system cannot decide a claim; empty if they can."""
+    """Returns the reason for which trials (test runs) on a system cannot decide a claim. Returns an
+    empty text if they can.
+    """
     lacking = sorted(power for power in needed if power not in powers)
     if lacking:
         options = filter(None, map(how_to_get, lacking))

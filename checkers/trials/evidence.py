@@ -1,4 +1,5 @@
-"""Writes the evidence of a trial (a test run) to a folder with these files.
+"""Writes the evidence of a trial (a test run) to a folder. Each entry below has a file of the
+folder and its contents:
 
     program.txt         the verdict, the result of the repetitions, and the calls of the trial
     trial.json          the same calls and where they ran, for `urteil replay`
@@ -8,7 +9,7 @@
     node-1.trace.gz     the lines of the node's trace that name the topic partition `orders-0`, if
                         there is a trace
 
-The reference broker writes no logs, since it runs inside Urteil.
+The reference broker writes no logs, because it runs inside Urteil.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ HISTORY: Final = "history.parquet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a trial (a test run) ran, with which settings, and whether with proxies."""
+    """The system on which a trial (a test run) ran, the broker settings of the system, and whether
+    it had proxies.
+    """
 
     system: str
     settings: Settings = field(default_factory=dict[str, str], hash=False)
@@ -46,10 +49,11 @@ class Origin:
 
 
 def program(suite: Suite, ran: Ran) -> str:
-    """Returns the trial (a test run) as runnable text, with a comment after each call.
+    """Returns the calls of a trial (a test run) as a runnable program, with a comment after each
+    call.
 
-    The comment is the summary of the rule of the suite's state machine. The calls of trials that
-    ran at the same time follow.
+    The comment is the first line of the docstring of the called rule. After the calls of this
+    trial, the text has the calls of the trials that ran at the same time.
     """
     name = suite.machine.__name__
     lines = list[str]()
@@ -67,8 +71,8 @@ def program(suite: Suite, ran: Ran) -> str:
 def kept(
     folder: Path, suite: Suite, judged: Judged, system: System, settings: Settings = NO_SETTINGS
 ) -> Path | None:
-    """Writes the evidence of a trial (a test run) to a new folder, and returns it, or None
-    without any.
+    """Writes the evidence of a trial (a test run) to a new folder below `folder`, and returns the
+    new folder. Returns None if the verdict has no evidence.
     """
     if judged.evidence is None:
         return None

@@ -1,4 +1,6 @@
-"""The inner state of Apache Kafka's brokers on this machine: their traces and their log folders."""
+"""Reads the state of the replicas on Apache Kafka's brokers on this machine, from the brokers'
+traces and log folders.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from properties.claims.elections import Moment
 class Inside:
     """Reads the states of one topic partition from the brokers' traces and log folders.
 
-    Create this object before the topic: it does not read earlier lines of the traces.
+    This object must be created before the topic is created, because it reads no earlier lines of
+    the traces.
     """
 
     cluster: Cluster
@@ -36,8 +39,8 @@ class Inside:
     def moments(self, lives: list[Life], virtual_ms: Callable[[int], int]) -> Iterator[Moment]:
         """Yields the state of the topic partition at its creation and after each change.
 
-        `lives` has the starts and ends of brokers' processes. `virtual_ms` converts the time of a
-        trace line to virtual time.
+        `lives` has the times at which processes of brokers started and ended. `virtual_ms` is a
+        function that converts the time of a trace line to virtual time.
         """
         self.look()
         with TemporaryDirectory() as folder:
@@ -58,8 +61,8 @@ def _size(file: Path) -> int:
 
 
 def inside_of(system: System, partition: str) -> Inside | None:
-    """Returns access to the traces and log folders of a partition; None if the system writes no
-    traces.
+    """Returns an object that reads the states of a partition from traces and log folders. Returns
+    None if the system writes no traces.
     """
     if not isinstance(system, Cluster) or not system.layout.traced:
         return None

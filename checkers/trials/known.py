@@ -1,13 +1,15 @@
-"""Programs: lists of calls that break a claim, for trials (test runs) on real systems.
+"""Programs (lists of calls) that break a claim. Trials (test runs) execute these programs on real
+systems.
 
-Most were found by the simulation. `DIRECTED` has programs for claims whose program from the
-simulation does not suit a real system. There are two kinds:
+Most of the programs were found by the simulation. For some claims, the program from the simulation
+does not suit a real system. The table `DIRECTED` has other programs for these claims. There are two
+kinds of programs:
 
-- Programs whose claim need not hold in the setting, a configuration of the cluster: trials make
-  these calls before random ones, to break the claim.
-- Programs whose claim must hold in the setting. In the simulation, such a program broke the claim
-  only because of a seeded bug, a bug put into the simulated broker on purpose. If a real broker has
-  such a bug, the program shows it.
+- A program for a claim that need not hold in a setting, which is a configuration of the cluster.
+  Trials execute this program before they make random calls, in order to break the claim.
+- A program for a claim that must hold in the setting. In the simulation, the program broke the
+  claim because a bug was put into the simulated broker on purpose (a seeded bug). If a real broker
+  has such a bug, the program shows it.
 """
 
 from __future__ import annotations
@@ -147,9 +149,10 @@ DIRECTED: Final = {
 
 
 def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
-    """Returns programs (lists of calls) that break a claim in a configuration of the cluster.
+    """Returns the known programs (lists of calls) that break a claim in a configuration of the
+    cluster.
 
-    If the claim says that something can happen, they make it happen.
+    If the claim states that something can happen, the programs make it happen.
     """
     rows = (row for row in _rows(suite) if row.claim == claim and row.where == setting)
     # None of these programs needs a seeded bug.
@@ -161,7 +164,9 @@ def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
 
 
 def fragile(suite: str, setting: str) -> tuple[Program, ...]:
-    """Returns the programs of a suite that find seeded bugs in a configuration, each once."""
+    """Returns the programs (lists of calls) of a suite that find seeded bugs in a configuration of
+    the cluster. No program is returned twice.
+    """
     rows = (row for row in _rows(suite) if row.where.startswith(f"{setting}, bug "))
     return tuple(dict.fromkeys(program for row in rows for program in _programs(row)))
 

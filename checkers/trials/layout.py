@@ -1,8 +1,9 @@
-"""The broker settings of a cluster for trials (test runs), and the pace of trials.
+"""The broker settings of a cluster for trials (test runs), and the pace of the trials.
 
-The pace is the number of real milliseconds in one virtual millisecond. The suites' timeouts, times
-the pace, are shorter than Kafka's defaults permit, so the settings permit shorter ones. Each
-internal topic has one partition, so there is only one coordinator.
+The pace is the number of real milliseconds in one virtual millisecond. Multiplied by the pace, the
+timeouts of the suites are still shorter than Kafka's defaults permit, so these settings permit
+shorter timeouts. Each internal topic has one partition, so there is one group coordinator and one
+transaction coordinator.
 
 Source: Kafka documentation, "Broker Configs" and "Group Configs".
 """
@@ -50,7 +51,9 @@ NO_SETTINGS: Final[Settings] = {}
 
 
 def layout_for(name: SystemName) -> Layout:
-    """Returns the cluster to start; three brokers without settings if the system accepts none."""
+    """Returns the description of the cluster to start for trials. If the system accepts no broker
+    settings, returns three brokers without settings.
+    """
     match name:
         case KafkaSystem():
             return KAFKA
@@ -71,10 +74,12 @@ def started(
     proxied: bool = False,
     traced: bool = False,
 ) -> Generator[System]:
-    """Starts a system for trials (test runs), with additional broker settings, and stops it later.
+    """Starts a system for trials (test runs), with additional broker settings. Stops the system
+    when the `with` block ends.
 
-    Raises InputFault if the system accepts no settings, or if `proxied` is true for another system
-    than Apache Kafka: only Kafka's links can be cut.
+    Raises InputFault in two cases: `settings` are passed for a system that accepts no settings, or
+    `proxied` is True for another system than Apache Kafka. Urteil cannot cut the links between the
+    brokers of any other system.
     """
     if proxied and not isinstance(name, KafkaSystem):
         raise InputFault(
@@ -92,5 +97,7 @@ def started(
 
 
 def pace_for(name: SystemName) -> int:
-    """Returns the ms of real time in one virtual ms."""
+    """Returns the number of real milliseconds in one virtual millisecond of a trial on
+    this system.
+    """
     return SERVED_PACE if isinstance(name, ServedSystem) else PACE

@@ -1,4 +1,5 @@
-"""Converts the simulation's faults on single requests between brokers to fault rules of proxies.
+"""Converts faults of the simulation to fault rules of proxies. The faults concern single requests
+between brokers.
 
 Source: Kafka documentation, "Protocol Guide"; `reference_impl.simulation.faults`.
 Simplified: a proxy that delays a request also delays everything after it on the connection, and
@@ -29,7 +30,9 @@ def is_between_brokers(fault: On) -> bool:
 
 
 def proxied(fault: On, pace: Pace) -> rules.Rule:
-    """Returns the proxy rule that injects a fault on requests between brokers."""
+    """Returns the proxy's fault rule that has the same effect as a simulated fault on requests
+    between brokers.
+    """
     assert fault.api in APIS, f"no proxy knows the request {fault.api}"
     of = rules.Match(
         sender=None if fault.source is None else node(fault.source),
@@ -52,5 +55,7 @@ def proxied(fault: On, pace: Pace) -> rules.Rule:
 
 
 def node(number: NodeId) -> int:
-    """Returns a simulated node's number in the system under test; only the controller's differs."""
+    """Returns the number that a simulated node has in the system under test. A broker has the same
+    number, but the controller has a different one.
+    """
     return SYSTEM_CONTROLLER if number == CONTROLLER else int(number)

@@ -1,19 +1,23 @@
-"""The states of a topic partition on real brokers, from their TRACE logs and their log folders.
+"""Computes the states of a topic partition on real brokers, from their TRACE logs and their log
+folders.
 
-The contents of records are in no trace; they are read from the log folders at every fault and at
-the end (`Contents`). So the states also have the records that a broker loses later, by a truncation
-at its restart.
+A trace does not contain the contents of records. They are read from the log folders, at every fault
+and at the end (see the class `Contents`). The states therefore also contain records that a broker
+loses later, when it truncates its log at a restart.
+
+The drawing shows the three inputs, the computed states, and the claims that are checked on the
+states:
 
     events of brokers and controller  ─┐
     kills and starts of brokers       ─┼─> Moment, Moment, ...  ─> the claims on elections
     values of records                 ─┘
 
-Some lines of a trace come late. If a high watermark is above the log end so far, the state has this
-log end, until lines about further appends come.
+Some lines of a trace are written late. If a high watermark is above the known end of the log, the
+state has the known end of the log instead, until lines about further appends follow.
 
 Source: `checkers.tracing.replication_lines`; KIP-966.
-Simplified: one topic partition without transactions; after its start, a broker counts as registered
-when it first logs a role of the partition.
+Simplified: one topic partition without transactions. After its start, a broker is regarded as
+registered when it first logs a role of the partition.
 """
 
 from __future__ import annotations
@@ -63,14 +67,16 @@ class Contents:
         return Entry(offset, epoch, self._of.get((broker, offset, epoch), anywhere))
 
     def epoch(self, broker: int, offset: int) -> int | None:
-        """Returns the leader epoch of the record at an offset, in the latest reading that had
-        one, or None.
+        """Returns the leader epoch of the record at an offset of a broker's log, as it was when the
+        log was last read with this record. Returns None if no reading had a record at this offset.
         """
         return self._epochs.get((broker, offset))
 
 
 def partition_events(traces: Iterable[Path], partition: str) -> Sequence[Event]:
-    """Returns the events of one partition in order of their times; empty without its creation."""
+    """Returns the events of one partition, in the order of their times. Returns no events if the
+    traces do not contain the partition.
+    """
     lines = (line for line in log_lines(traces) if partition in line.message)
     return read(lines).partitions.get(partition, [])
 
@@ -81,10 +87,11 @@ def moments(
     contents: Contents,
     virtual_ms: Callable[[int], int],
 ) -> Iterator[Moment]:
-    """Yields the state of a topic partition after its creation and after each change.
+    """Yields the state of a topic partition after its creation and after each change. Yields
+    nothing if `events` does not contain the creation.
 
-    `lives` has the starts and ends of brokers' processes. `virtual_ms` converts a time from the
-    clock of the logs to the time of a state. Without a creation, yields nothing.
+    `lives` has the times at which processes of brokers started and ended. `virtual_ms` is a
+    function that converts a time of the logs' clock to the virtual time of a state.
     """
     both: list[Event | Life] = sorted((*lives, *events), key=_at_ns)
     begin = next(
@@ -163,7 +170,9 @@ class _Watch:
         self._extend(broker, event.number("first"), event.number("last") + 1, epoch)
 
     def copy(self, event: Event) -> None:
-        """Appends to a follower's log the records that it fetched from its leader's log."""
+        """Appends to a follower's log the records that the follower fetched from its
+        leader's log.
+        """
         broker = event.line.node
         epoch = self.replicas[broker].leader_epoch
         leader = next(
@@ -217,7 +226,7 @@ def _isr(event: Event) -> tuple[int, ...]:
 
 
 def _ignored(_watch: _Watch, _event: Event) -> None:
-    """Ignores an event that changes no part of the state that the claims read."""
+    """Does nothing. The claims read no part of the state that this event changes."""
 
 
 _STEPS: Final[Mapping[Step, Callable[[_Watch, Event], None]]] = {

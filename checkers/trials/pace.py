@@ -1,7 +1,7 @@
 """The pace of a trial (a test run): how many real milliseconds pass in one virtual millisecond.
 
-The suites' durations in virtual time are too short for a real cluster, so the pace multiplies them:
-pauses, the timeouts of calls, and the timeouts in requests.
+The durations of the suites are in virtual time, and are too short for a real cluster. The pace
+multiplies all of them: the pauses, the timeouts of calls, and the timeouts in requests.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class Pace:
     _last_ns: int = 0
 
     def tick_ns(self) -> int:
-        """Returns the virtual time in ns, later at each call."""
+        """Returns the virtual time in nanoseconds. Each call returns a later time than the call
+        before.
+        """
         now_ns = (time.monotonic_ns() - self.began_ns) // self.real_per_virtual
         self._last_ns = max(self._last_ns + NS_PER_EVENT, now_ns)
         return self._last_ns
@@ -51,15 +53,22 @@ class Pace:
         return virtual_ms * self.real_per_virtual / 1_000
 
     def real_ns(self, virtual_ns: int) -> int:
-        """Converts a virtual time to the real, monotonic clock, both in ns."""
+        """Converts a virtual time in nanoseconds to a time of the monotonic clock in
+        nanoseconds.
+        """
         return self.began_ns + virtual_ns * self.real_per_virtual
 
     def virtual_ms(self, real_ns: int) -> int:
-        """Converts ns of the real, monotonic clock to a virtual time in ms."""
+        """Converts a time of the monotonic clock in nanoseconds to a virtual time in
+        milliseconds.
+        """
         return (real_ns - self.began_ns) // self.real_per_virtual // NS_PER_MS
 
     def paced(self, request: Request) -> Request:
-        """Returns the request with its durations converted from virtual to real ms."""
+        """Returns the request with its durations converted from virtual to real milliseconds.
+        Durations of 30 seconds or longer are not converted, and no converted duration is longer
+        than 60 seconds.
+        """
         slower: dict[str, Any] = {}
         for name in DURATIONS.get(type(request), ()):
             virtual_ms: int | None = getattr(request, name)

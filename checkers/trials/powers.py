@@ -1,7 +1,8 @@
-"""The powers of a system: the faults, settings and views of its inner state that suites may use.
+"""The powers of a system. A power is a kind of fault, a setting, or a view of the state of replicas
+that a suite may use.
 
-Some powers are broker settings that weaken the cluster; there, trials check only the claims that
-need them.
+Some powers are broker settings that weaken the cluster. If a cluster has such settings, trials
+check only those claims that need them.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def powers_of(system: System) -> frozenset[Power]:
 
 
 def impossible(system: str, suite: str, setting: str) -> str:
-    """Returns why the system can run no trial (test run) of a suite in a setting; empty if it can.
+    """Returns the reason for which a system can run no trial (test run) of a suite in a setting.
+    Returns an empty text if it can run trials.
 
     A setting is a configuration of the cluster, such as acks=1.
     """
@@ -69,8 +71,8 @@ def impossible(system: str, suite: str, setting: str) -> str:
 
 
 def how_to_get(power: Power) -> str:
-    """Returns the options that enable a fault or a setting, such as `--proxied`, or an empty
-    text.
+    """Returns the command-line options that give a system the power, such as `--proxied`. Returns
+    an empty text if there is no such option.
     """
     if settings := WEAKENING.get(power):
         return " ".join(f"--broker-config {name}={value}" for name, value in settings.items())

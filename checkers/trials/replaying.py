@@ -1,8 +1,8 @@
 """Reads the trials (test runs on a cluster) that `urteil test` has saved, and runs them again.
 
-`trial.json` in a trial's folder has the suite, the claim, the configuration of the cluster, the
-system, and the calls, also those of trials at the same time. The same calls do not always have the
-same result, so a trial is repeated.
+The file `trial.json` in the folder of a trial has the suite, the claim, the configuration of the
+cluster, the system and the calls. The calls of other trials that ran at the same time are included.
+The same calls do not always have the same result, so a trial is repeated several times.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ class KeptTrial:
         return frozenset(power for power in needed if power is not None)
 
     def shown_by(self, ran: Ran) -> str | None:
-        """Returns how the repeated test run broke the claim, or reached a goal of the claim, or
-        None.
+        """Returns a text on how the repeated test run broke the claim, or reached a goal of the
+        claim. Returns None if it did neither.
 
-        Only a claim "X can happen" has goals: conditions that some run must reach.
+        A claim of the form "X can happen" has goals, which are conditions that some run must reach.
+        Other claims have no goals.
         """
         found = (how for name, how in ran.shown.items() if name.partition(": ")[0] == self.claim)
         return next(found, None)
@@ -56,16 +57,16 @@ class KeptTrial:
 
 
 def is_of_trial(path: Path) -> bool:
-    """True for a folder, and for a file `trial.json` or `program.txt`."""
+    """Returns True for a folder, and for a file with the name `trial.json` or `program.txt`."""
     # Any other file is a trace of a model. A folder is not read here, so it may have no trial.
     return path.is_dir() or path.name in (PROGRAM, TRIAL)
 
 
 def kept_trials(path: Path) -> tuple[KeptTrial, ...]:
-    """Returns the trial (test run) in the folder or next to the file, or all trials of a run
-    folder.
+    """Returns the saved trial (test run) in the folder, or in the folder of the file. If this
+    folder contains folders of trials, as a run folder does, returns all of these trials.
 
-    Raises InputFault if there is no trial, or one is unreadable.
+    Raises InputFault if there is no trial, or if a trial is unreadable.
     """
     folder = path if path.is_dir() else path.parent
     files = [folder / TRIAL] if (folder / TRIAL).exists() else sorted(folder.glob(f"*/{TRIAL}"))

@@ -1,8 +1,8 @@
 """Runs the clients of the simulation in real time.
 
-All clients run in one event loop, which runs only while the controlling Hypothesis state machine
-waits. A request that a fault delays has a connection of its own, so that later requests overtake
-it.
+All clients run in one event loop. The loop runs while the Hypothesis state machine that controls
+the clients waits, and stops at other times. If a fault delays a request, the request is sent on its
+own connection, so that later requests can overtake it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class Runtime:
         self._run(asyncio.sleep(self.pace.real_s(duration_ms)))
 
     def run_until(self, condition: Callable[[], bool], within_ms: int) -> bool:
-        """Runs the clients until the condition is true; returns False after the time limit."""
+        """Runs the clients until the condition is true, and returns True. Returns False if the
+        condition is still false after `within_ms` virtual milliseconds.
+        """
         end_s = self.loop.time() + self.pace.real_s(within_ms)
         while not condition():
             if self.loop.time() >= end_s:
@@ -94,12 +96,12 @@ class Runtime:
     # ------------------------------------------------------------ clients
 
     def add(self, client: Client) -> None:
-        """Adds a client, whose first timer is due at once."""
+        """Adds a client. Its first timer fires immediately."""
         self.clients[client.client_id] = client
         self._later(0, client.client_id, TimerFired(TICK))
 
     def kill(self, client_id: NodeId) -> None:
-        """Kills a client: it gets no more events, and its connections are closed."""
+        """Kills a client. Its connections are closed, and it receives no more events."""
         client = self.clients[client_id]
         assert isinstance(client, ProgramClient)
         client.close()
@@ -108,7 +110,9 @@ class Runtime:
             self._run(self._connections.pop(link).close())
 
     def history(self) -> History:
-        """Returns the operations of all clients: in completion order, uncompleted ones last."""
+        """Returns the operations of all clients. Completed operations are in the order of their
+        completion, and operations without a completion follow.
+        """
         unfinished = (operation for c in self.clients.values() for operation in c.unfinished())
         return (*self._observed, *unfinished)
 

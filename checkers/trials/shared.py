@@ -1,4 +1,5 @@
-"""Runs each trial (test run) once, for all claims that a suite checks in the same configuration.
+"""Runs each trial (test run) one time, for all claims that a suite checks in the same configuration
+of the cluster.
 
 A trial takes half a minute on a real cluster, and one trial often breaks several claims.
 """
@@ -27,11 +28,11 @@ class SharedTrials:
     )
 
     def ran(self, setting: str, plan: Plan, number: int = 0) -> Ran:
-        """Returns the result of a trial (a test run); runs it if it has not been run before.
+        """Returns the result of a trial (a test run). Runs the trial if it was not run before.
 
-        A setting is a configuration of the cluster; a plan is a program (a list of calls), or a
-        seed for random calls. The result may vary, so one plan can be run as the trials 0, 1, 2 and
-        so on.
+        `setting` is a configuration of the cluster. `plan` is a program (a list of calls), or a
+        seed for random calls. The same plan can have different results, so it can be run several
+        times, with the numbers 0, 1, 2 and so on.
         """
         key = setting, plan, number
         if key not in self._ran:
@@ -43,11 +44,15 @@ class SharedTrials:
         return self._ran[key]
 
     def earlier(self, setting: str) -> Iterator[Ran]:
-        """Yields the results so far in the setting, without the repetitions by `repeated`."""
+        """Yields the results of all trials that `ran` has run so far in a setting (a configuration
+        of the cluster).
+        """
         yield from [ran for (where, _, _), ran in self._ran.items() if where == setting]
 
     def repeated(self, setting: str, trial: Trial, times: int) -> list[Ran]:
-        """Returns the results of several repetitions; runs only those that are not stored yet."""
+        """Returns the results of `times` repetitions of a trial (a test run). Results of earlier
+        repetitions of the same trial are used again, and only the missing repetitions are run.
+        """
         for number in range(times):
             if (setting, trial, number) not in self._repeated:
                 (ran, *_) = self.trials.together(self.suite, setting, trial)

@@ -1,10 +1,10 @@
-"""Trials: test runs of the suites' state machines, in real time on a running cluster.
+"""Runs trials: test runs of the suites' state machines, in real time on a running cluster.
 
 A trial creates its topics, calls rules of the state machine, ends all faults, and checks the
 observations of the clients. Time is real, so the same calls do not always have the same result.
 
-Several trials in one setting (a configuration of the cluster) can run at the same time; a broker's
-failure affects all of them (`broker_faults`).
+Several trials in one setting (a configuration of the cluster) can run at the same time. The failure
+of a broker then affects all of them (see `broker_faults`).
 """
 
 from __future__ import annotations
@@ -73,11 +73,13 @@ class Trials:
 
     @property
     def powers(self) -> frozenset[Power]:
-        """The kinds of faults that the system supports and the user allows."""
+        """The powers (such as kinds of faults) that the system supports and that are allowed."""
         return powers_of(self.system) & self.allowed
 
     def draw(self, suite: Suite, setting: str, seed: str, rules: int = RULES) -> Ran:
-        """Runs a trial (a test run) of at most `rules` calls, drawn at random from `seed`."""
+        """Runs a trial (a test run) with random calls. The calls depend on `seed`, and there are at
+        most `rules` of them.
+        """
         coins = Random(seed)
 
         def calls(machine: JudgedMachine) -> Iterator[Call]:
@@ -95,10 +97,11 @@ class Trials:
     def together(
         self, suite: Suite, setting: str, plans: Sequence[Program | str], rules: int = RULES
     ) -> list[Ran]:
-        """Runs trials (test runs) of one configuration in parallel; returns their results in order.
+        """Runs several trials (test runs) of one setting at the same time. Returns their results in
+        the order of `plans`.
 
-        `plans` are lists of calls to replay, or seeds for `rules` random calls. The running time is
-        divided equally.
+        An element of `plans` is a list of calls, or a seed for `rules` random calls. The duration
+        in each result is the total running time divided by the number of trials.
         """
         if not plans:
             return []

@@ -1,4 +1,6 @@
-"""The topics of one trial (a test run) on a real cluster, and their state as clients observe it."""
+"""Creates the topics of one trial (a test run) on a real cluster, and observes their state as a
+client does.
+"""
 
 from __future__ import annotations
 
@@ -123,8 +125,8 @@ class WatchedTopics(RealTimeClients):
     # ------------------------------------------------------------ state
 
     def is_up(self, broker: BrokerId) -> bool:
-        """Returns True for every broker of the cluster; subclasses that inject faults override
-        this.
+        """Returns True for every broker of the cluster. A subclass that injects faults overrides
+        this method.
         """
         return broker in self.broker_ids
 
