@@ -1,1 +1,1 @@
-"""The command line: one module for each command, imported only when the command runs."""
+"""Contains the command line. Each command has a module, which is imported when the command runs."""

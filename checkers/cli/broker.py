@@ -173,9 +173,11 @@ def broker_command(
 
 
 def read_records_in_c(use: Callable[[Path], object], note: Callable[[str], None]) -> None:
-    """Calls `use` with the library of the C code that reads the records of a batch.
+    """Compiles the C code that reads the records of a batch, and calls `use` with the path of the
+    compiled library.
 
-    Without a C compiler, Python reads the records; a note says why.
+    Without a C compiler, `use` is not called, and Python reads the records. `note` is then called
+    with a text that states the reason.
     """
     from checkers.compiler import CannotCompile, library_file
     from reference_impl.log import compiled_scan

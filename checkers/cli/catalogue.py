@@ -1,6 +1,7 @@
-"""The catalogue: `urteil list` prints its rows, and `urteil explain` looks up a name in them.
+"""The catalogue of all items that have a name, such as specs, bugs and anomalies. `urteil list`
+prints its rows, and `urteil explain` looks up a name in it.
 
-A row is about one item: a spec, a bug, an anomaly or another item with a name.
+A row is about one item.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def specs() -> Iterator[Listed]:
 
 
 def _spec(name: str) -> Listed:
-    """Returns a spec's row in `urteil list`; `name` is in `SPECS`, or the path of a .py file."""
+    """Returns the row of a spec. `name` is the name of a built-in spec, or the path of a .py file
+    with a spec.
+    """
     from model.specs import find
 
     default = find(name)
@@ -37,9 +40,10 @@ def _spec(name: str) -> Listed:
 
 
 def specs_of(release: str) -> Iterator[Listed]:
-    """Yields a row for each spec, with the summary of its version for a release of Kafka.
+    """Yields a row for each spec, with the summary of the version of the spec that models a release
+    of Kafka.
 
-    If the spec has no version with the rules of the release, `statement` has the reason.
+    If no version of the spec models the release, the `statement` of the row is the reason.
     """
     from model.shipped import NotShipped, shipped, why_without_version
     from model.specs import SPECS
@@ -121,7 +125,9 @@ def _command(row: Variant) -> str:
 
 
 def left_out() -> Iterator[Listed]:
-    """Yields a row for each bug of Kafka that no spec models, with the reason."""
+    """Yields a row for each bug of Kafka that no spec models. The row has the reason for which no
+    spec models the bug.
+    """
     from model.bugs_left_out import BUGS_LEFT_OUT
 
     for row in BUGS_LEFT_OUT:
@@ -210,8 +216,8 @@ def claims() -> Iterator[Listed]:
 
 
 def shortest_counterexample(runs: Iterable[Decided]) -> str | None:
-    """Returns the shortest recorded counterexample of a claim: a program, else a command, else
-    None.
+    """Returns the shortest recorded counterexample of a claim. If there are programs, it is the
+    shortest program, otherwise the shortest command. Returns None if no counterexample is recorded.
     """
     texts = [run.counterexample for run in runs if run.counterexample]
     return min(texts, key=lambda text: ("\n" not in text, len(text)), default=None)
@@ -258,7 +264,9 @@ CONTENTS: Final = {
 
 
 def of_release(row: Listed, release: str) -> dict[str, str]:
-    """Returns the table cell of an item for a release, such as `{"Kafka 4.3": "has it"}` for a bug.
+    """Returns a table cell on an item in a release of Kafka, as a mapping from the title of the
+    column to the text of the cell. For a bug, it is for example `{"Kafka 4.3": "has it"}`. For a
+    spec, the text has the rules of the release.
 
     If the item names no releases, the result is empty.
     """
@@ -303,8 +311,8 @@ def rows(kind: str) -> Iterator[Listed]:
 def named(name: str) -> list[Listed]:
     """Returns all items of the catalogue with this name.
 
-    An issue number, such as `KAFKA-1234`, and the path of a .py file with a spec are accepted too.
-    Raises UnknownName if nothing is found, and SpecError for a file that cannot be read.
+    `name` can also be an issue number, such as `KAFKA-1234`, or the path of a .py file with a spec.
+    Raises UnknownName if nothing is found, and SpecError if the file cannot be read.
     """
     if name.endswith(".py"):
         return [_spec(name)]

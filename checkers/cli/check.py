@@ -141,9 +141,10 @@ def of_release(
 
 
 def emit_coverage(run: Run, spec: Spec, found: Exploration) -> None:
-    """Emits the number of deadlocks, if there are any.
+    """Emits the number of deadlocks, if the search found any.
 
-    With --coverage, also emits how often each action was taken, and each guard disabled its action.
+    If the search measured coverage (option --coverage), two more counts are emitted: how often each
+    action was taken, and how often each guard disabled its action.
     """
     if found.deadlocks:
         run.emit(Measured(metric="deadlocks", value=found.deadlocks, unit="states"))

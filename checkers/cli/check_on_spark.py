@@ -19,7 +19,9 @@ NO_LIVENESS: Final = "--engine spark does not decide liveness"
 
 @contextmanager
 def session_for(search: SearchOptions) -> Generator[Any]:
-    """Yields a Spark session for the `with` block, or None if the options select another engine."""
+    """Yields a Spark session, which is closed when the `with` block ends. Yields None if the
+    options select another engine than Spark.
+    """
     if search.engine != SPARK:
         yield None
         return
@@ -30,9 +32,10 @@ def session_for(search: SearchOptions) -> Generator[Any]:
 
 
 def explored_on_spark(task: Task, search: SearchOptions, lively: Sequence[Liveness]) -> Exploration:
-    """Explores the states on Spark; liveness properties stay undecided.
+    """Explores the states of a spec on Spark. Spark does not decide liveness properties, so their
+    verdict is `undecided`.
 
-    Raises InputFault without a C compiler, or if the master does not answer.
+    Raises InputFault if there is no C compiler, or if the Spark master does not answer.
     """
     from checkers.explicit.distributed.search import search as search_in_rounds
     from checkers.explicit.exploration import Declined, Discovery

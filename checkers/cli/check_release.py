@@ -1,11 +1,13 @@
-"""`urteil check --kafka RELEASE`: the claims that do not hold in a release, and their fixes.
+"""`urteil check --kafka RELEASE`: finds the claims that do not hold in a release of Kafka, and
+checks their fixes.
 
 For each spec, these variants are explored:
 
-- the version that models the release, at the constants of its definition or the default ones, and
-  then at those of its recorded counterexample;
-- each bug that the release also has, at the constants of its recorded counterexample;
-- for each violated claim, the variant with the fix, at the constants of the violation.
+- The version of the spec that models the release. It is explored with the constants of its
+  definition, or the default constants. If it has a recorded counterexample, it is then explored
+  with the constants of the counterexample.
+- Each bug that the release also has, with the constants of the bug's recorded counterexample.
+- For each violated claim, the variant with the fix, with the constants of the violation.
 """
 
 from __future__ import annotations
@@ -34,9 +36,10 @@ EVERY = ""  # instead of a spec: all specs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseOptions:
-    """The options of `check --kafka`.
+    """The options of `urteil check --kafka RELEASE`.
 
-    With `recorded_only`, a version that is known to break a claim is checked for this claim only.
+    If `recorded_only` is True and a version of a spec is known to break a claim, no other claim is
+    checked in this version.
     """
 
     patterns: Sequence[str] = ()
@@ -47,11 +50,12 @@ class ReleaseOptions:
 
 
 def check_release(run: Run, spec: str, release: str, options: ReleaseOptions) -> None:
-    """Checks the claims of a spec with the rules of a release; emits a verdict for each claim.
+    """Checks the claims of a spec with the rules of a release of Kafka, and emits a verdict for
+    each claim.
 
-    `EVERY` means all specs: a spec without a version for the release gets the reason instead of
-    verdicts. A single spec without such a version raises NotShipped, and a pattern without a match
-    raises UnknownName.
+    If `spec` is `EVERY`, checks all specs. For a spec that has no version for the release, the
+    reason is then emitted instead of verdicts. If `spec` names a single spec without such a
+    version, raises NotShipped. Raises UnknownName if a pattern matches no claim.
     """
     if spec != EVERY:
         chosen = shipped(spec, release)
@@ -105,8 +109,8 @@ def _check(run: Run, found: Shipped, options: ReleaseOptions) -> None:
 
 
 def _decisive(rows: Sequence[ReleaseDecided]) -> list[ReleaseDecided]:
-    """Returns, for one claim, the first violation in each variant; without violations, the first
-    verdict.
+    """Returns the decisive rows of one claim: for each variant that violates the claim, the first
+    violation. If no variant violates the claim, returns the first row.
     """
     violated = {row.variant: row for row in reversed(rows) if row.verdict == "violated"}
     return list(reversed(violated.values())) or [rows[0]]
@@ -143,9 +147,10 @@ def _explore(
 def _fixes(
     run: Run, explored: _Explored, options: ReleaseOptions
 ) -> dict[str, tuple[str, Verdict]]:
-    """Returns, for each violated claim, the version with the fix and its verdict on the claim.
+    """Returns, for each violated claim, the name of the variant with the fix, and the verdict on
+    the claim in this variant.
 
-    A claim is left out if the explored version itself has the fix.
+    A claim is left out if the explored variant itself is the variant with the fix.
     """
     of_fix: dict[str, list[str]] = {}
     for claim in explored.violated:

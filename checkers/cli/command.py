@@ -1,7 +1,8 @@
-"""Makes a command from a function: adds the common options, the output and the exit code.
+"""Makes a command from a function. The command has the common options, the output and the exit
+code.
 
-An error becomes an exit code and a text on stderr: unusable input, Ctrl-C, a full disk, or a bug of
-Urteil.
+Four kinds of errors are converted to an exit code and a text on stderr: unusable input, Ctrl-C, a
+full disk, and a bug of Urteil.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ def inside_github() -> bool:
 
 
 def until_closed(report: Reporter) -> Reporter:
-    """Returns a reporter for stdout, which stops when the reader closes the pipe, as `| head` does.
+    """Returns a reporter that prints to stdout until the reader closes the pipe, as `| head` does.
+    After that, it prints nothing.
 
-    After that the run still writes all of its files, and its exit code does not change.
+    The run then still writes all of its files, and its exit code does not change.
     """
 
     def reported(event: Event) -> None:
@@ -71,9 +73,10 @@ def in_one_line(fault: InputFault) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineOutputs:
-    """The outputs for other programs: JUnit XML, SARIF, GitHub.
+    """The outputs for other programs: JUnit XML, SARIF, and annotations for GitHub.
 
-    They mark violations as known that are in the file `baseline`.
+    If a violation is in the file `baseline`, a list of known violations, the outputs mark it as
+    known.
     """
 
     junit: Path | None
@@ -82,7 +85,9 @@ class MachineOutputs:
     baseline: Path | None = None
 
     def reporters(self) -> Iterator[Reporter]:
-        """Yields a reporter for each output; raises InputFault if a file is not writable."""
+        """Yields a reporter for each output that the user has selected. Raises InputFault if a file
+        is not writable.
+        """
         if self.junit is not None:
             from checkers.report.junit import junit
 
@@ -98,8 +103,8 @@ class MachineOutputs:
 
 
 def replay_command() -> str:
-    """Returns the command line that repeats this run, without the options for JUnit, SARIF and
-    GitHub.
+    """Returns the command line that repeats this run. It does not contain the options for JUnit,
+    SARIF and GitHub.
     """
     words, again = iter(command_line()), list[str]()
     for word in words:
@@ -120,11 +125,12 @@ def command(
     reads_runs: bool = False,
     dry_with: str = "",
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Returns a decorator that makes a command from a function whose first parameter is a `Run`.
+    """Returns a decorator that makes a command from a function. The first parameter of the function
+    must be a `Run`.
 
-    With `decides=False` the command gives no verdicts, and its exit code is 0 if it succeeds.
-    `dry_with` names an option, such as `explain`, with which the run needs neither verdicts nor a
-    folder.
+    With `decides=False`, the command gives no verdicts, and its exit code is 0 if it succeeds.
+    `dry_with` is the name of an option, such as `explain`. If the user sets this option, the run
+    gives no verdicts and has no folder.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -282,7 +288,9 @@ def _refused(run: Run, fault: InputFault) -> int:
 
 
 def _finished(run: Run, code: int) -> int:
-    """Emits the last event and returns the exit code: `code`, or 2 if the disk is full."""
+    """Emits the final event and returns the exit code. The exit code is `code`, or 2 if the disk is
+    full.
+    """
     try:
         if code == verdicts.UNUSABLE_INPUT and run.folder is not None:
             run.folder.drop_if_bare()
@@ -303,7 +311,7 @@ def _finished(run: Run, code: int) -> int:
 
 
 def keep_in_store(run: Run) -> None:
-    """Adds the run to the store of runs, if the run has a folder."""
+    """Adds the run to the store of runs. Does nothing if the run has no folder."""
     if run.folder is None or run.folder not in run.reporters:
         return
     from checkers.over_time.kept_run import read_run

@@ -1,7 +1,8 @@
-"""Shell completion: offers the names that an option or an argument accepts.
+"""Completes names in a shell. For an option or an argument, it offers the names that the option or
+argument accepts.
 
-No function imports an engine, a suite or a client library: the names must appear while the user
-types.
+No function of this module imports an engine, a suite or a client library, because the names must
+appear while the user types.
 """
 
 from __future__ import annotations

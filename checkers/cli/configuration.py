@@ -1,8 +1,9 @@
-"""Reads default values of options from pyproject.toml in the working directory: `[tool.urteil]`.
+"""Reads default values of options from the table `[tool.urteil]` of pyproject.toml in the working
+directory.
 
-A key is the long name of an option, with hyphens or underscores: `seed = 7`, `set =
-["replicas=2"]`. Keys in `[tool.urteil.check]` apply to `check` only. Options on the command line
-override all.
+A key is the long name of an option, with hyphens or underscores, such as `seed = 7` or `set =
+["replicas=2"]`. A key in the table `[tool.urteil.check]` sets an option of the command `check`, and
+so on for the other commands. An option on the command line overrides the value in the file.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ TABLE = "tool.urteil"
 
 
 def read(file: Path = FILE) -> Mapping[str, Any]:
-    """Returns the table `[tool.urteil]` of pyproject.toml, or an empty table; raises InputFault."""
+    """Returns the table `[tool.urteil]` of pyproject.toml. Returns an empty table if there is no
+    such file or table. Raises InputFault if the file is unreadable.
+    """
     try:
         text = file.read_text()
         import tomllib  # late: most folders have no such file
@@ -45,9 +48,10 @@ def _table(path: str, outer: object, name: str, file: Path) -> Mapping[str, Any]
 def defaults(
     name: str, commands: Mapping[str, str], load: Callable[[str], click.Command]
 ) -> dict[str, Any]:
-    """Returns the command's defaults from pyproject.toml.
+    """Returns the default values of a command's options from pyproject.toml.
 
-    Raises UnknownName for an unknown key, InputFault for a value that the option refuses.
+    Raises UnknownName for an unknown key, and InputFault for a value that the option does not
+    accept.
     """
     table = read()
     if not table:

@@ -38,7 +38,8 @@ def check(
     command: str | None = None,
     walks: Mapping[str, float] | None = None,
 ) -> Exploration:
-    """Explores the spec and emits verdicts.
+    """Explores the spec, or takes random walks if `walks` has weights of actions. Emits the
+    verdicts and counterexamples.
 
     Raises Interrupted after Ctrl-C, and InputFault if the spec uses a value outside its type.
     """
@@ -92,8 +93,8 @@ def explored(
     search: SearchOptions | None = None,
     checkpoints: Checkpoints | None = None,
 ) -> Exploration:
-    """Explores the spec within the budget, by default at most 10 million states; displays the
-    progress.
+    """Explores the spec within the budget, and displays the progress. If `budget` is None, explores
+    at most 10 million states.
     """
     from checkers.explicit.exploration import Budget, Task
     from checkers.explicit.liveness import with_liveness
@@ -153,7 +154,9 @@ def walked(
     budget: str | None,
     weights: Mapping[str, float],
 ) -> Exploration:
-    """Takes random walks within the budget; liveness properties stay undecided."""
+    """Takes random walks within the budget. Walks are finite, so the verdict on each liveness
+    property is `undecided`.
+    """
     from checkers.explicit.exploration import Budget, Discovery, Task
     from checkers.explicit.simulation import simulate
 
@@ -179,7 +182,9 @@ def show_counterexamples(
     right: Mapping[str, Verdict | None],
     heading: str = "",
 ) -> None:
-    """Emits a counterexample of each violated property as text, SVG and ITF, the shortest first."""
+    """Emits a counterexample of each violated property, and writes it as text, SVG and ITF. The
+    shortest counterexample is the first.
+    """
     import json
 
     from checkers.report.counterexample import counterexample
@@ -220,12 +225,14 @@ def expectations(
     constants: selection.Settings,
     expected: Mapping[str, Verdict] | None = None,
 ) -> dict[str, Verdict | None]:
-    """Returns the expected verdict on each property; None if no verdict is expected.
+    """Returns the expected verdict on each property. The value is None if no verdict is expected.
 
-    - A verdict in `expected` takes precedence.
-    - Without a bug, every property is expected to hold; in a user's own file, nothing is expected.
-    - With a bug, only the property that the bug breaks is expected to be violated, and only at the
-      constants with which the bug is known to break it.
+    - If `expected` has a verdict on a property, this verdict is expected.
+    - In a variant without a bug, every property is expected to hold. In a user's own file, no
+      verdict is expected.
+    - In a variant with a bug, the property that the bug breaks is expected to be violated, if the
+      constants are the ones with which the bug is known to break it. For every other property, no
+      verdict is expected.
     """
     shown = {**constants, **variant.at} == constants
     right: dict[str, Verdict | None] = dict.fromkeys(names)

@@ -1,4 +1,6 @@
-"""`urteil analyze --follow`: analyzes a growing recording and prints verdicts as they change."""
+"""`urteil analyze --follow`: analyzes a growing recording, and prints the verdicts when they
+change.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,10 @@ def followed(
     *,
     ui: bool = False,
 ) -> Generator[None]:
-    """Prints each verdict that changes while the recording grows; then runs the `with` block.
+    """Prints each verdict that changes while the recording grows. Then runs the `with` block.
 
-    The block runs at the end of the recording or after Ctrl-C, with the Spark session open. Raises
-    InputFault if the history cannot be followed.
+    The block runs at the end of the recording, or after Ctrl-C. The Spark session is still open in
+    the block. Raises InputFault if the history cannot be followed.
     """
     from checkers.histories.io import recorded
     from checkers.spark.following import growths
@@ -72,7 +74,9 @@ def followed_topic(
     *,
     ui: bool = False,
 ) -> Generator[None]:
-    """Prints each verdict that changes as the topic grows; runs the `with` block after Ctrl-C."""
+    """Prints each verdict that changes while the topic grows. Runs the `with` block
+    after Ctrl-C.
+    """
     grown = topic_growths(run, copy)
     if engine != "spark":
         _print_changes(run, str(topic), grown, analyze_now)

@@ -1,7 +1,8 @@
-"""The options that choose the version of a history, and describe its clients and topics.
+"""The options that choose the version of a history, and that describe its clients and topics.
 
-They override what the folder of a recording states: the isolation level of the readers, how
-consumers got their partitions, and whether all logs were read to the end.
+The folder of a recording also describes the clients and topics, and these options override its
+description. Examples are the isolation level of the readers, how consumers got their partitions,
+and whether all logs were read to the end.
 """
 
 from __future__ import annotations
@@ -73,9 +74,11 @@ def table_version_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def at_version(history: Location | Topic, version: int | None) -> Location | Topic:
-    """Returns the files of a Delta or Iceberg table at a version; other histories are unchanged.
+    """Returns the files of a Delta or Iceberg table at a version. If `version` is None, the newest
+    version is used. A history that is not such a table is returned unchanged.
 
-    Raises InputFault for a version of another history, and UnreadableHistory for an unreadable one.
+    Raises InputFault if a version is passed for a history that is not such a table. Raises
+    UnreadableHistory if the table is unreadable.
     """
     from checkers.histories.io import delta, iceberg
     from checkers.histories.io.locations import FileSet

@@ -1,7 +1,8 @@
-"""Imports of a command: without garbage collections, and without threads for linear algebra.
+"""Speeds up the imports of a command: it prevents garbage collections and threads for linear
+algebra.
 
-This saves a tenth of a short command: collections would only examine the objects of some 500
-modules, and NumPy would start a thread for each core.
+This saves a tenth of the time of a short command. A collection during the imports would examine the
+objects of some 500 modules and find no garbage, and NumPy would start a thread for each core.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ BLAS_THREADS: Final = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THRE
 
 @contextmanager
 def importing() -> Generator[None]:
-    """Pauses the garbage collector for the imports in the `with` block.
+    """Pauses the garbage collector while the `with` block imports modules.
 
-    All present objects are excluded from later collections, so call this only before the work of a
-    command begins.
+    After the block, all objects that exist at this time are excluded from later collections. It is
+    therefore used before the work of a command begins, and not later.
     """
     if not gc.isenabled():  # inside another such block
         yield

@@ -1,4 +1,6 @@
-"""Writes traces to the run folder, with the command that opens each one in `urteil explore`."""
+"""Writes traces to the run folder, and emits for each trace the command that opens it in `urteil
+explore`.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def keep_trace(run: Run, about: str, trace: ExplainedTrace, prefix: str = "") -> str | None:
-    """Writes the trace to the run folder; returns the command that opens it, or None without a
-    folder.
+    """Writes the trace to the run folder, and returns the command that opens it. Returns None if
+    the run has no folder.
 
     `about` names the subject of the trace: a property, a partition or a transactional id.
     """

@@ -1,4 +1,6 @@
-"""`urteil list KIND`: lists the items of one kind, such as specs; without KIND, lists the kinds."""
+"""`urteil list KIND`: lists the items of one kind, such as specs. Without KIND, it
+lists the kinds.
+"""
 
 from __future__ import annotations
 

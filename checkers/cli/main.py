@@ -58,7 +58,7 @@ def load(name: str) -> click.Command:
 
 
 class LazyGroup(click.Group):
-    """Lists commands by name, and imports a command only when it runs."""
+    """A group of commands that imports a command when the command runs, not before."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -114,7 +114,8 @@ def urteil() -> None:
 def _explained(fault: click.ClickException, context: click.Context | None) -> str:
     """Returns the text of a usage error.
 
-    Commands on specs have no option `--bug`: the text recommends `--variant`.
+    A command on specs has no option `--bug`. If the user has passed this option, the text
+    recommends `--variant`.
     """
     if context is not None and isinstance(fault, click.NoSuchOption):
         options = {option for one in context.command.params for option in one.opts}
@@ -124,7 +125,7 @@ def _explained(fault: click.ClickException, context: click.Context | None) -> st
 
 
 def main() -> None:
-    """Runs the command line; a usage error is one line on stderr and exit code 2."""
+    """Runs the command line. A usage error prints one line on stderr, and the exit code is 2."""
     plain_text.register()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

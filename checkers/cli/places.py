@@ -8,8 +8,11 @@ from checkers.cli.importing import importing
 
 
 class _PlaceType(click.Path):
-    """Accepts a history: a path, an address, a topic, or a glob. An address with credentials is
-    refused; the error message does not contain the address.
+    """Converts the value of an option or argument to the location of a history: a path, an address,
+    a topic, or a glob.
+
+    An address with credentials is rejected. The error message does not contain the address, because
+    the credentials are secret.
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

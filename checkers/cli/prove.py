@@ -1,8 +1,10 @@
 """`urteil prove`: proves a spec by induction, without bounds, and shows failed conditions.
 
-A condition is that all claims before an action imply a claim after it. If it fails, its claim is
-dropped, and the others are proved again without it. If a property needs a dropped claim, the spec
-is explored up to ten million states: the property is violated there, or undecided.
+A condition is that all claims before an action imply one claim after the action. If a condition
+fails, its claim is dropped, and the remaining claims are proved again without it. If a property
+needs a dropped claim, it is not proved. The spec is then explored up to ten million states. The
+verdict on the property is `violated` if the exploration finds a violation, and `undecided`
+otherwise.
 """
 
 from __future__ import annotations
@@ -40,8 +42,9 @@ PROVED = "proved"  # the folder of the cache
 class ProofOptions:
     """The options of a proof.
 
-    `smtlib` is a folder for the conditions as SMT-LIB. With `cvc5`, this solver decides the
-    conditions too. `cache` is the folder of proved conditions.
+    `smtlib` is a folder to which the conditions of the proof are written in the format SMT-LIB. If
+    `cvc5` is True, the solver cvc5 also decides the conditions. `cache` is the folder in which
+    proved conditions are stored; if it is None, none are stored.
     """
 
     limit: int = 100  # millions of units of Z3's work
@@ -139,8 +142,8 @@ def prove_command(
 
 
 def _refuse_integers(variant: Variant, spec: Spec) -> None:
-    """Raises InputFault for a built-in spec that uses integers; the error names a command that
-    works.
+    """Raises InputFault if a built-in spec uses integers, which a proof cannot use. The error names
+    a command that works for the spec. A user's own spec is not rejected.
     """
     from model.specs import SPECS
 
@@ -168,8 +171,9 @@ def prove(
 ) -> Proof:
     """Tries to prove the spec, emits the verdicts, and returns the proof.
 
-    If the proof fails, a run that breaks a property is searched at the constants `at`, by default
-    those of `spec`. Raises Interrupted after the verdicts if the user pressed Ctrl-C.
+    If the proof fails, the spec is explored to find a run that breaks a property. The exploration
+    uses the constants `at`; if `at` is None, it uses the constants of `spec`. Raises Interrupted
+    after the verdicts if the user pressed Ctrl-C.
     """
     from checkers import symbolic
 
@@ -235,9 +239,11 @@ def prove(
 def for_other_solvers(
     run: Run, variant: Variant, spec: Spec, proof: Proof, options: ProofOptions
 ) -> Agreement | None:
-    """Writes the conditions of a proof as SMT-LIB files, and compares the solver cvc5 with Z3.
+    """Writes the conditions of a proof as SMT-LIB files, and compares the answers of the solvers
+    cvc5 and Z3. The options select each of the two.
 
-    Raises EnginesDisagree if cvc5 and Z3 decide a condition differently.
+    Returns None if the comparison is not selected. Raises EnginesDisagree if cvc5 and Z3 decide a
+    condition differently.
     """
     from checkers.symbolic.smtlib import scripts
 
@@ -264,10 +270,12 @@ def for_other_solvers(
 def verdict_on(
     name: str, proof: Proof, runs: Exploration | None
 ) -> tuple[Verdict, str | None, int | None]:
-    """Returns the verdict on a property, its reason, and the length of its counterexample.
+    """Returns the verdict on a property, the reason for the verdict, and the length of the
+    counterexample.
 
-    `runs` is the exploration of the spec. The reason is None if the property is violated, and the
-    length is None otherwise. Raises EnginesDisagree if a proved property has a counterexample.
+    `runs` is the exploration of the spec, or None if the spec was not explored. If the property is
+    violated, the reason is None. If the property is not violated, the length is None. Raises
+    EnginesDisagree if a proved property has a counterexample.
     """
     from checkers.symbolic import EnginesDisagree
 
@@ -301,9 +309,10 @@ def show_failures(
     *,
     expected: bool,
 ) -> None:
-    """Emits a counterexample for each failed condition of a proof, with the false conjunct.
+    """Emits a counterexample for each failed condition of a proof, with the conjunct that is false.
 
-    All claims are true before its one step, and one is false after it.
+    The counterexample has one step. All claims are true before the step, and one claim is false
+    after it.
     """
     from checkers import symbolic
     from checkers.report.failed_condition import why_condition_failed

@@ -200,7 +200,9 @@ def subject_of(
     *,
     traced: bool = False,
 ) -> Subject:
-    """Raises InputFault for a fault that the system does not support."""
+    """Returns the system to record on, with its layout and faults, as the options select it. Raises
+    InputFault for an option that the system does not support, such as a kind of fault.
+    """
     from checkers.systems import served
     from checkers.systems.opening import KafkaSystem, ServedSystem
     from checkers.systems.rounds import KINDS, NEEDS
@@ -251,9 +253,10 @@ def subject_of(
 def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
     """Records a history on the system, while faults are injected into the system.
 
-    The folder has the injected faults, even if the recording is interrupted. The reference broker
-    also logs the applied requests in a file next to this folder. If records could not be sent or
-    read, the folder has the broker's state, in `broker-state.txt`.
+    The folder of the history also contains the injected faults, even if the recording is
+    interrupted. The reference broker also writes the applied requests to a file next to this
+    folder. If some records could not be sent or read, the state of the reference broker is written
+    to the file `broker-state.txt` in the folder.
     """
     from checkers.histories.io.faults import write_faults
     from checkers.record import recording
@@ -292,7 +295,9 @@ def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
 
 
 def continued(run: Run, text: str, client_config: ClientConfig) -> RecordResult:
-    """Records what is left of an earlier recording on a running cluster."""
+    """Continues an earlier recording on a running cluster, and records the operations that are
+    still missing.
+    """
     from checkers.cli.resuming import resumed
     from checkers.record import recording
 
@@ -305,7 +310,9 @@ def continued(run: Run, text: str, client_config: ClientConfig) -> RecordResult:
 
 @contextmanager
 def _continuation_noted(run: Run, history: Path | None) -> Generator[None]:
-    """After Ctrl-C, prints the command that continues the recording, if one can."""
+    """If Ctrl-C interrupts the `with` block, prints the command that continues the recording.
+    Prints nothing if there is no recording to continue.
+    """
     try:
         yield
     except KeyboardInterrupt:
@@ -318,10 +325,10 @@ def _continuation_noted(run: Run, history: Path | None) -> Generator[None]:
 
 @contextmanager
 def started(run: Run, subject: Subject, log: Path, fault_log: Path) -> Generator[System]:
-    """Starts the system, or connects to a running one.
+    """Starts the system, or connects to it if it already runs.
 
-    Only the reference broker writes acknowledged batches to `log` and injected faults to
-    `fault_log`.
+    The reference broker writes acknowledged batches to `log` and injected faults to `fault_log`.
+    Other systems write neither of these files.
     """
     from checkers.systems import served
     from checkers.systems.opening import CLUSTER, opened

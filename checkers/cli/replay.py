@@ -1,4 +1,4 @@
-"""`urteil replay`: repeats a trace of a model, or a saved test run on a running system."""
+"""`urteil replay`: repeats a trace of a spec, or a saved test run on a running system."""
 
 from __future__ import annotations
 
@@ -129,9 +129,10 @@ def replay_command(
 
 
 def _on_real_brokers(file: Path, on: str, meta: Mapping[str, Any]) -> str:
-    """Returns the error text for a spec's trace with `--on`: real brokers cannot replay the trace.
+    """Returns the error text for the option `--on` with a trace of a spec. Real brokers cannot
+    replay such a trace.
 
-    It has the command for a reproduction of the bug on real brokers, if there is one.
+    If there is a reproduction of the bug on real brokers, the text has the command that runs it.
     """
     from checkers.reproduce.catalogue import REPRODUCTIONS
 
@@ -159,7 +160,9 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def step_lines(spec: Spec, interpreter: Any, found: Replayed, steps: int) -> Iterator[str]:
-    """Yields a line for each replayed step, then where and why the replay ended."""
+    """Yields a line for each replayed step, and then a line that states where and why the replay
+    ended.
+    """
     from checkers.report.sentences import Sentences
     from model.language.values import Writer
 

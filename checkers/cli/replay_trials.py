@@ -30,10 +30,10 @@ def replay_trials(
     times: int,
     **of_a_model_trace: object,
 ) -> None:
-    """Repeats the test runs that are saved in the folder `file`, each `times` times.
+    """Repeats each of the test runs that are saved in the folder `file`, `times` times each.
 
     If `on` is None, each test run is repeated on the system on which it first ran. Raises
-    InputFault for an option that applies only to traces of specs.
+    InputFault for an option that is meant for traces of specs.
     """
     from checkers.systems.opening import CLUSTER, named
     from checkers.trials.layout import pace_for, started

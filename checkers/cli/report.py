@@ -1,4 +1,6 @@
-"""`urteil report FOLDER`: writes the report of an earlier run again, from the run's folder."""
+"""`urteil report FOLDER`: writes the report of an earlier run once more, from the folder of the
+run.
+"""
 
 from __future__ import annotations
 

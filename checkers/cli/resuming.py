@@ -1,4 +1,6 @@
-"""`urteil record --resume RUN`: what of the earlier recording is kept, and what it needs again."""
+"""`urteil record --resume RUN`: finds out which part of an earlier recording is complete, and with
+which options it continues.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +48,12 @@ OF_A_STARTED_SYSTEM: Final = (
 def resumed(
     run: Run, text: str, client_config: ClientConfig
 ) -> Generator[tuple[RecordOptions, Kept]]:
-    """Yields the options of the recording that the text names, and what it kept; both are printed.
+    """Yields the options of an earlier recording, and the part of its history that was recorded.
+    `text` names the run of the recording. A summary of this part is printed.
 
-    Its folder is locked for the block. Raises InputFault if the recording cannot be resumed, or if
-    an option on the command line contradicts it.
+    The folder of the recording is locked until the `with` block ends. Raises InputFault if the
+    recording cannot be resumed, or if an option on the command line contradicts the options of the
+    recording.
     """
     from checkers.over_time.choosing import named
     from checkers.record.kept import resumable

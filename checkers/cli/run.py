@@ -1,6 +1,7 @@
-"""A run: one invocation of a command, which emits events, saves them, and ends with an exit code.
+"""A run is one invocation of a command. It emits events, saves them, and ends with an exit code.
 
-Results go to stdout, progress and notes to stderr. The last event is always `run_finished`.
+Results are written to stdout, and progress and notes to stderr. The final event of every run is
+`run_finished`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ _WEAK_REFERENCES: Final = {weakref.__file__, _weakrefset.__file__}
 
 
 class Interrupted(Exception):
-    """Raised after the user pressed Ctrl-C; every verdict reached before has been emitted."""
+    """Raised after the user has pressed Ctrl-C. All verdicts that were reached before have been
+    emitted.
+    """
 
 
 @dataclass(slots=True)
@@ -62,7 +65,9 @@ class Run:
     began: float = field(default_factory=time.monotonic)
 
     def emit(self, event: Event) -> None:
-        """Passes the event to every reporter; a verdict also counts for the exit code."""
+        """Passes the event to every reporter. If the event is a verdict, it contributes to the exit
+        code of the run.
+        """
         event = self.fingerprints(event)
         if isinstance(event, PropertyDecided | AnomalyDecided):
             event = event if self.baseline is None else self.baseline(event)
@@ -82,9 +87,10 @@ class Run:
         trace: Mapping[str, Any] | None = None,
         shape: str = "",
     ) -> None:
-        """Writes the evidence for a verdict to the run folder, and emits it.
+        """Writes the evidence for a verdict to the run folder, and emits it as an event.
 
-        For an expected violation, the reporters do not get the trace.
+        An expected verdict is reported briefly if the run is judged by its expected verdicts, or if
+        the run is brief. The event then has no trace.
         """
         kept = self.written(file, text + "\n")
         expected = verdict_expected and (self.judged_by_expectation or self.brief)
@@ -101,17 +107,23 @@ class Run:
         )
 
     def written(self, file: str, text: str) -> str | None:
-        """Writes the text to a file of the run folder; returns its name, None without a folder."""
+        """Writes the text to a file of the run folder, and returns the name of the file. Returns
+        None if the run has no folder.
+        """
         return self.folder.keep(file, text) if self.folder is not None else None
 
     def progress(self, progress: Progress | str) -> None:
-        """Displays progress on stderr: one live line on a terminal, a few lines in a log."""
+        """Displays progress on stderr. On a terminal, it is one line that is updated. In a log, it
+        is a few lines.
+        """
         self.poll()
         if not self.quiet:
             self.line(progress)
 
     def poll(self) -> None:
-        """Raises KeyboardInterrupt if the user has pressed Ctrl-C, even inside a destructor."""
+        """Raises KeyboardInterrupt if the user has pressed Ctrl-C. A Ctrl-C that arrived inside a
+        destructor is included.
+        """
         if self.interrupted:
             raise KeyboardInterrupt
 
@@ -121,7 +133,9 @@ class Run:
             click.echo(text, err=True)
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:
-        """Notes Ctrl-C; raises KeyboardInterrupt, inside a destructor only at the next `poll`."""
+        """Handles Ctrl-C by raising KeyboardInterrupt. Inside a destructor, nothing is raised, and
+        the next call of `poll` raises the exception.
+        """
         del number
         self.interrupted = True
         if not _is_destroying(frame):
@@ -142,9 +156,10 @@ class Run:
 
 
 def _is_destroying(frame: FrameType | None) -> bool:
-    """True if the frame, or one that called it, is a destructor or a callback of a weak reference.
+    """Returns True if the frame, or a frame that called it, is a destructor or a callback of a weak
+    reference.
 
-    Python prints an exception of such a function and goes on.
+    Python prints an exception of such a function and ignores it.
     """
     while frame is not None:
         name, file = frame.f_code.co_name, frame.f_code.co_filename

@@ -88,9 +88,10 @@ def runs_command(
 
 
 def stored(run: Run) -> tuple[KeptRun, ...]:
-    """Adds the runs that the store lacks, and returns all runs of the store.
+    """Adds the runs that are missing in the store of runs, and returns all runs of the store.
 
-    Raises UnusableStore, and InputFault if the parent folder of the runs does not exist.
+    Raises UnusableStore if the store cannot be used, and InputFault if the parent folder of the
+    runs does not exist.
     """
     from checkers.over_time.store import opened
 

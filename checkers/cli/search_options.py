@@ -1,4 +1,6 @@
-"""The options of an exploration of states: the engine, and the data that it stores and counts."""
+"""The options of a state search: which engine searches, which data it stores, and which counts it
+reports.
+"""
 
 from __future__ import annotations
 
@@ -90,10 +92,11 @@ def search_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """The options of a search, explained by `checkers.explicit.search.explore`.
+    """The options of a state search. `checkers.explicit.search.explore` explains most of them.
 
-    `master` is the address of Spark, for the engine `spark`. `checkpoint` is in minutes, and
-    `resume` names a run.
+    `master` is the address of the Spark master, for the engine `spark`. `checkpoint` is the
+    smallest number of minutes between two checkpoints of the search. `resume` names an earlier run
+    whose checkpoint the search continues.
     """
 
     engine: EngineName | Literal["spark"] | None = None
@@ -108,7 +111,9 @@ class SearchOptions:
 
     @classmethod
     def of(cls, *, memory: str | None, **options: Any) -> SearchOptions:
-        """Returns the options of a command; raises InputFault if they contradict each other."""
+        """Returns the options of a search from the options of a command. Raises InputFault if they
+        contradict each other.
+        """
         from checkers.explicit.engines import ENGINES
 
         search = cls(memory=selection.memory(memory), **options)
@@ -123,7 +128,9 @@ class SearchOptions:
 
     @property
     def checkpoint_option(self) -> str | None:
-        """The option by which the search has checkpoints, or None."""
+        """The command-line option with which the search writes or reads checkpoints, such as
+        `--checkpoint 5`. None if the user has not set such an option.
+        """
         if self.resume is not None:
             return f"--resume {self.resume}"
         return None if self.checkpoint is None else f"--checkpoint {self.checkpoint:g}"

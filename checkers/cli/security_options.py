@@ -73,7 +73,9 @@ _NAMES: Final = (
 
 
 def security_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options for TLS and SASL; the command gets them as one mapping, `security`."""
+    """Adds the options for TLS and SASL to a command. The command receives their values as one
+    mapping, in the parameter `security`.
+    """
 
     @functools.wraps(command)
     def with_security(*args: Any, **values: Any) -> Any:
@@ -86,7 +88,9 @@ def security_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_security(values: Mapping[str, Any]) -> Security:
-    """Returns the settings in the options; raises InputFault if they contradict each other."""
+    """Returns the security settings that the options describe. Raises InputFault if the options
+    contradict each other.
+    """
     from reference_impl.wire.security.settings import Mechanism, Security, SecurityProtocol
     from reference_impl.wire.security.users import read_users
 

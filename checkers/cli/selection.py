@@ -1,4 +1,4 @@
-"""Options that several commands share: spec, variant, constants, properties, budget."""
+"""The options that several commands share: spec, variant, constants, properties and budget."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def spec_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., A
 
 
 def settings(assignments: Sequence[str]) -> Settings:
-    """Returns values of constants, parsed from texts such as `replicas=3`; raises InputFault."""
+    """Returns the values of constants, parsed from texts such as `replicas=3`. Raises InputFault
+    for a malformed text.
+    """
     made: Settings = {}
     for text in assignments:
         name, equals, value = text.partition("=")
@@ -72,10 +74,10 @@ def settings(assignments: Sequence[str]) -> Settings:
 def selected(
     spec: str, variant: str | None, assignments: Sequence[str], kafka: str | None = None
 ) -> tuple[Variant, Spec]:
-    """Returns the chosen variant, and the spec that it makes.
+    """Returns the selected variant of a spec, and the spec with the constants in `assignments`.
 
-    With `kafka="4.3"`, the variant has the rules of this release. Raises InputFault for both
-    `variant` and `kafka`.
+    With `kafka="4.3"`, the variant has the rules of this release. Raises InputFault if both
+    `variant` and `kafka` are set.
     """
     from model import shipped, specs, user_specs
 
@@ -97,7 +99,9 @@ def no_variant(variant: str | None, kafka: str) -> None:
 
 
 def properties(spec: Spec, patterns: Sequence[str], name: str = "this spec") -> tuple[str, ...]:
-    """Returns the properties that match a pattern; without patterns, all but the lemmas."""
+    """Returns the properties of a spec that match one of the patterns. Without patterns, returns
+    all properties except the lemmas. Raises UnknownName if a pattern matches no property.
+    """
     names = [claim.name for claim in spec.properties]
     for pattern in patterns:
         if not any(fnmatchcase(one, pattern) for one in names):
@@ -108,7 +112,9 @@ def properties(spec: Spec, patterns: Sequence[str], name: str = "this spec") -> 
 
 
 def weights(texts: Sequence[str], spec: Spec, name: str) -> dict[str, float]:
-    """Returns the weights of actions, parsed from texts such as `crash*=3`; raises InputFault."""
+    """Returns the weights of actions, parsed from texts such as `crash*=3`. The keys are patterns
+    of names of actions. Raises InputFault for a malformed text.
+    """
     names = [action.name for action in spec.actions]
     made: dict[str, float] = {}
     for text in texts:
@@ -122,7 +128,9 @@ def weights(texts: Sequence[str], spec: Spec, name: str) -> dict[str, float]:
 
 
 def statement(spec: Spec, name: str) -> str | None:
-    """Returns the first paragraph of the property's docstring; None if it has none."""
+    """Returns the first paragraph of the property's docstring. Returns None if there is no
+    docstring.
+    """
     text = next((claim.summary for claim in spec.properties if claim.name == name), "")
     return " ".join(text.partition("\n\n")[0].split()) or None
 
@@ -132,9 +140,11 @@ def in_force(variant: Variant) -> str | None:
 
 
 def note_releases(run: Run, variant: Variant) -> None:
-    """Prints the releases of Kafka that behave like this version or bug of a spec.
+    """Prints the releases of Kafka that behave as this version of a spec, or as this bug. Prints
+    nothing for a user's own spec.
 
-    Prints nothing for a user's own spec.
+    If `variant` is the spec's default version and the latest release behaves differently, also
+    prints the version that models the latest release.
     """
     from model.releases import LATEST
     from model.shipped import NotShipped, shipped
@@ -155,7 +165,9 @@ def constants(spec: Spec) -> Settings:
 
 
 def memory(text: str | None) -> int | None:
-    """Returns the number of bytes in `4GB` or `500MB`; raises InputFault for any other text."""
+    """Returns the number of bytes in a text such as `4GB` or `500MB`, or None if `text` is None.
+    Raises InputFault for any other text.
+    """
     if text is None:
         return None
     if size := re.fullmatch(r"([1-9]\d*)(MB|GB)", text):
@@ -164,7 +176,9 @@ def memory(text: str | None) -> int | None:
 
 
 def budget(text: str | None) -> tuple[int | None, float | None]:
-    """Returns a budget (`200k-states` or `60s`) as (states, seconds); raises InputFault."""
+    """Returns the numbers of states and of seconds in a budget such as `200k-states` or `60s`. The
+    number that the budget does not limit is None. Raises InputFault for a malformed text.
+    """
     if text is None:
         return None, None
     if states := re.fullmatch(r"([1-9]\d*)([kM]?)-states", text):

@@ -84,7 +84,9 @@ def sweep_command(
 
 
 def seed_range(seeds: str) -> range:
-    """Returns the seeds that a text names, such as `17` or `0..99`; raises InputFault otherwise."""
+    """Returns the seeds in a text such as `17` or `0..99`. Raises InputFault for a
+    malformed text.
+    """
     match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", seeds)
     if match is None or int(match[2] or match[1]) < int(match[1]):
         raise InputFault(f"--seeds {seeds}: write one seed, such as 17, or a range, such as 0..99")
@@ -102,7 +104,9 @@ def verdicts_of(swept: Swept, seeds: range, master: str | None) -> Iterator[Judg
 
 
 def until_budget(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[Judged]:
-    """Yields the results of seeds until the budget is spent; at least one result."""
+    """Yields results of seeds until the time budget is spent. Yields at least one result, and all
+    results if `seconds` is None.
+    """
     deadline = None if seconds is None else time.monotonic() + seconds
     for judged in verdicts:
         yield judged
@@ -111,9 +115,11 @@ def until_budget(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[
 
 
 def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged]) -> None:
-    """Emits one verdict per property over all seeds, and the run's counts and CPU time.
+    """Emits one verdict for each property over all seeds, and the counts and the CPU time of the
+    run.
 
-    Saves the histories of the first three failed seeds.
+    Saves the histories of the first three seeds in which an anomaly occurred and the cluster made
+    progress.
     """
     failed = sorted(judged.seed for judged in found if judged.occurs or judged.stuck)
     stuck = {judged.seed for judged in found if judged.stuck}
@@ -136,7 +142,9 @@ def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged])
 
 
 def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Emits the verdict on `progress`: after the faults, the cluster recovers with every seed."""
+    """Emits the verdict on the property `progress`: with every seed, the cluster recovers after the
+    faults.
+    """
     stuck = sorted((it.seed, it.stuck) for it in found if it.stuck)
     why = f"seed {stuck[0][0]}: {stuck[0][1]}; in {len(stuck)} seeds" if stuck else judged
     run.emit(
@@ -153,7 +161,9 @@ def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) 
 
 
 def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Emits the verdict on each anomaly that a simulated history could have shown."""
+    """Emits a verdict on each anomaly that at least one of the simulated histories could have
+    shown.
+    """
     from checkers.report.anomaly_events import decided
     from properties.anomalies.catalogue import CATALOGUE
 
@@ -182,8 +192,8 @@ def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str)
 
 
 def variant_name(swept: Swept) -> str:
-    """Returns the bugs that a sweep injects, and `liveness` if the sweep checks it; else an empty
-    text.
+    """Returns a text with the bugs that a sweep injects. If the sweep checks liveness, the text
+    also has the word `liveness`. Without both, the text is empty.
     """
     bugs = [f"bug {bug}" for bug in sorted(bug.value for bug in swept.bugs)]
     return ", ".join([*bugs, *["liveness"] * swept.liveness])

@@ -1,4 +1,4 @@
-"""Options that several commands share: the system under test, its settings and its bugs."""
+"""The options that several commands share: the system under test, its settings and its bugs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def system_options(
 
 
 def broker_settings(assignments: Sequence[str]) -> Settings:
-    """Parses settings such as `min.insync.replicas=2`; raises InputFault."""
+    """Returns broker settings, parsed from texts such as `min.insync.replicas=2`. Raises InputFault
+    for a malformed text.
+    """
     settings: dict[str, str] = {}
     for text in assignments:
         name, separator, value = text.partition("=")

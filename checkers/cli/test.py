@@ -1,4 +1,6 @@
-"""`urteil test`: runs property suites on the simulated broker or, with --on, on a real system."""
+"""`urteil test`: runs property suites on the simulated broker. With the option --on, it runs them
+on a real system.
+"""
 
 from __future__ import annotations
 
@@ -183,9 +185,11 @@ def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> N
 
 
 def decide(run: Run, suite: Suite, side: Side, profile: Profile, seed: int) -> None:
-    """Searches for a violation of a claim by random programs (lists of calls); emits the verdict.
+    """Searches for a violation of a claim with random programs (lists of calls), and emits the
+    verdict.
 
-    `side` has the claim, the setting of the programs, such as acks=1, and the expected verdict.
+    `side` has the claim, the setting in which the programs run, such as acks=1, and the expected
+    verdict.
     """
     from properties.suites.search import deciding
 
@@ -242,7 +246,8 @@ def emit(
 
 
 def _walks(run: Run, suite: Suite, verdict: ClaimVerdict) -> Iterator[str]:
-    """Writes the simulated run that violates a claim to the run folder, as a trace for each spec.
+    """Writes the simulated run that violates a claim to the run folder, as traces of specs. Each
+    trace explains the run by the steps of one spec.
 
     Yields the commands that open the traces.
     """

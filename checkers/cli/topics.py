@@ -1,6 +1,8 @@
-"""`kafka://` as the HISTORY of a command: the topic is copied first, and the copy is analyzed.
+"""Reads a Kafka topic that is the HISTORY of a command (kafka://...). The topic is copied first,
+and the copy is analyzed.
 
-A later run adds only the new records to the copy, in the folder `topics` next to the run folders.
+The copy is in the folder `topics` next to the run folders. A later run adds the new records of the
+topic to the copy.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ def topic_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_for_others(history: object, **options: object) -> None:
-    """Raises InputFault if an option for topics is set, but the history is not a kafka:// topic."""
+    """Raises InputFault if one of `options`, which apply to Kafka topics, is set although the
+    history is not a Kafka topic.
+    """
     from checkers.histories.topics.address import Topic
 
     for name, value in options.items():
@@ -64,7 +68,9 @@ def refuse_for_others(history: object, **options: object) -> None:
 def topic_copy(
     run: Run, topic: Topic, client_config: Path | None, schemas: str | None
 ) -> Generator[TopicCopy]:
-    """Yields the folder of the local copy of a Kafka topic, after copying the new records."""
+    """Yields the local copy of a Kafka topic, after the new records of the topic were copied.
+    Raises InputFault if the topic has no records.
+    """
     from checkers.histories.topics.copying import copying
 
     with copying(topic, run.parent / TOPICS, _config(client_config)) as copy:
@@ -80,9 +86,11 @@ def topic_copy(
 def whole_topic(
     topic: Topic, client_config: Path | None, schemas: str | None, unmapped: Counter[str]
 ) -> Generator[Path]:
-    """Yields a temporary folder with a copy of the history that was recorded in the topic.
+    """Yields a temporary folder with a copy of the history that was recorded in the topic. The
+    folder is removed when the `with` block ends.
 
-    `unmapped` counts the fields of the records that are no fields of an operation.
+    For each field of the records that is not a field of an operation, `unmapped` counts how often
+    it occurred.
     """
     from checkers.histories.topics.copying import copying
 
@@ -96,10 +104,8 @@ def whole_topic(
 
 
 def topic_growths(run: Run, copy: TopicCopy) -> Iterator[None]:
-    """Copies new records of the topic again and again, without end; yields whenever the copy has
-    grown.
-
-    Yields once at the beginning, too.
+    """Copies new records of the topic repeatedly, without end. Yields one time at the beginning,
+    and then each time after new records were copied.
     """
     yield
     while True:

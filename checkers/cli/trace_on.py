@@ -1,4 +1,6 @@
-"""`urteil trace --on SYSTEM`: records a short workload with faults, and returns its TRACE logs."""
+"""`urteil trace --on SYSTEM`: records a short workload with faults, and finds the TRACE logs of the
+brokers.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,11 @@ class Campaign:
 
 
 def recorded(run: Run, campaign: Campaign) -> Path:
-    """Returns the folder of the TRACE logs of a short workload with faults on the system.
+    """Records a short workload with faults on the system, and returns the folder of the TRACE logs
+    that the brokers wrote.
 
-    Raises InputFault for a system without TRACE logs, SystemFailed if the system does not start.
+    Raises InputFault if the system writes no TRACE logs, and SystemFailed if the system does not
+    start.
     """
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import CLUSTER, KafkaSystem, named

@@ -29,9 +29,10 @@ def decide_on(
     outside: bool,
     runs: int | None,
 ) -> None:
-    """Decides each claim of the suites on a running system, and emits the verdicts.
+    """Decides each claim of the suites by trials (test runs) on a running system, and emits the
+    verdicts.
 
-    Raises InputFault if no broker answers, SystemFailed if the system does not start.
+    Raises InputFault if no broker answers, and SystemFailed if the system does not start.
     """
     from checkers.systems.opening import CLUSTER, KafkaSystem, named
     from checkers.trials.deciding import Effort, decide

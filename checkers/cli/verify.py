@@ -1,6 +1,7 @@
-"""`urteil verify`: checks specs, proofs and claims, analyzes histories, and compares the verdicts.
+"""`urteil verify`: checks specs, proofs and claims, analyzes histories, and compares each verdict
+with the expected one.
 
-The expected verdicts are in this module, in the tables of variants and in the suites.
+The expected verdicts are in this module, in the tables of the specs' variants, and in the suites.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ VIOLATED: Final[Verdict] = "violated"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """A variant of a spec, its constants, and the expected verdict on each property.
+    """A variant of a spec, the values of its constants, and the expected verdict on each property.
 
-    By default, the expected verdicts are those in the spec's own table of variants.
+    If `expected` is empty, the spec's own table of variants has the expected verdicts.
     """
 
     spec: str
@@ -309,10 +310,11 @@ def selected(expectation: Expectation) -> tuple[Variant, Spec]:
 
 
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
-    """Records a history on the reference broker, with the seeded `bugs`; returns its folder.
+    """Records a history on the reference broker with the seeded bugs `bugs`, which are put into the
+    broker on purpose. Returns the folder of the history.
 
-    Without bugs, also emits a verdict: `holds` if at least 20 sends were applied but got no
-    response, else `undecided`.
+    If there are no bugs, also emits a verdict. The verdict is `holds` if at least 20 sends were
+    applied but got no response, and `undecided` otherwise.
     """
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import ServedSystem
