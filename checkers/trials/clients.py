@@ -19,7 +19,8 @@ from reference_impl.protocol.messages import FIRST_CLIENT, NodeId
 from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.clients import Leadership
 from reference_impl.simulation.consumer import Consumer
-from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, Producer, ProducerConfig
+from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, Producer
+from reference_impl.simulation.producer_config import ProducerConfig
 from reference_impl.simulation.programs import (
     Application,
     Program,

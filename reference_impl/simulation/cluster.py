@@ -36,7 +36,8 @@ from reference_impl.simulation.clients import TICK, Leadership
 from reference_impl.simulation.consumer import Consumer
 from reference_impl.simulation.machines import Machines
 from reference_impl.simulation.network import CALM, Conditions
-from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, Producer, ProducerConfig
+from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, Producer
+from reference_impl.simulation.producer_config import ProducerConfig
 from reference_impl.simulation.programs import Application, ProgramClient, ProgramFactory
 
 TOPIC_PARTITION: Final = TopicPartition("orders", 0)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final, NamedTuple
 
-from reference_impl.protocol.messages import CONTROLLER, NodeId
+from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NodeId
 from reference_impl.simulation.scheduler import Due
 
 
@@ -33,6 +33,7 @@ class Conditions:
     loss: int = 0
     doubling: int = 0
     overtaking: int = 0  # messages that later ones may overtake
+    connects_clients: bool = False  # clients have connections, as on TCP
 
 
 CALM: Final = Conditions()
@@ -51,9 +52,13 @@ class Network:
     def overtakes(self, link: Link) -> bool:
         """True if the next message on the link may arrive before earlier messages."""
         overtaking = self.conditions.overtaking
-        if not overtaking or CONTROLLER in link:
+        if not overtaking or CONTROLLER in link or self.is_connection(link):
             return False
         return self.coins.randrange(100) < overtaking
+
+    def is_connection(self, link: Link) -> bool:
+        """True if messages on the link are neither doubled nor reordered, even if one is held."""
+        return self.conditions.connects_clients and any(node >= FIRST_CLIENT for node in link)
 
     def delays_ms(self, link: Link, *, is_response: bool) -> tuple[int, ...]:
         """One delay in ms for each copy of a message; empty if the message is lost."""
@@ -66,7 +71,7 @@ class Network:
         if conditions.loss and self.coins.randrange(100) < conditions.loss:
             return ()
         doubled = conditions.doubling and self.coins.randrange(100) < conditions.doubling
-        copies = 2 if doubled and CONTROLLER not in link else 1
+        copies = 2 if doubled and not (CONTROLLER in link or self.is_connection(link)) else 1
         return tuple(self._delay_ms() for _ in range(copies))
 
     def _delay_ms(self) -> int:

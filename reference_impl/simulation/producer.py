@@ -1,19 +1,19 @@
 """A simulated producer: numbers its records, keeps up to five requests in flight, and retries.
 
-A batch has the same sequence numbers in all retries. No new batch is sent while one waits for its
-retry. In the history each record in flight is a process of its own.
+A batch has the same sequence numbers in all retries under one epoch. No new batch is sent while one
+waits for its retry. In the history each record in flight is a process of its own.
 
 A send is `ok` with the record's offset, `fail` if the record was certainly not written, otherwise
 `info`. With retries, it ends with its acknowledgement, at its delivery timeout, or with an error
 after which the producer sends nothing more.
 
-After a delivery timeout nobody knows if the leader has the batch. The producer sends no new batch
-until the open ones are decided. Then it goes on under a new epoch, unless the leader has
-acknowledged the last sequence number.
+After a delivery timeout nobody knows if the leader has the batch. Then the producer may have to go
+on under a new epoch. `client_libraries` has the rules in which the Java client and librdkafka
+differ: when they retry, give up, and take a new epoch.
 
 Source: KIP-98, KIP-360; docs/kafka-rules.md C7; in the Java client RecordAccumulator and
-ProducerBatch (batches, linger, delivery timeout), Sender (retries) and TransactionManager
-(`markSequenceUnresolved`, `maybeResolveSequences`, `bumpIdempotentProducerEpoch`).
+ProducerBatch (batches, linger, delivery timeout), Sender (retries) and TransactionManager; in
+librdkafka rd_kafka_handle_Produce_error and rd_kafka_idemp_*.
 Simplified: a send begins when its batch is full or has lingered, so its delivery timeout does too;
 the first batch must be acknowledged before others are in flight, because a leader accepts any first
 sequence number of an unknown producer (KAFKA-15591).
@@ -25,21 +25,25 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from model.histories import Operation, Outcome
-from model.vocabulary import NO_PRODUCER_ID, ProducerEpoch, ProducerId, Sequence
+from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId
 from reference_impl.log.record_batch import encode
 from reference_impl.node.step import Input, ResponseReceived, Send, TimerFired
 from reference_impl.protocol.controller import DescribedMetadata, Metadata
 from reference_impl.protocol.messages import (
-    ACKS_ALL,
     ACKS_NONE,
     NO_BROKER,
-    RETRIABLE,
     ErrorCode,
     InitializedProducerId,
     InitProducerId,
     NodeId,
     Produce,
     Produced,
+)
+from reference_impl.simulation.client_libraries import (
+    MAY_BE_WRITTEN,
+    NOT_WRITTEN,
+    Follows,
+    Moment,
 )
 from reference_impl.simulation.clients import (
     NS_PER_MS,
@@ -48,44 +52,11 @@ from reference_impl.simulation.clients import (
     Observed,
     next_tick,
 )
+from reference_impl.simulation.open_batches import OpenBatches
+from reference_impl.simulation.producer_config import ProducerConfig
 from reference_impl.simulation.unacknowledged import Begun, Unacknowledged
 
-# Errors after which the record is certainly not in the log, unless an earlier attempt wrote it.
-NOT_WRITTEN: Final = frozenset({
-    ErrorCode.CORRUPT_MESSAGE,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.NOT_ENOUGH_REPLICAS,
-    ErrorCode.INVALID_REQUIRED_ACKS,
-    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-    ErrorCode.INVALID_PRODUCER_EPOCH,
-    ErrorCode.INVALID_RECORD,
-})  # fmt: skip
 PROCESSES_PER_CLIENT: Final = 1_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerConfig:
-    """Raises ValueError if `max_in_flight` is above 5, the number of batches that a broker
-    remembers, or if an idempotent producer with a delivery timeout takes no new epoch.
-    """
-
-    acks: int = ACKS_ALL
-    idempotent: bool = True
-    retries: bool = True
-    max_in_flight: int = 5
-    request_timeout_ms: int = 300
-    replication_timeout_ms: int = 200
-    backoff_ms: int = 20
-    takes_new_epoch: bool = False  # as Kafka's client, if its oldest batch is out of order
-    batch_records: int = 1  # the most records of a batch
-    linger_ms: int = 0  # a batch that is not full waits so long for more records
-    delivery_timeout_ms: int | None = None  # of a batch; None: it is retried until it is decided
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.max_in_flight <= 5:
-            raise ValueError(f"max_in_flight is {self.max_in_flight}; it must be 1 to 5")
-        if self.delivery_timeout_ms is not None and self.idempotent and not self.takes_new_epoch:
-            raise ValueError("delivery_timeout_ms needs takes_new_epoch if idempotent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,16 +70,15 @@ class Producer:
     producer_id: ProducerId = NO_PRODUCER_ID
     waiting: tuple[str, ...] = ()  # values that no process has begun to send
     waiting_since_ns: int = 0  # when the first of them was passed, or an earlier batch was filled
-    begun: tuple[Unacknowledged, ...] = ()  # in the order of their sequence numbers
-    next_number: int = 0  # of a batch
-    next_sequence: Sequence = Sequence(0)  # noqa: RUF009 - an int by another name
-    acknowledged_end: int = 0  # the sequence number after the last acknowledged one
-    is_unresolved: bool = False  # a delivery timeout left a sequence number undecided
-    producer_epoch: ProducerEpoch = ProducerEpoch(0)  # noqa: RUF009 - the same
+    begun: OpenBatches = OpenBatches()  # noqa: RUF009 - it is frozen
+    is_unresolved: bool = False  # it has to take a new epoch, at the moment of its library's rule
+    is_draining: bool = False  # retries wait until no request is in flight
+    producer_epoch: ProducerEpoch = ProducerEpoch(0)  # noqa: RUF009 - an int by another name
     last_invoked_ns: int = 0
     next_process: int = 0
     retired: tuple[int, ...] = ()  # processes whose last send has an unknown outcome
     correlation: int = 0
+    id_wanted_since: int = 0  # correlation of the first request for the producer id
     acknowledged_any: bool = False
     over: ErrorCode | None = None  # why the session ended
 
@@ -127,9 +97,10 @@ class Producer:
                 return producer, (*expired, *ended, *sent, next_tick(now_ns))
             case ResponseReceived(response=DescribedMetadata(image=image)):
                 return replace(self, leadership=self.leadership.learn(image))._pump(now_ns)
-            case ResponseReceived(response=InitializedProducerId() as initialized):
-                if self.producer_id == NO_PRODUCER_ID and initialized.error is ErrorCode.NONE:
-                    return replace(self, producer_id=initialized.producer_id)._pump(now_ns)
+            case ResponseReceived(correlation=number, response=InitializedProducerId() as answer):
+                is_wanted = self.producer_id == NO_PRODUCER_ID and number >= self.id_wanted_since
+                if is_wanted and answer.error is ErrorCode.NONE:
+                    return replace(self, producer_id=answer.producer_id)._pump(now_ns)
             case ResponseReceived(correlation=correlation, response=Produced() as produced):
                 return self._produced(now_ns, correlation, produced)
             case _:
@@ -185,19 +156,20 @@ class Producer:
         lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
         if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:
             return None
+        rules = self.config.library
+        if self.is_draining or (self.is_unresolved and rules.new_epoch is Moment.DRAINED):
+            return None
         for index, batch in enumerate(self.begun):
             if batch.awaits is None:
                 rested_ns = now_ns - batch.changed_ns
                 is_rested = rested_ns >= self.config.backoff_ms * NS_PER_MS
-                return index if index == 0 and is_rested else None
+                is_next = index == 0 or rules.retries_when_drained
+                return index if is_next and is_rested else None
         room = self.config.max_in_flight if self.acknowledged_any else 1
-        # A broker remembers five batches, so at most five may have an unknown outcome. TCP ensures
-        # that: a lost response closes the connection, and later requests on it are unknown too.
-        oldest = self.begun[0].number if self.begun else self.next_number
-        has_room = self.next_number - oldest < room and not self.is_unresolved
+        may_begin = self.begun.has_room(room) and not self.is_unresolved
         # While a batch is being retried, no later batch is sent for the first time.
-        none_is_retried = all(batch.attempts == 1 for batch in self.begun)
-        return len(self.begun) if has_room and none_is_retried and self._has_batch(now_ns) else None
+        may_begin &= rules.retries_when_drained or self.begun.none_is_retried
+        return len(self.begun) if may_begin and self._has_batch(now_ns) else None
 
     def _has_batch(self, now_ns: int) -> bool:
         lingered_ns = now_ns - self.waiting_since_ns
@@ -212,22 +184,16 @@ class Producer:
         numbers = (*free, *new)[: len(values)]
         # Simultaneous sends begin one after the other, and after the event that caused them.
         first_ns = max(now_ns, self.last_invoked_ns) + 1
-        batch = Unacknowledged(
-            sends=tuple(
-                Begun(value, self._process(number), first_ns + later)
-                for later, (value, number) in enumerate(zip(values, numbers, strict=True))
-            ),
-            number=self.next_number,
-            sequence=self.next_sequence,
+        sends = tuple(
+            Begun(value, self._process(number), first_ns + later)
+            for later, (value, number) in enumerate(zip(values, numbers, strict=True))
         )
         return replace(
             self,
-            last_invoked_ns=batch.sends[-1].invoked_ns,
+            last_invoked_ns=sends[-1].invoked_ns,
             waiting=self.waiting[len(values) :],
             waiting_since_ns=now_ns,
-            begun=(*self.begun, batch),
-            next_number=self.next_number + 1,
-            next_sequence=Sequence(self.next_sequence + len(values)),
+            begun=self.begun.begin(sends),
             next_process=max(self.next_process, numbers[-1] + 1),
         )
 
@@ -240,23 +206,15 @@ class Producer:
         )
         request = Produce(
             topic_partition=self.leadership.topic_partition,
-            batches=self._encoded(batch),
+            batches=batch.encoded(self.producer_id, self.producer_epoch)
+            if self.config.idempotent
+            else encode(batch.records),
             acks=self.config.acks,
             timeout_ms=self.config.replication_timeout_ms,
         )
-        begun = (*self.begun[:index], batch, *self.begun[index + 1 :])
+        begun = self.begun.replaced(index, batch)
         producer = replace(self, begun=begun, correlation=self.correlation + 1)
         return producer, Send(NodeId(self.leadership.leader), self.correlation, request)
-
-    def _encoded(self, batch: Unacknowledged) -> bytes:
-        if not self.config.idempotent:
-            return encode(batch.records)
-        return encode(
-            batch.records,
-            producer_id=self.producer_id,
-            producer_epoch=self.producer_epoch,
-            base_sequence=batch.sequence,
-        )
 
     # ------------------------------------------------------------ answers
 
@@ -266,107 +224,161 @@ class Producer:
         index = next((i for i, b in enumerate(self.begun) if b.awaits == correlation), None)
         if index is None or self.config.acks == ACKS_NONE:
             return self, ()  # of an attempt that has timed out, or an error that no client sees
-        batch = self.begun[index]
-        if produced.error is ErrorCode.NONE:
-            operations = batch.operations(self._key, "ok", now_ns, produced.base_offset)
-            end = max(self.acknowledged_end, batch.sequence + len(batch.sends))
-            acknowledged = replace(
-                self._without(batch), acknowledged_any=True, acknowledged_end=end
-            )
-            producer, sent = acknowledged._resolved(now_ns)._pump(now_ns)
-            return producer, (*map(Observed, operations), *sent)
-        # An earlier batch is missing because it is still in flight: retry this one after it.
-        follows = produced.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and index > 0
-        if self.config.retries and (follows or produced.error in RETRIABLE):
-            rested = replace(batch, awaits=None, changed_ns=now_ns)
-            return self._with(index, rested)._refreshing_leader()
-        is_lost = produced.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-        if self.config.takes_new_epoch and is_lost:
-            return self._with_new_epoch(now_ns)._refreshing_leader()
-        producer, ended = self._end(now_ns, batch, produced.error)
-        if self.config.idempotent and self.config.retries:
-            # One sequence number is missing for good, so no later batch can be appended.
-            return replace(producer, over=produced.error), ended
-        producer, requests = producer._refreshing_leader()
-        return producer, ended + requests
+        answered = replace(self.begun[index], answer=produced)
+        producer = replace(self, begun=self.begun.replaced(index, answered))
+        effects: ClientEffects = ()
+        while (batch := producer._next_answered()) is not None:
+            producer, more = producer._answered(now_ns, batch)
+            effects += more
+        producer, sent = producer._resolved(now_ns)._pump(now_ns)
+        return producer, effects + sent
+
+    def _next_answered(self) -> Unacknowledged | None:
+        in_flight = self.begun.in_flight
+        if self.config.library.reads_in_order:
+            in_flight = tuple(sorted(in_flight, key=lambda batch: batch.awaits or 0)[:1])
+        return next((batch for batch in in_flight if batch.answer is not None), None)
+
+    def _answered(self, now_ns: int, batch: Unacknowledged) -> tuple[Producer, ClientEffects]:
+        assert batch.answer is not None
+        error = batch.answer.error
+        if error is ErrorCode.NONE:
+            return self._acknowledged(now_ns, batch, batch.answer.base_offset)
+        index = self.begun.batches.index(batch)
+        rules, retries = self.config.library, self.config.retries
+        follows = rules.after(error, is_oldest=index == 0, retries=retries)
+        match follows:
+            case Follows.RETRY | Follows.NEW_EPOCH_LATER:
+                is_unresolved = self.is_unresolved or follows is Follows.NEW_EPOCH_LATER
+                resting = self._rested(index, now_ns, may_be_written=error in MAY_BE_WRITTEN)
+                return replace(resting, is_unresolved=is_unresolved)._refreshing_leader()
+            case Follows.NEW_EPOCH:
+                return self._with_new_epoch(now_ns)._refreshing_leader()
+            case Follows.NEW_PRODUCER:
+                return self._with_new_id(now_ns, error)
+            case Follows.END:
+                producer, ended = self._end(now_ns, batch, error)
+                if self.config.idempotent and self.config.retries:
+                    # One sequence number is missing for good, so no later batch can be appended.
+                    return replace(producer, over=error), ended
+                producer, requests = producer._refreshing_leader()
+                return producer, ended + requests
+
+    def _acknowledged(
+        self, now_ns: int, batch: Unacknowledged, base_offset: Offset | None
+    ) -> tuple[Producer, ClientEffects]:
+        index = self.begun.batches.index(batch)
+        proves_earlier = self.config.idempotent and self.config.library.acknowledges_earlier
+        earlier = self.begun.batches[:index] if proves_earlier else ()
+        begun = self.begun
+        operations: list[Operation] = []
+        for one in (*earlier, batch):
+            begun = begun.acknowledged(one)
+            offset = base_offset if one is batch else None
+            operations += one.operations(self._key, "ok", now_ns, offset)
+        producer = replace(self, begun=begun, acknowledged_any=True)
+        return producer, tuple(map(Observed, operations))
+
+    # ------------------------------------------------------------ epochs and time-outs
 
     def _with_new_epoch(self, now_ns: int) -> Producer:
         # Kafka: TransactionManager.canRetry and bumpIdempotentProducerEpoch.
-        again: list[Unacknowledged] = []
-        following = 0
-        for number, batch in enumerate(self.begun):
-            first = Sequence(following)
-            again.append(
-                replace(batch, number=number, sequence=first, awaits=None, changed_ns=now_ns)
-            )
-            following += len(batch.sends)
         return replace(
             self,
-            begun=tuple(again),
-            next_number=len(again),
-            next_sequence=Sequence(following),
-            acknowledged_end=0,
+            begun=self.begun.renumbered(now_ns),
             is_unresolved=False,
             producer_epoch=ProducerEpoch(self.producer_epoch + 1),
         )
 
+    def _with_new_id(self, now_ns: int, error: ErrorCode) -> tuple[Producer, ClientEffects]:
+        """A fatal error ends every open batch, and the application creates another producer."""
+        producer = self
+        effects: ClientEffects = ()
+        for batch in self.begun:
+            in_doubt = replace(batch, attempts=batch.attempts + 1, may_be_written=True)
+            producer, ended = producer._end(now_ns, in_doubt, error)
+            effects += ended
+        anew = replace(
+            producer,
+            begun=OpenBatches(),
+            producer_id=NO_PRODUCER_ID,
+            producer_epoch=ProducerEpoch(0),
+            id_wanted_since=self.correlation,
+            acknowledged_any=False,
+            is_unresolved=False,
+            is_draining=False,
+        )
+        return anew, effects
+
     def _without_expired(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        timeout_ms = self.config.delivery_timeout_ms
+        timeout_ms, rules = self.config.delivery_timeout_ms, self.config.library
         if timeout_ms is None:
             return self, ()
         producer = self
         effects: ClientEffects = ()
         for batch in self.begun:
-            if now_ns - batch.sends[0].invoked_ns >= timeout_ms * NS_PER_MS:
-                producer, ended = producer._end(now_ns, batch, ErrorCode.REQUEST_TIMED_OUT)
+            is_late = now_ns - batch.sends[0].invoked_ns >= timeout_ms * NS_PER_MS
+            if is_late and (rules.times_out_in_flight or batch.awaits is None):
+                producer, ended = producer._end(now_ns, batch, None)
                 producer = replace(producer, is_unresolved=self.config.idempotent)
                 effects += ended
         return producer._resolved(now_ns), effects
 
     def _resolved(self, now_ns: int) -> Producer:
-        # Kafka: TransactionManager.maybeResolveSequences.
-        if not self.is_unresolved or self.begun:
-            return self
-        if self.acknowledged_end == self.next_sequence:
-            return replace(self, is_unresolved=False)
-        return self._with_new_epoch(now_ns)
+        rules, is_drained = self.config.library, not self.begun.in_flight
+        drained = replace(self, is_draining=self.is_draining and not is_drained)
+        may_take = {
+            Moment.DECIDED: not self.begun,
+            Moment.DRAINED: is_drained,
+            Moment.AT_ONCE: True,
+        }
+        if not self.is_unresolved or not may_take[rules.new_epoch]:
+            return drained
+        if self.begun.are_acknowledged and not rules.always_takes_new_epoch:
+            return replace(drained, is_unresolved=False)
+        return drained._with_new_epoch(now_ns)
 
     def _without_timed_out(self, now_ns: int) -> tuple[Producer, ClientEffects]:
         timeout_ns = self.config.request_timeout_ms * NS_PER_MS
+        late = [one for one in self.begun.in_flight if now_ns - one.changed_ns >= timeout_ns]
+        if late and self.config.library.reads_in_order:
+            late = [*self.begun.in_flight]  # the client closes the connection
         producer = self
         effects: ClientEffects = ()
-        for batch in self.begun:
-            if batch.awaits is None or now_ns - batch.changed_ns < timeout_ns:
-                continue
+        for batch in late:
             if self.config.retries and self.config.acks != ACKS_NONE:
-                index = producer.begun.index(batch)
-                producer = producer._with(index, replace(batch, awaits=None, changed_ns=now_ns))
+                index = producer.begun.batches.index(batch)
+                producer = producer._rested(index, now_ns, may_be_written=True)
             else:
                 producer, ended = producer._end(now_ns, batch, ErrorCode.NETWORK_EXCEPTION)
                 effects += ended
             producer, requests = producer._refreshing_leader()
             effects += requests
-        return producer, effects
+        return producer._resolved(now_ns), effects
+
+    def _rested(self, index: int, now_ns: int, *, may_be_written: bool) -> Producer:
+        drains = self.config.idempotent and self.config.library.retries_when_drained
+        begun = self.begun.rested(index, now_ns, may_be_written=may_be_written)
+        return replace(self, begun=begun, is_draining=self.is_draining or drains)
 
     def _refreshing_leader(self) -> tuple[Producer, ClientEffects]:
         doubting = replace(self, leadership=replace(self.leadership, leader=NO_BROKER))
         return doubting._look_for_leader()
 
     def _end(
-        self, now_ns: int, batch: Unacknowledged, error: ErrorCode
+        self, now_ns: int, batch: Unacknowledged, error: ErrorCode | None
     ) -> tuple[Producer, ClientEffects]:
-        is_certain = error in NOT_WRITTEN and batch.attempts == 1
+        """Ends the sends of a batch without an acknowledgement; without an error, they are late."""
+        is_refused = error in NOT_WRITTEN and batch.attempts == 1
+        is_known = self.config.library.knows_unwritten and not batch.may_be_written
+        is_certain = is_refused or (is_known and (error is None or error in NOT_WRITTEN))
         outcome: Outcome = "fail" if is_certain else "info"
         processes = () if is_certain else tuple(send.process for send in batch.sends)
-        operations = batch.operations(self._key, outcome, now_ns, error=error.name)
-        producer = replace(self._without(batch), retired=(*self.retired, *processes))
+        name = (error or ErrorCode.REQUEST_TIMED_OUT).name
+        operations = batch.operations(self._key, outcome, now_ns, error=name)
+        begun = self.begun.without(batch)
+        producer = replace(self, begun=begun, retired=(*self.retired, *processes))
         return producer, tuple(map(Observed, operations))
-
-    def _with(self, index: int, batch: Unacknowledged) -> Producer:
-        return replace(self, begun=(*self.begun[:index], batch, *self.begun[index + 1 :]))
-
-    def _without(self, batch: Unacknowledged) -> Producer:
-        return replace(self, begun=tuple(other for other in self.begun if other is not batch))
 
     @property
     def _key(self) -> str:

@@ -21,6 +21,7 @@ from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NodeId
 from reference_impl.simulation import workloads
+from reference_impl.simulation.client_libraries import JAVA, LIBRDKAFKA
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.faults import (
     At,
@@ -41,14 +42,17 @@ from reference_impl.simulation.faults import (
     ShutDown,
 )
 from reference_impl.simulation.network import CALM, Conditions
-from reference_impl.simulation.producer import ProducerConfig
+from reference_impl.simulation.producer_config import ProducerConfig
 from reference_impl.simulation.programs import ProgramFactory
 from reference_impl.simulation.trace import Trace
 
 RECOVERY_MS: Final = 20_000
 IDEMPOTENT: Final = ProducerConfig()
-BATCHING: Final = ProducerConfig(
-    takes_new_epoch=True, batch_records=4, linger_ms=25, delivery_timeout_ms=600
+BATCHING: Final = (
+    ProducerConfig(library=JAVA, batch_records=4, linger_ms=25, delivery_timeout_ms=600),
+    # Ten times the request timeout, as by default. After a delivery timeout librdkafka may append
+    # other records twice, so the faults of a sweep must be shorter.
+    ProducerConfig(library=LIBRDKAFKA, batch_records=4, linger_ms=25, delivery_timeout_ms=3_000),
 )
 FIRST_PRODUCER: Final = NodeId(FIRST_CLIENT + 1)
 _NAMES: Final = "abcdefghijklmnopqrstuvwxyz"  # of producers: the first letter of what they send
@@ -85,6 +89,19 @@ LATE_ENDS: Final[tuple[Kind, ...]] = (
             count=1 + coins.randrange(3),
             moment=coins.choice(("before", "after")),
             does=Hold(1 + coins.randrange(400)),
+        ),
+        Heal(),
+    ),
+)
+LATE_RECORDS: Final[tuple[Kind, ...]] = (
+    *LATE_ENDS,
+    lambda coins, _: (
+        On(
+            api=coins.choice(("Produce", "AddPartitionsToTxn")),
+            occurrence=1 + coins.randrange(9),
+            count=1 + coins.randrange(3),
+            moment=coins.choice(("before", "after")),
+            does=Hold(300 + coins.randrange(400)),  # longer than a client waits
         ),
         Heal(),
     ),

@@ -26,7 +26,7 @@ from reference_impl.protocol.messages import (
     Produced,
 )
 from reference_impl.simulation.broker_client import BrokerClient, error_of
-from reference_impl.simulation.producer import NOT_WRITTEN
+from reference_impl.simulation.client_libraries import NOT_WRITTEN
 from reference_impl.simulation.programs import Application, Call, Steps
 
 REPLICATION_MS: Final = 200

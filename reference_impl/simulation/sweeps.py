@@ -9,20 +9,23 @@ prevent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from random import Random
 from typing import Final
 
 from model.faults import UnknownName
 from model.vocabulary import BrokerId
+from reference_impl.protocol.transactions import TransactionVersion
 from reference_impl.simulation import workloads
 from reference_impl.simulation.network import CALM, Conditions
-from reference_impl.simulation.producer import ProducerConfig
+from reference_impl.simulation.producer_config import ProducerConfig
 from reference_impl.simulation.runs import (
     BATCHING,
     IDEMPOTENT,
     LATE_ENDS,
+    LATE_RECORDS,
     MACHINES,
     STOPS,
     Kind,
@@ -32,6 +35,8 @@ from reference_impl.simulation.runs import (
 
 BROKERS: Final = tuple(map(BrokerId, (1, 2, 3)))
 ROUGH: Final = Conditions(jitter_ms=15, loss=3, doubling=5, overtaking=5)
+# librdkafka relies on the order of a connection: see `client_libraries`.
+CONNECTED: Final = replace(ROUGH, connects_clients=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +57,16 @@ def _publishing(
     every_ms: int,
     conditions: Conditions = CALM,
     *,
-    producer: ProducerConfig = IDEMPOTENT,
+    producers: Sequence[ProducerConfig] = (IDEMPOTENT,),
     sends: int = 40,
 ) -> Callable[[int], Scenario]:
+    """Two producers send; each is one of `producers`, as the seed decides."""
+
     def scenario(seed: int) -> Scenario:
+        coins = Random(f"producers {seed}")
         return Scenario(
             seed=seed,
-            producers=(producer, producer),
+            producers=(coins.choice(producers), coins.choice(producers)),
             sends=sends,
             send_every_ms=every_ms * FAULTS // sends,
             conditions=conditions,
@@ -68,16 +76,28 @@ def _publishing(
     return scenario
 
 
-def _transactions(seed: int, kinds: tuple[Kind, ...] = STOPS) -> Scenario:
+def _transactions(
+    seed: int,
+    kinds: tuple[Kind, ...] = STOPS,
+    version: TransactionVersion = TransactionVersion.V2,
+    send_attempts: int | None = None,
+) -> Scenario:
     until_ms = 3_000
+    transfers = partial(
+        workloads.transfers,
+        seed=seed,
+        until_ms=until_ms,
+        version=version,
+        send_attempts=send_attempts,
+    )
     return Scenario(
         seed=seed,
         producers=(),
         consumers=0,
         topics=(workloads.ACCOUNTS,),
         programs=(
-            workloads.transfers("a", seed, until_ms),
-            workloads.transfers("b", seed, until_ms),
+            transfers("a"),
+            transfers("b"),
             workloads.reads(workloads.ACCOUNTS, until_ms + 500),
         ),
         faults=draw_faults(seed, BROKERS, count=4, every_ms=600, kinds=kinds),
@@ -116,8 +136,8 @@ SWEEPS: Final[Mapping[str, Sweep]] = {
         ),
         Sweep(
             name="batches",
-            says="as rough, with batches that linger and sends that time out",
-            scenario=_publishing(STOPS, 900, ROUGH, producer=BATCHING, sends=240),
+            says="as rough, with batches and time-outs; clients retry as Java's or librdkafka",
+            scenario=_publishing(STOPS, 900, CONNECTED, producers=BATCHING, sends=240),
         ),
         Sweep(
             name="machines",
@@ -133,6 +153,17 @@ SWEEPS: Final[Mapping[str, Sweep]] = {
             name="late-ends",
             says="as transactions; requests to end a transaction, and markers, arrive late",
             scenario=partial(_transactions, kinds=LATE_ENDS),
+        ),
+        Sweep(
+            name="version-1",
+            says="as late-ends, with transaction version 1; after late records, clients abort and"
+            " go on",
+            scenario=partial(
+                _transactions,
+                kinds=LATE_RECORDS,
+                version=TransactionVersion.V1,
+                send_attempts=1,
+            ),
         ),
         Sweep(
             name="pipeline",

@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from model.histories import Operation, Outcome
 from model.histories import Send as Sent
-from model.vocabulary import Offset, Sequence
+from model.vocabulary import Offset, ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
+from reference_impl.protocol.messages import Produced
 from reference_impl.simulation.clients import NS_PER_MS
 
 
@@ -29,6 +31,8 @@ class Unacknowledged:
     sequence: Sequence  # of its first record
     attempts: int = 0
     awaits: int | None = None  # correlation of the request in flight
+    answer: Produced | None = None  # to this request, if those of earlier requests are missing
+    may_be_written: bool = False  # an earlier attempt may have written it
     changed_ns: int = 0  # when it was sent, or when the last attempt ended
 
     @property
@@ -37,6 +41,14 @@ class Unacknowledged:
             Record(value=send.value.encode(), timestamp_ms=send.invoked_ns // NS_PER_MS)
             for send in self.sends
         ]
+
+    def encoded(self, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> bytes:
+        return encode(
+            self.records,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=self.sequence,
+        )
 
     def operations(
         self,

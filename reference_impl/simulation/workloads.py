@@ -10,6 +10,7 @@ from typing import Final
 
 from model.vocabulary import TopicPartition
 from reference_impl.protocol.controller import CreateTopic
+from reference_impl.protocol.transactions import TransactionVersion
 from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.cluster import TOPIC_PARTITION
 from reference_impl.simulation.programs import Application, Pause, Program, ProgramFactory
@@ -25,11 +26,20 @@ PAUSE_MS: Final = 10
 REPLACED_EVERY: Final = 8  # transactions, on average
 
 
-def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
+def transfers(
+    name: str,
+    seed: int,
+    until_ms: int,
+    *,
+    version: TransactionVersion = TransactionVersion.V2,
+    send_attempts: int | None = None,
+) -> ProgramFactory:
     """Transactions with one record per account (a topic partition), of which a quarter abort.
 
-    After some of them a new instance replaces the producer, and the old one runs one more
-    transaction, which a broker must refuse.
+    A send without an answer after `send_attempts` requests aborts its transaction, and the producer
+    goes on with the next one; None: it is repeated until it is answered. After some transactions a
+    new instance replaces the producer, and the old one runs one more transaction, which a broker
+    must refuse.
     """
     coins, replacements = Random(f"transfers {name} {seed}"), Random(f"replaced {name} {seed}")
 
@@ -39,7 +49,12 @@ def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
         number, replaced = 0, None
         while app.now_ms < until_ms:
             producer = TransactionalProducer(
-                app=app, brokers=brokers, transactional_id=name, timeout_ms=TRANSACTION_MS
+                app=app,
+                brokers=brokers,
+                transactional_id=name,
+                version=version,
+                timeout_ms=TRANSACTION_MS,
+                send_attempts=send_attempts,
             )
             yield from producer.init_transactions()
             if replaced is not None:

@@ -155,10 +155,13 @@ class World(ABC):
                 case Lose():
                     return
                 case Hold(for_ms):
-                    for delay_ms in delays_ms:
-                        at_ms = self.now_ms + delay_ms + for_ms
-                        self._scheduler.schedule(at_ms, (target, life, event))
-                    return
+                    if self._network.is_connection(link):
+                        delays_ms = tuple(delay_ms + for_ms for delay_ms in delays_ms)
+                    else:
+                        for delay_ms in delays_ms:
+                            at_ms = self.now_ms + delay_ms + for_ms
+                            self._scheduler.schedule(at_ms, (target, life, event))
+                        return
                 case _:
                     pass
         for delay_ms in delays_ms:

@@ -40,6 +40,7 @@ def test_no_sweep_of_a_correct_broker_finds_a_violation_and_each_has_observation
     sees = {
         "transactions": "torn-transaction",
         "late-ends": "torn-transaction",
+        "version-1": "torn-transaction",
         "pipeline": "input-processed-twice",
     }
     assert judged.observations[sees.get(name, "lost-write")] > 0

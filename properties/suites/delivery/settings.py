@@ -10,7 +10,7 @@ from model.histories import Isolation
 from properties.suites.delivery import applications
 from properties.suites.delivery.instance import ProgramFactory
 from reference_impl.simulation.cluster import TOPIC_PARTITION
-from reference_impl.simulation.producer import ProducerConfig
+from reference_impl.simulation.producer_config import ProducerConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Final
 
 from properties.suites.replication.settings import Setting
 from reference_impl.protocol.messages import ACKS_LEADER
-from reference_impl.simulation.producer import ProducerConfig
+from reference_impl.simulation.producer_config import ProducerConfig
 
 SETTINGS: Final = {
     "clean": Setting(

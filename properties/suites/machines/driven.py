@@ -21,7 +21,8 @@ from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import NodeId
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.faults import Fault
-from reference_impl.simulation.producer import Producer, ProducerConfig
+from reference_impl.simulation.producer import Producer
+from reference_impl.simulation.producer_config import ProducerConfig
 from reference_impl.simulation.programs import ProgramFactory
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from reference_impl.protocol.messages import ACKS_LEADER, ACKS_NONE
-from reference_impl.simulation.producer import ProducerConfig
+from reference_impl.simulation.client_libraries import JAVA
+from reference_impl.simulation.producer_config import ProducerConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +35,13 @@ SETTINGS: Final = {
     ),
     "new epoch": Setting(
         condition="as idempotent; a client that takes a new epoch when a batch is out of order",
-        producer=ProducerConfig(takes_new_epoch=True),
+        producer=ProducerConfig(library=JAVA),
         session_lasts=True,
         restarts_brokers=True,
     ),
     "new epoch, one in flight": Setting(
         condition="as new epoch, and one batch in flight",
-        producer=ProducerConfig(takes_new_epoch=True, max_in_flight=1),
+        producer=ProducerConfig(library=JAVA, max_in_flight=1),
         session_lasts=True,
         restarts_brokers=True,
     ),

@@ -37,7 +37,7 @@ from reference_impl.simulation.faults import (
     Restart,
 )
 from reference_impl.simulation.network import Conditions
-from reference_impl.simulation.producer import ProducerConfig
+from reference_impl.simulation.producer_config import ProducerConfig
 from reference_impl.simulation.programs import CALL_MS, Application, Pause, Program
 from reference_impl.simulation.runs import Scenario, draw_faults, run
 from reference_impl.simulation.trace import Traced

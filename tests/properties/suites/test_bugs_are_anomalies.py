@@ -12,8 +12,9 @@ from properties.anomalies.catalogue import CATALOGUE
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.seeded_bugs import SEEDED_BUGS
 from reference_impl.protocol.messages import ACKS_ALL
+from reference_impl.simulation.client_libraries import JAVA
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
-from reference_impl.simulation.producer import ProducerConfig
+from reference_impl.simulation.producer_config import ProducerConfig
 from reference_impl.simulation.runs import Scenario, draw_faults, run
 
 ANOMALIES = {anomaly.id: anomaly for anomaly in CATALOGUE}
@@ -76,7 +77,7 @@ def brokers_restart_before_the_retries(bugs: Bugs) -> History:
     Both batches were appended before, but their responses were lost.
     """
     cluster = Cluster(min_insync_replicas=2, bugs=bugs)
-    producer = cluster.add_producer(ProducerConfig(takes_new_epoch=True))
+    producer = cluster.add_producer(ProducerConfig(library=JAVA))
     cluster.add_consumer()
     cluster.run_for(50)
     cluster.send(producer, "first")

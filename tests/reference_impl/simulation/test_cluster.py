@@ -10,7 +10,7 @@ from model.histories import EndOffset, Operation, Poll, Send
 from reference_impl.protocol.messages import ACKS_LEADER, ACKS_NONE, NO_BROKER, NodeId
 from reference_impl.protocol.topic_config import LARGEST_MS, LogConfig
 from reference_impl.simulation.cluster import QUICK, Cluster
-from reference_impl.simulation.producer import ProducerConfig
+from reference_impl.simulation.producer_config import ProducerConfig
 from reference_impl.simulation.world import NoProgress
 
 

@@ -31,7 +31,7 @@ from reference_impl.simulation.faults import (
     ShutDown,
 )
 from reference_impl.simulation.network import Conditions, Link
-from reference_impl.simulation.producer import ProducerConfig
+from reference_impl.simulation.producer_config import ProducerConfig
 
 ONCE = ProducerConfig(idempotent=False, retries=False)
 

@@ -1,0 +1,100 @@
+"""The batches of a simulated producer that have no final response, and their sequence numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from model.vocabulary import Sequence
+from reference_impl.simulation.unacknowledged import Begun, Unacknowledged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenBatches:
+    """Batches in the order of their sequence numbers, under one epoch of the producer."""
+
+    batches: tuple[Unacknowledged, ...] = ()
+    next_number: int = 0  # of a batch
+    next_sequence: Sequence = Sequence(0)  # noqa: RUF009 - an int by another name
+    acknowledged_end: int = 0  # the sequence number after the last acknowledged one
+
+    def __iter__(self) -> Iterator[Unacknowledged]:
+        return iter(self.batches)
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, index: int) -> Unacknowledged:
+        return self.batches[index]
+
+    @property
+    def in_flight(self) -> tuple[Unacknowledged, ...]:
+        """The batches whose last request has no response and has not timed out."""
+        return tuple(batch for batch in self.batches if batch.awaits is not None)
+
+    @property
+    def none_is_retried(self) -> bool:
+        return all(batch.attempts == 1 for batch in self.batches)
+
+    @property
+    def are_acknowledged(self) -> bool:
+        """True if the highest sequence number is acknowledged, and so all lower ones."""
+        return self.acknowledged_end == self.next_sequence
+
+    def has_room(self, most: int) -> bool:
+        """True if at most `most` batches are undecided after one more.
+
+        A broker remembers five batches, so at most five may have an unknown outcome. TCP ensures
+        that: a lost response closes the connection, and later requests on it are unknown too.
+        """
+        oldest = self.batches[0].number if self.batches else self.next_number
+        return self.next_number - oldest < most
+
+    def begin(self, sends: tuple[Begun, ...]) -> OpenBatches:
+        batch = Unacknowledged(sends=sends, number=self.next_number, sequence=self.next_sequence)
+        return replace(
+            self,
+            batches=(*self.batches, batch),
+            next_number=self.next_number + 1,
+            next_sequence=Sequence(self.next_sequence + len(sends)),
+        )
+
+    def replaced(self, index: int, batch: Unacknowledged) -> OpenBatches:
+        return replace(self, batches=(*self.batches[:index], batch, *self.batches[index + 1 :]))
+
+    def rested(self, index: int, now_ns: int, *, may_be_written: bool) -> OpenBatches:
+        """Returns the batches, of which one waits for its retry now."""
+        batch = self.batches[index]
+        may_be_written = may_be_written or batch.may_be_written
+        resting = replace(
+            batch, awaits=None, answer=None, changed_ns=now_ns, may_be_written=may_be_written
+        )
+        return self.replaced(index, resting)
+
+    def without(self, batch: Unacknowledged) -> OpenBatches:
+        return replace(self, batches=tuple(one for one in self.batches if one is not batch))
+
+    def acknowledged(self, batch: Unacknowledged) -> OpenBatches:
+        end = max(self.acknowledged_end, batch.sequence + len(batch.sends))
+        return replace(self.without(batch), acknowledged_end=end)
+
+    def renumbered(self, now_ns: int) -> OpenBatches:
+        """Returns the batches with the first sequence numbers of a new epoch, to be sent again."""
+        again: list[Unacknowledged] = []
+        following = 0
+        for number, batch in enumerate(self.batches):
+            first = Sequence(following)
+            again.append(
+                replace(
+                    batch,
+                    number=number,
+                    sequence=first,
+                    awaits=None,
+                    answer=None,
+                    changed_ns=now_ns,
+                )
+            )
+            following += len(batch.sends)
+        return OpenBatches(
+            batches=tuple(again), next_number=len(again), next_sequence=Sequence(following)
+        )
