@@ -72,7 +72,7 @@ _OPTIONS: Final = (
         type=click.FloatRange(0, min_open=True),
         metavar="MINUTES",
         help="Write the search to the run folder at most so often, and when it is interrupted or"
-        " its budget is spent: about ten bytes a state.",
+        " its budget is spent: 5 to 10 bytes a state.",
     ),
     click.option(
         "--resume",
