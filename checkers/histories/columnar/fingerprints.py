@@ -32,10 +32,13 @@ _SECOND: Final = np.uint64(0x94D049BB133111EB)
 
 def mixed(words: _Words) -> _Words:
     """Returns each 64-bit word with its bits mixed; different words stay different."""
-    words = words + _GOLDEN
-    words = (words ^ (words >> np.uint64(30))) * _FIRST
-    words = (words ^ (words >> np.uint64(27))) * _SECOND
-    return words ^ (words >> np.uint64(31))
+    words = words + _GOLDEN  # a copy; it is changed in place
+    words ^= words >> np.uint64(30)
+    words *= _FIRST
+    words ^= words >> np.uint64(27)
+    words *= _SECOND
+    words ^= words >> np.uint64(31)
+    return words
 
 
 def fingerprints(texts: pa.Array, hash_seed: int = 0) -> Ints:

@@ -1,6 +1,7 @@
 """Sorting and grouping of rows by integer columns, and searching in sorted columns.
 
-A stable radix sort with digits of 16 bits is several times faster than a sort by comparison.
+NumPy sorts numbers with vector instructions, several times faster than it sorts row numbers by a
+column. So a row number and its value are sorted as one number.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ Mask = npt.NDArray[np.bool_]
 _Bytes = npt.NDArray[np.uint8]
 Codes = npt.NDArray[np.signedinteger[Any]]  # from 0, of any integer width
 PACKED_BITS: Final = 63
-_DIGIT_BITS: Final = 16  # NumPy uses a radix sort up to this width
-_DIGITS: Final = 3  # with more digits a sort by comparison is faster
+_WORDS: Final = (np.uint32, np.uint64)  # a value and a row number are sorted as one of these
 _LOW_BITS: Final = 32  # different numbers mostly differ in these bits
 _ROWS_PER_GROUP: Final = 8  # with fewer on average, no test whether rows are grouped already
 _FEW: Final = 256  # up to this many numbers are searched without a filter
 _SEARCHED_BITS: Final = 5  # so are numbers if there are 2**5 times more members
 _SPARSE_BITS: Final = 6  # a filter has 2**6 bytes for each member
-_FILTER_BITS: Final = 21  # a filter has at most 2**21 bytes
+_FILTER_BITS: Final = 21  # a filter has at most 2**21 bytes, which a processor's cache holds
+_DENSE_BITS: Final = 1  # but at least 2 for each member
 _COUNTER: Final = np.int32  # counts rows of a batch; faster than int64
 _SEVEN: Final = np.uint8(7)
 _ONE: Final = np.uint8(1)
@@ -42,13 +43,44 @@ def stable_order(numbers: Codes, below: int) -> Ints:
 
     The values are from 0 to `below - 1`.
     """
-    if bits_needed(below) > _DIGITS * _DIGIT_BITS:
+    if (found := _sorted_with_rows(numbers, below)) is None:
         return np.argsort(numbers, kind="stable")
-    order = np.argsort(numbers.astype(np.uint16), kind="stable")
-    for lower in range(_DIGIT_BITS, bits_needed(below), _DIGIT_BITS):
-        digit = (numbers >> lower).astype(np.uint16).take(order)
-        order = order.take(np.argsort(digit, kind="stable"))
-    return order
+    words, row_bits = found
+    words &= (1 << row_bits) - 1
+    return _as_ints(words)
+
+
+def stably_sorted(numbers: Codes, below: int) -> tuple[Ints, Ints]:
+    """Returns the `stable_order` of the values, and the values in this order."""
+    if (found := _sorted_with_rows(numbers, below)) is None:
+        order = np.argsort(numbers, kind="stable")
+        return order, numbers.take(order).astype(np.int64, copy=False)
+    words, row_bits = found
+    order = _as_ints(words & ((1 << row_bits) - 1))
+    words >>= row_bits
+    return order, _as_ints(words)
+
+
+def _sorted_with_rows(numbers: Codes, below: int) -> tuple[Any, int] | None:
+    """Returns words, ascending, with a value in the high bits and its row number in the low bits.
+
+    Also returns the number of low bits; None if 64 bits are too few.
+    """
+    row_bits = bits_needed(len(numbers))
+    bits = bits_needed(below) + row_bits
+    word: Any = next((it for it in _WORDS if bits <= np.iinfo(it).bits), None)
+    if word is None:
+        return None
+    words = numbers.astype(word)
+    words <<= word(row_bits)
+    words |= np.arange(len(numbers), dtype=word)
+    words.sort()
+    return words, row_bits
+
+
+def _as_ints(words: Any) -> Ints:
+    ints: Ints = words.view(np.int64) if words.dtype == np.uint64 else words.astype(np.int64)
+    return ints
 
 
 def codes(numbers: Ints) -> tuple[Ints, int]:
@@ -63,7 +95,10 @@ def codes(numbers: Ints) -> tuple[Ints, int]:
 
 
 def first_occurrences(codes: Ints) -> Ints:
-    return np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
+    highest = np.maximum.accumulate(codes)
+    is_new = np.ones(len(codes), dtype=np.bool_)
+    np.greater(highest[1:], highest[:-1], out=is_new[1:])
+    return np.flatnonzero(is_new)
 
 
 def distinct(numbers: Ints) -> Ints:
@@ -84,9 +119,9 @@ def grouping_order(first: Ints, *rest: Ints) -> Ints:
     if rest and bits_needed(width := _width(rest[0])) + bits_needed(len(first)) <= PACKED_BITS:
         code, count = codes(first)
         packed = code * width + (rest[0] - rest[0].min())
-        return _ordered_within_groups(stable_order(packed, count * width), packed, *rest[1:])
+        return _ordered_within_groups(*stably_sorted(packed, count * width), *rest[1:])
     low = first & ((1 << _LOW_BITS) - 1)
-    return _ordered_within_groups(stable_order(low, 1 << _LOW_BITS), low, first, *rest)
+    return _ordered_within_groups(*stably_sorted(low, 1 << _LOW_BITS), first, *rest)
 
 
 def _width(column: Ints) -> int:
@@ -106,8 +141,7 @@ def _in_order(first: Ints, *rest: Ints) -> bool:
     return few and len(np.unique(heads)) == len(heads)
 
 
-def _ordered_within_groups(order: Ints, first: Ints, *rest: Ints) -> Ints:
-    ordered = first.take(order)
+def _ordered_within_groups(order: Ints, ordered: Ints, *rest: Ints) -> Ints:
     tied = ordered[1:] == ordered[:-1]
     ties = np.flatnonzero(tied)
     here, following = order.take(ties), order.take(ties + 1)
@@ -118,12 +152,13 @@ def _ordered_within_groups(order: Ints, first: Ints, *rest: Ints) -> Ints:
         same &= after == before
     if not wrong.any():
         return order
-    run = np.cumsum(np.r_[0, ~tied])
-    odd = np.zeros(run[-1] + 1, dtype=np.bool_)
-    odd[run[ties[wrong]]] = True
-    at = np.flatnonzero(odd[run])
+    starts = np.r_[0, np.flatnonzero(~tied) + 1]
+    odd = distinct(np.searchsorted(starts, ties[wrong], side="right") - 1)
+    lengths = run_lengths(starts, len(order))[odd]
+    at = concatenated_ranges(starts[odd], lengths)
     rows = order[at]
-    order[at] = rows[np.lexsort([*(column[rows] for column in rest[::-1]), run[at]])]
+    run = np.repeat(odd, lengths)
+    order[at] = rows[np.lexsort([*(column[rows] for column in rest[::-1]), run])]
     return order
 
 
@@ -139,7 +174,10 @@ def run_starts(*columns: Ints) -> Ints:
 
 
 def run_lengths(starts: Ints, total: int) -> Ints:
-    return np.diff(starts, append=total)
+    lengths = np.empty_like(starts)
+    np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
+    lengths[-1:] = total - starts[-1:]
+    return lengths
 
 
 def runs(*columns: Ints) -> tuple[Ints, Ints]:
@@ -223,8 +261,11 @@ class NumberSet:
         return found
 
     def _search(self, numbers: Ints) -> Mask:
-        at = np.searchsorted(self.ascending, numbers)
-        found: Mask = self.ascending.take(at, mode="clip") == numbers
+        order = np.argsort(numbers)  # a search in ascending order stays in the processor's cache
+        ordered = numbers.take(order)
+        at = np.searchsorted(self.ascending, ordered)
+        found = np.zeros(len(numbers), dtype=np.bool_)
+        found[order] = self.ascending.take(at, mode="clip") == ordered
         return found
 
     def _candidates(self, numbers: Ints) -> Ints:
@@ -236,7 +277,8 @@ class NumberSet:
         return some.compress(byte.take(some) & _bit(numbers.take(some), len(filter_)))
 
     def _new_filter(self) -> _Bytes:
-        size = 1 << min(_FILTER_BITS, bits_needed(len(self)) + _SPARSE_BITS)
+        bits = bits_needed(len(self))
+        size = 1 << min(bits + _SPARSE_BITS, max(_FILTER_BITS, bits + _DENSE_BITS))
         filter_ = np.zeros(size, dtype=np.uint8)
         np.bitwise_or.at(filter_, self.ascending & (size - 1), _bit(self.ascending, size))
         return filter_

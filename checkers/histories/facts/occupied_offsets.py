@@ -31,7 +31,7 @@ from checkers.histories.columnar.bitset import (
 )
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.pairs import Pairs
-from checkers.histories.columnar.sorting import Mask, distinct, per_key, run_starts, stable_order
+from checkers.histories.columnar.sorting import Mask, distinct, per_key, run_starts, stably_sorted
 from checkers.histories.facts.record_locations import (
     RECORD_COLUMNS,
     UNCOMMITTED,
@@ -114,8 +114,7 @@ class OffsetCounts:
         keys, present = distinct(key), distinct(word)
         address = per_key(key, keys.searchsorted) * (len(present) + 1)
         address += np.searchsorted(present, word)
-        order = stable_order(address, len(keys) * (len(present) + 1))
-        address = address.take(order)
+        order, address = stably_sorted(address, len(keys) * (len(present) + 1))
         starts = run_starts(address)
         bits = union_of_runs(batch.ints("bits").view(np.uint64).take(order), starts)
         records = np.bitwise_count(bits).astype(np.int64)

@@ -38,7 +38,7 @@ from checkers.histories.columnar.sorting import (
     first_occurrences,
     run_lengths,
     run_starts,
-    stable_order,
+    stably_sorted,
 )
 from checkers.histories.plan.batch import Batch
 
@@ -204,8 +204,8 @@ def _order(owner: Ints, key: Ints, word: Ints) -> tuple[Ints, Ints]:
         order = np.lexsort([word, pair])
         return order, run_starts(pair[order], word[order])
     combined = pair * width + (word - low)
-    order = stable_order(combined, count * width)
-    return order, run_starts(combined.take(order))
+    order, ordered = stably_sorted(combined, count * width)
+    return order, run_starts(ordered)
 
 
 def _pairs(owner: Ints, key: Ints) -> tuple[Ints, int]:

@@ -46,7 +46,7 @@ from checkers.histories.columnar.sorting import (
     codes,
     member,
     run_starts,
-    stable_order,
+    stably_sorted,
 )
 from checkers.histories.facts.record_locations import POLL_OK, SEND_FAIL, UNCOMMITTED, roles
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
@@ -113,7 +113,7 @@ def _steps_of_kind(
     first, second = ends.take(before.take(begun)), starts.take(begun)
     made += wrong_steps(kind, BETWEEN, positions, records, first, second)
 
-    last = np.flatnonzero(np.diff(of_op, append=-1))
+    last = np.r_[run_starts(of_op)[1:], len(of_op)] - 1
     some = (moved[last] >= 0) & (of_op[moved[last]] == of_op[last])
     for row_type, at in ((HEAD, starts[checked & ~known]), (TAIL, ends[moved[last[some]]])):
         open_end = at[positions.in_several_batches.has(records.process[records.row[at]])]
@@ -125,8 +125,8 @@ def _by_process_and_key(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
     process, processes = codes(batch.ints("process").take(rows))
     key, texts = batch.narrow_codes("key")
     group = process * len(texts) + key.take(rows)
-    order = stable_order(group, processes * len(texts))
-    return rows.take(order), group.take(order)
+    order, ordered = stably_sorted(group, processes * len(texts))
+    return rows.take(order), ordered
 
 
 def _records(positions: LogPositions, batch: Batch, rows: Ints) -> Records:
