@@ -34,6 +34,7 @@ LAST_BIT: Final = 63
 ONE: Final = np.uint64(1)
 _ALL: Final = np.uint64(2**64 - 1)
 _GAPS: Final = 4  # missing words are stored as empty words if total < _GAPS * present
+_DENSE: Final = 1 << 22  # or if total is at most this number: 64 MB
 WORDS: Final = int64_schema("word", "bits")
 COUNTED: Final = int64_schema("word", "once", "twice")
 
@@ -88,7 +89,7 @@ def packed(numbers: Ints) -> pa.Table:
 
     Example: the numbers 3, 5, 64 and 3 give the words 0 and 1 with the bits `0b101000` and `0b1`.
     """
-    numbers = np.sort(numbers, kind="stable")  # fast: the input mostly has long sorted runs
+    numbers = np.sort(numbers)
     starts = run_starts(word_of(numbers))
     bits = union_of_runs(bit_of(numbers), starts)
     columns = {"word": word_of(numbers[starts]), "bits": bits.view(np.int64)}
@@ -101,7 +102,7 @@ def counted(numbers: Ints) -> pa.Table:
     Example: the numbers 3, 5, 64 and 3 give word 0 with `once` `0b101000` and `twice` `0b1000`, and
     word 1 with `once` `0b1` and `twice` 0.
     """
-    numbers = np.sort(numbers, kind="stable")
+    numbers = np.sort(numbers)
     starts = run_starts(numbers)
     several = numbers[starts[run_lengths(starts, len(numbers)) > 1]]
     once, of_several = packed(numbers), packed(several)
@@ -141,7 +142,7 @@ class Bitset:
         """
         number = as_ints(words["word"])
         present = distinct(number)
-        if len(present) and present[-1] - present[0] < _GAPS * len(present):
+        if len(present) and present[-1] - present[0] < max(_GAPS * len(present), _DENSE):
             present = np.arange(present[0], present[-1] + 1)
         bits = np.zeros(len(present), dtype=np.uint64)
         row = np.searchsorted(present, number)
@@ -155,7 +156,11 @@ class Bitset:
         if not len(self.words):
             return np.zeros(len(numbers), dtype=np.bool_)
         word = word_of(numbers)
-        at, found = find_near(self.words, word, word - self.words[0])
+        at = word - self.words[0]
+        if len(self.words) > self.words[-1] - self.words[0]:  # no word is missing
+            found = (at >= 0) & (at < len(self.words))
+        else:
+            at, found = find_near(self.words, word, at)
         bit = self.bits.take(at, mode="clip") >> (numbers & LAST_BIT).view(np.uint64)
         is_member: Mask = found & (bit & ONE).view(np.int64).astype(np.bool_)
         return is_member
@@ -181,6 +186,12 @@ class KeyedWords:
         """
         if not len(self.addresses):
             return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
+        heads = run_starts(key, word)  # adjacent offsets are mostly in one word
+        at, found = self._find_runs(key.take(heads), word.take(heads))
+        lengths = run_lengths(heads, len(key))
+        return np.repeat(at, lengths), np.repeat(found, lengths)
+
+    def _find_runs(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
         rank, occurs = find_near(self.words, word, word - self.words[0])
         starts = run_starts(key)
         of_key, exists = self._ranks_of(key[starts])

@@ -60,6 +60,19 @@ class PrefixMaxIndex:
         none = (at < 0) | (self.places[at] < base)
         return np.where(none, -1, at)
 
+    def first(self, groups: int) -> Ints:
+        """Returns the position of the first row of each group from 0 to `groups - 1`; -1 if it
+        has none.
+
+        An index made by `restricted_to` gives the first included row.
+        """
+        low = np.arange(groups) * self.width
+        at = np.searchsorted(self.packed, low)
+        at[at == len(self.packed)] = -1
+        if len(self.packed):
+            at[(self.packed[at] < low) | (self.packed[at] >= low + self.width)] = -1
+        return at
+
     def below_maximum(self, ties: Mask) -> Ints:
         """Returns the rows whose value is below an earlier value of their group.
 

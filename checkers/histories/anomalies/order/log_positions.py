@@ -75,9 +75,12 @@ class LogPositions:
         For a poll at read_committed (not `dirty`), only records that were surely not aborted count.
         """
         low, everything = self.first_skippable(kind, key, first), self.log.everything
-        all_of_them = everything.between(key, low, second)
         if kind == SENDS or self.log.clean is everything:
-            return all_of_them
+            return everything.between(key, low, second)
         # `dirty` marks polls at read_uncommitted. At an offset that is not clean, the record may be
         # aborted (see `occupied_offsets`).
-        return np.where(dirty, all_of_them, self.log.clean.between(key, low, second))
+        skipped = np.zeros(len(key), dtype=np.int64)
+        for log, polls in ((everything, dirty), (self.log.clean, ~dirty)):
+            at = np.flatnonzero(polls)
+            skipped[at] = log.between(key.take(at), low.take(at), second.take(at))
+        return skipped

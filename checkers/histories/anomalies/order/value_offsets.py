@@ -83,11 +83,11 @@ class ValueOffsets:
         If `self.of_all` is true, recorded offsets are replaced too.
         """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")
-        among = batch.derived(("unconfirmed values",), lambda _: self.values.has(value)).take(rows)
         # A failed send gets an offset only with `of_all`.
+        some = np.arange(len(rows))
         if not self.of_all:
-            among &= (located == UNKNOWN_OFFSET) & (role != SEND_FAIL)
-        maybe = np.flatnonzero(among)
+            some = np.flatnonzero((located == UNKNOWN_OFFSET) & (role != SEND_FAIL))
+        maybe = some[self.values.has(value.take(rows.take(some)))]
         pairs = hash_of_pair(key[rows[maybe]], value[rows[maybe]])
         is_one = self.pairs.has(pairs)
         at = np.searchsorted(self.pairs.ascending, pairs[is_one])

@@ -141,7 +141,7 @@ def _summarize(of: ObservedOffsets, batch: Batch) -> _Summary:
     unsure = np.zeros(len(of.row), dtype=np.bool_)
     unsure[got.below_maximum(of.kind != AN_END)] = True
     limits, early, contradicted = ([it.empty_table()] for it in (_LIMITS, CHECKS, CONTRADICTED))
-    first_ns = {log: _first_ns(of, log) for log in of_log}
+    first_ns = {log: _first_ns(of, stairs) for log, stairs in of_log.items()}
     unopposed: list[pa.Table] = []
     counts: list[int] = []
     for check, rows in checked_rows(of):
@@ -173,11 +173,11 @@ def _summarize(of: ObservedOffsets, batch: Batch) -> _Summary:
     )
 
 
-def _first_ns(of: ObservedOffsets, log: int) -> Ints:
+def _first_ns(of: ObservedOffsets, stairs: PrefixMaxIndex) -> Ints:
     """Returns the time at which each key's log was observed first; NEVER_NS if it never was."""
-    rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
+    first = stairs.first(len(of.keys))
     first_ns = np.full(len(of.keys), NEVER_NS)
-    first_ns[of.key[rows[::-1]]] = of.completed_ns[rows[::-1]]  # the first row is written last
+    first_ns[first >= 0] = of.completed_ns[stairs.rows[first[first >= 0]]]
     return first_ns
 
 
@@ -219,7 +219,7 @@ def _last_observations(
     if not len(rows):
         return _STEPS.empty_table()
     tail_ns = of.completed_ns[rows[-_ROWS_PER_OBSERVATION * LAST_OBSERVATIONS :][0]]
-    rows = rows[rows >= np.searchsorted(of.completed_ns, tail_ns)]
+    rows = rows[np.searchsorted(rows, np.searchsorted(of.completed_ns, tail_ns)) :]
     rows = rows[
         _first_rows_of_maximum(run_starts(of.key[rows], of.completed_ns[rows]), of.end[rows])
     ]
@@ -256,6 +256,8 @@ def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]
 def _contradicted(
     of: ObservedOffsets, check: int, rows: Ints, stairs: PrefixMaxIndex, batch: Batch
 ) -> pa.Table:
+    if not len(rows):
+        return CONTRADICTED.empty_table()
     at = stairs.before(of.key[rows], of.invoked_ns[rows])
     fact = stairs.furthest(at)
     made = check_rows(of, check, rows, batch)

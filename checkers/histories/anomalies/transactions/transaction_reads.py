@@ -169,19 +169,18 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
     # `place` has the location of each row.
     place = location_of(batch)
 
-    def first(those: Mask) -> Ints:
+    def first(those: Mask, of: Ints) -> Ints:
         ops, rows = np.full(len(first_rows(batch)), LAST), np.flatnonzero(those)[::-1]
         ops[place.take(rows)] = op.take(rows)  # operations of one location ascend
-        return ops.take(place.take(sent))
+        return ops.take(place.take(of))
 
-    reader = first(role == POLL_OK)
+    reader = first(role == POLL_OK, sent)
     read = reader != LAST
     due = offset[sent] <= per_key(key[sent], partial(progress_of, wanted.progress))
-    some = np.flatnonzero(~read & due)
-    missing, known, cleanly = sent[some], reader, reader
-    if len(missing):
-        shows = (role == SEND_OK) | (role >= POLL_OK)
-        known, cleanly = first(shows), first(shows & (role < UNCOMMITTED))
+    missing = sent[np.flatnonzero(~read & due)]
+    there = np.zeros(len(first_rows(batch)), dtype=np.bool_)
+    there[place.take(missing)] = True
+    shows = there.take(place) & ((role == SEND_OK) | (role >= POLL_OK))
     early = np.flatnonzero(read & ((reader < op[sent]) | (not wanted.in_order)))
     return _Block(
         unread=table_from(
@@ -190,8 +189,8 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
             offset[missing],
             value[missing],
             op[missing],
-            known[some],
-            cleanly[some],
+            first(shows, missing),
+            first(shows & (role < UNCOMMITTED), missing),
         ),
         early=table_from(
             _EARLY, key[sent[early]], value[sent[early]], reader[early], op[sent[early]]

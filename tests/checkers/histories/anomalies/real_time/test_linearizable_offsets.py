@@ -221,6 +221,11 @@ def test_a_group_exceeds_an_offset_if_one_of_its_rows_did_in_time(
             any(g == group and far > offset and t < time_ns for g, far, t, _ in some)
             for group, offset, time_ns in checks
         ]
+        earliest = [
+            min((t for g, _, t, _ in some if g == group), default=None) for group in range(5)
+        ]
+        first = made.first(5).tolist()
+        assert [None if at < 0 else times[made.rows[at]] for at in first] == earliest
 
 
 HIGHEST_IN_ANOTHER_BATCH = """
