@@ -35,7 +35,7 @@ from checkers.histories.io.row_rules import refuse
 from checkers.histories.plan.cost import PassCost
 from checkers.histories.plan.dataset import HistoryDataset
 from checkers.histories.plan.in_process import LocalDataset
-from checkers.histories.shortening import shortened
+from checkers.histories.shortening import shortened, with_short_texts
 from checkers.progress import Progress, Watcher, unwatched
 from checkers.verdicts import HOLDS, UNDECIDED, VIOLATION, Verdict, verdict_on
 from model.histories import Operation
@@ -306,4 +306,4 @@ def _broken(finding: Finding) -> BrokenAssumption:
 
 def _operations(rows: pa.Table) -> Iterable[tuple[int, Operation]]:
     numbers = list(dict.fromkeys(rows["op"].to_pylist()))
-    return zip(numbers, shortened(tuple(as_operations(rows))), strict=True)
+    return zip(numbers, as_operations(with_short_texts(rows)), strict=True)

@@ -10,6 +10,10 @@ from dataclasses import fields, is_dataclass, replace
 from hashlib import sha256
 from typing import Any, Final, TypeVar
 
+import pyarrow as pa
+
+from checkers.histories.columnar.arrow import compute
+
 LONGEST: Final = 200  # characters; a longer text is cut
 BEGINNING: Final = 40  # characters that remain of a longer text
 
@@ -24,6 +28,19 @@ def shortened(shown: ShownT) -> ShownT:
     """
     short: ShownT = _short(shown)
     return short
+
+
+def with_short_texts(rows: pa.Table) -> pa.Table:
+    """Returns the table with each long text shortened."""
+    for number, field in enumerate(rows.schema):
+        if not pa.types.is_string(field.type):
+            continue
+        texts = rows[number]
+        # most tables have no long text, and then no text becomes a Python object
+        if (compute.max(compute.utf8_length(texts)).as_py() or 0) > LONGEST:
+            short = pa.array(map(_short, texts.to_pylist()), field.type)
+            rows = rows.set_column(number, field, short)
+    return rows
 
 
 def _short(shown: Any) -> Any:

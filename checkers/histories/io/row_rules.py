@@ -135,8 +135,11 @@ def _rules_of_rows(batch: Batch) -> Iterator[tuple[Mask, str]]:
 
 
 def _not_utf8(column: pa.ChunkedArray) -> Mask:
+    texts = column
+    if pa.types.is_dictionary(column.type):
+        texts = pa.chunked_array([one.dictionary for one in column.chunks], pa.string())
     try:
-        column.validate(full=True)
+        texts.validate(full=True)
     except pa.ArrowInvalid:
         return np.array([not _is_utf8(cell) for cell in column.cast(pa.binary()).to_pylist()])
     return np.zeros(len(column), np.bool_)

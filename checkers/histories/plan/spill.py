@@ -141,7 +141,8 @@ def shrunk_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_dictionary(column.type):
         whole = column.unify_dictionaries().combine_chunks()
         indices = whole.indices.cast(_width(0, len(whole.dictionary)), safe=False)  # they fit
-        return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, whole.dictionary)])
+        array = pa.DictionaryArray.from_arrays(indices, whole.dictionary, safe=False)
+        return pa.chunked_array([array])
     whole = column.combine_chunks()
     if pa.types.is_integer(column.type) and len(column) and not column.null_count:
         numbers = whole.to_numpy()
