@@ -4,7 +4,8 @@ A *way* is an engine of Urteil, or a peer such as DuckDB.
 
     python -m benchmarks.analyze.ways in-process linearizable FOLDER
 
-Setup (imports, Spark's session) is measured separately from the check.
+Setup (imports, Spark's session) is measured separately from the check. Urteil is imported as its
+command imports it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any, Final
 
 from benchmarks.analyze.costs import cpu_counted
 from benchmarks.analyze.peers import CHECKED, THREADS
+from checkers.cli.importing import importing
 
 Check = Callable[[Path], dict[str, list[list[str]]]]
 
@@ -47,15 +49,17 @@ def _of_a_peer(peer: Any, check: str) -> Check:
 
 @contextmanager
 def _in_process(check: str) -> Generator[Check]:
-    from checkers.histories.analysis import analyze
+    with importing():
+        from checkers.histories.analysis import analyze
 
     yield _of_ours(analyze, check)
 
 
 @contextmanager
 def _on_spark(check: str) -> Generator[Check]:
-    from checkers.spark.run import analyze_on_spark
-    from checkers.spark.session import session
+    with importing():
+        from checkers.spark.run import analyze_on_spark
+        from checkers.spark.session import session
 
     with session():
         yield _of_ours(analyze_on_spark, check)

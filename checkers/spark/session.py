@@ -189,6 +189,7 @@ def _settings(folder: Path, options: str, *, local: bool, ui: bool) -> Iterator[
     yield "spark.ui.enabled", "true" if ui else "false"
     yield "spark.ui.showConsoleProgress", "false"
     yield "spark.executorEnv.PYTHONSAFEPATH", "1"
+    yield "spark.executorEnv.OPENBLAS_NUM_THREADS", "1"  # NumPy's other threads would only spin
     for name in (*ENDPOINTS, *REGIONS):  # where stores are; credentials are never sent
         if value := os.environ.get(name):
             yield f"spark.executorEnv.{name}", value
