@@ -63,7 +63,9 @@ MEMBER: Final[Mapping[str, Any]] = {
 
 
 class BadClientConfig(InputFault):
-    """Raised for an invalid client configuration; the message names the file, line and key."""
+    """Raised for an invalid client configuration. The message names the file, the line
+    and the key.
+    """
 
 
 @dataclass(frozen=True, slots=True)

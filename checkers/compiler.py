@@ -27,7 +27,9 @@ ONLY_ZIG = ("-fno-sanitize=undefined",)  # zig turns the sanitizer on by default
 
 
 class CannotCompile(Exception):
-    """Raised if there is no C compiler, or if compilation fails; the message is the reason."""
+    """Raised if there is no C compiler, if the compilation fails, or if the compiled library cannot
+    be loaded. The message is the reason.
+    """
 
 
 def command() -> tuple[str, ...]:
@@ -52,14 +54,15 @@ def _names(named: str | None) -> tuple[str, ...]:
 
 
 def library(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> ctypes.CDLL:
-    """Compiles and loads the C file `main`. The argument `files` maps the names of `main` and of
-    the files that it includes to their texts. Raises CannotCompile.
+    """Compiles and loads the C file `main`. `files` maps the names of all source files to their
+    texts; `main` may include the other files. Raises CannotCompile if `main` cannot be compiled or
+    loaded.
     """
     return loaded(library_file(files, main, flags))
 
 
 def loaded(kept: Path) -> ctypes.CDLL:
-    """Loads a compiled library; raises CannotCompile if this machine cannot load the file."""
+    """Loads a compiled library. Raises CannotCompile if this machine cannot load the file."""
     try:
         return ctypes.CDLL(str(kept))
     except OSError as fault:
@@ -68,7 +71,7 @@ def loaded(kept: Path) -> ctypes.CDLL:
 
 def library_file(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> Path:
     """Returns the path of the compiled library of `main`. Compiles `main` if the cache does not
-    have the library. Raises CannotCompile.
+    have the library. Raises CannotCompile if `main` cannot be compiled.
     """
     call = [*command(), *FLAGS, *flags]
     text = "\0".join([sys.platform, *call, *(f"{k}\0{v}" for k, v in sorted(files.items()))])

@@ -25,8 +25,8 @@ def disk_full(error: BaseException, folders: Iterable[Path]) -> DiskFull | None:
     """Returns a DiskFull if a full disk caused `error`, directly or through its chain of causes.
     Returns None otherwise.
 
-    The message names the file of the error. If the error has no file, the message names those of
-    `folders` whose disk has no space.
+    The message names the file of the error. If the error has no file, the message names each folder
+    in `folders` whose disk has no space.
     """
     found: BaseException | None = error
     while found is not None:

@@ -23,7 +23,7 @@ Constants = Mapping[str, int | bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One event of a run; its dataclass fields become the fields of the JSON object."""
+    """One event of a run. Its dataclass fields become the fields of the JSON object."""
 
     name: ClassVar[str]
 
@@ -165,9 +165,10 @@ class FaultShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeShown:
-    """A directed edge of a dependency cycle: operation `source` precedes operation `target`.
+    """A directed edge of a dependency cycle. The operation `source` precedes the operation
+    `target`.
 
-    `kind` is ww, wr, rw, process or realtime; `reason` says why the edge exists.
+    `kind` is ww, wr, rw, process or realtime, and `reason` states why the edge exists.
     """
 
     source: int
@@ -180,11 +181,11 @@ class EdgeShown:
 class RowShown(Event):
     """One of the worst occurrences of an anomaly: a text, and the operations that the text names.
 
-    `number` is the rank of the occurrence; the worst has rank 1. `operations` and `faults` are the
-    data of a drawing, which is made for a few of the worst occurrences; for the others, both are
-    empty. `edges` is empty unless the occurrence is a cycle. `shape` lists features that are the
-    same in every recording of one bug, such as the kinds of operations. `fingerprint` is a hash of
-    the anomaly and the shape.
+    `number` is the rank of the occurrence, and the worst has rank 1. `operations` and `faults` are
+    the data of a drawing. A few of the worst occurrences have a drawing, and for every other
+    occurrence both fields are empty. `edges` is empty unless the occurrence is a cycle. `shape`
+    lists features that are the same in every recording of one bug, such as the kinds of operations.
+    `fingerprint` is a hash of the anomaly and the shape.
     """
 
     name: ClassVar[str] = "row_shown"
@@ -262,8 +263,8 @@ class Evidence(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceKept(Event):
-    """A trace in the run folder, and the command that opens the trace in the page of `urteil
-    explore`.
+    """A trace in the run folder, and the command that opens the trace in the page of
+    `urteil explore`.
 
     `about` is the subject of the trace, such as a property. `summary` states how many log lines the
     spec explains, and which line the spec forbids.

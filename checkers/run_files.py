@@ -16,5 +16,7 @@ RUNNING: Final = "running"  # empty, locked by the process, and removed when the
 
 
 def has_checkpoint(folder: Path) -> bool:
-    """True if `urteil check --resume` can go on with the run of this folder."""
+    """Returns True if the run in this folder has a checkpoint, from which `urteil check --resume`
+    can continue the search.
+    """
     return (folder / CHECKPOINT / CHECKPOINT_LIST).is_file()

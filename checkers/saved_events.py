@@ -74,8 +74,8 @@ class UnreadableEvents(InputFault):
 def from_json(line: str) -> Event:
     """Returns the event in a line of JSON. Raises UnreadableEvents if the line has no saved event.
 
-    Unknown fields are ignored, because a later release may have added fields. The events of `urteil
-    list` are not saved, so they cannot be read.
+    Unknown fields are ignored, because a later release may have added fields. The events of
+    `urteil list` are not saved, so they cannot be read.
     """
     try:
         cells = json.loads(line)

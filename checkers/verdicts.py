@@ -81,8 +81,8 @@ def verdict_on(found: int, observations: int) -> Verdict:
 
 
 def is_expected(verdict: Verdict, expected: Verdict | None) -> bool:
-    """Returns True if the verdict is the expected one. If `holds` is expected, the verdict `not
-    exercised` is accepted, too.
+    """Returns True if the verdict is the expected one. If `holds` is expected, the verdict
+    `not exercised` is accepted, too.
     """
     return verdict == expected or (expected == "holds" and verdict == "not exercised")
 

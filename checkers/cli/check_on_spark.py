@@ -32,8 +32,8 @@ def session_for(search: SearchOptions) -> Generator[Any]:
 
 
 def explored_on_spark(task: Task, search: SearchOptions, lively: Sequence[Liveness]) -> Exploration:
-    """Explores the states of a spec on Spark. Spark does not decide liveness properties, so their
-    verdict is `undecided`.
+    """Explores the states of a spec on Spark. The verdict on each liveness property is `undecided`,
+    because Spark does not decide liveness.
 
     Raises InputFault if there is no C compiler, or if the Spark master does not answer.
     """

@@ -51,11 +51,11 @@ class ReleaseOptions:
 
 def check_release(run: Run, spec: str, release: str, options: ReleaseOptions) -> None:
     """Checks the claims of a spec with the rules of a release of Kafka, and emits a verdict for
-    each claim.
+    each claim. If `spec` is `EVERY`, checks the claims of all specs.
 
-    If `spec` is `EVERY`, checks all specs. For a spec that has no version for the release, the
-    reason is then emitted instead of verdicts. If `spec` names a single spec without such a
-    version, raises NotShipped. Raises UnknownName if a pattern matches no claim.
+    If a spec has no version that models the release, there are no verdicts on its claims. With
+    `EVERY`, the reason is emitted instead. With a single spec, NotShipped is raised. Raises
+    UnknownName if a pattern matches no claim of the single spec.
     """
     if spec != EVERY:
         chosen = shipped(spec, release)

@@ -1,4 +1,6 @@
-"""The checkpoints of `urteil check`: `--checkpoint` writes them, `--resume` goes on from one."""
+"""Writes and reads the checkpoints of `urteil check`. A checkpoint is a stored state of the search:
+`--checkpoint` writes checkpoints, and `--resume` continues a search from a checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ CHECKPOINT_OPTIONS: Final = ("--checkpoint", "--resume")
 
 
 def search_command(*, without: Sequence[str] = CHECKPOINT_OPTIONS) -> str:
-    """Returns the command line of this search, without checkpoints and without these options."""
+    """Returns the command line that repeats this search. It does not contain the options in
+    `without`, which by default are the options for checkpoints.
+    """
     words, again = iter(shlex.split(replay_command())), list[str]()
     for word in words:
         name, equals, _ = word.partition("=")
@@ -48,10 +52,11 @@ def search_command(*, without: Sequence[str] = CHECKPOINT_OPTIONS) -> str:
 def checkpoints_for(
     run: Run, variant: Variant, spec: Spec, safety: Sequence[str], search: SearchOptions
 ) -> Generator[Checkpoints | None]:
-    """Yields the checkpoints that the options ask for, or None.
+    """Yields the object that writes and reads the checkpoints of a search. Yields None if no option
+    for checkpoints is set.
 
-    During the block, SIGTERM ends the search as Ctrl-C does. Raises InputFault if the checkpoint of
-    `--resume` is missing, damaged, or of another search.
+    Until the `with` block ends, SIGTERM interrupts the search as Ctrl-C does. Raises InputFault if
+    the checkpoint for `--resume` is missing or damaged, or if it belongs to another search.
     """
     if search.checkpoint is None and search.resume is None:
         yield None
@@ -120,7 +125,9 @@ def what_is_kept(found: KeptRun, kept: Checkpoint, claims: Sequence[str]) -> str
 
 
 def resumable(text: str, run: Run) -> KeptRun:
-    """Returns the run that the text names, which has a checkpoint and has ended."""
+    """Returns the run that `text` names. Raises InputFault if the run has no checkpoint, or if it
+    still runs.
+    """
     from checkers.over_time.choosing import named
     from checkers.over_time.kept_run import read_run, run_folders
 

@@ -1,9 +1,10 @@
 """Reads default values of options from the table `[tool.urteil]` of pyproject.toml in the working
 directory.
 
-A key is the long name of an option, with hyphens or underscores, such as `seed = 7` or `set =
-["replicas=2"]`. A key in the table `[tool.urteil.check]` sets an option of the command `check`, and
-so on for the other commands. An option on the command line overrides the value in the file.
+A key is the long name of an option, with hyphens or underscores, such as `seed = 7` or
+`set = ["replicas=2"]`. A key in the table `[tool.urteil.check]` sets an option of the command
+`check`, and so on for the other commands. An option on the command line overrides the value in the
+file.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ TABLE = "tool.urteil"
 
 
 def read(file: Path = FILE) -> Mapping[str, Any]:
-    """Returns the table `[tool.urteil]` of pyproject.toml. Returns an empty table if there is no
-    such file or table. Raises InputFault if the file is unreadable.
+    """Returns the table `[tool.urteil]` of pyproject.toml. Returns an empty table if the file or
+    the table does not exist. Raises InputFault if the file is unreadable.
     """
     try:
         text = file.read_text()

@@ -23,7 +23,8 @@ def diff_command(run: Run, before: str, after: str) -> None:
     urteil diff c3f1 runs/2026-11-23T0142-9a0e
 
     A run is a folder, an id or its last four digits, last, or last~N: N runs before the last.
-    Exits 1 if AFTER has a violation that BEFORE lacks and that no baseline file accepts, else 0.
+    The exit code is 1 if AFTER has a violation that BEFORE does not have and that no baseline file
+    accepts. Otherwise the exit code is 0.
     """
     from checkers.over_time.choosing import named
     from checkers.over_time.comparing import compared, is_failure

@@ -142,7 +142,7 @@ def explored(
 
 
 def safety_of(spec: Spec, properties: Sequence[str]) -> list[str]:
-    """Returns the properties that are not about liveness."""
+    """Returns those of `properties` that are not liveness properties."""
     lively = {claim.name for claim in spec.liveness_properties}
     return [name for name in properties if name not in lively]
 
@@ -231,8 +231,8 @@ def expectations(
     - In a variant without a bug, every property is expected to hold. In a user's own file, no
       verdict is expected.
     - In a variant with a bug, the property that the bug breaks is expected to be violated, if the
-      constants are the ones with which the bug is known to break it. For every other property, no
-      verdict is expected.
+      constants have the values with which the bug is known to break it. For every other property,
+      no verdict is expected.
     """
     shown = {**constants, **variant.at} == constants
     right: dict[str, Verdict | None] = dict.fromkeys(names)

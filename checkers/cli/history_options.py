@@ -75,10 +75,10 @@ def table_version_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def at_version(history: Location | Topic, version: int | None) -> Location | Topic:
     """Returns the files of a Delta or Iceberg table at a version. If `version` is None, the newest
-    version is used. A history that is not such a table is returned unchanged.
+    version is used. Any other history is returned unchanged.
 
-    Raises InputFault if a version is passed for a history that is not such a table. Raises
-    UnreadableHistory if the table is unreadable.
+    Raises InputFault if a version is passed for a history that is not a Delta or Iceberg table.
+    Raises UnreadableHistory if the table is unreadable.
     """
     from checkers.histories.io import delta, iceberg
     from checkers.histories.io.locations import FileSet

@@ -1,5 +1,5 @@
-"""Writes traces to the run folder, and emits for each trace the command that opens it in `urteil
-explore`.
+"""Writes traces to the run folder, and emits for each trace the command that opens it in
+`urteil explore`.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ def list_command(run: Run, kind: str | None, kafka: str | None) -> None:
     urteil list bugs
     urteil list bugs --kafka 4.3
 
-    --kafka leaves out the rows for which the first release, or the release with the fix, is not
-    known; a note counts them.
+    With --kafka, a row is left out if its first release or the release with the fix is not known. A
+    note has the number of these rows.
     """
     if kafka is not None:
         of_release(run, kind, kafka)

@@ -98,10 +98,10 @@ def prove_command(
     """Prove SPEC for any number of replicas, offsets, epochs and transactions.
 
     If the proof fails, a search of at most 10 million states looks for a run that breaks a
-    property. --set is for this search; a proof has no such bounds. Other constants of a bug are
-    those of its recorded run. With --kafka, if the proof for the release fails, the version of the
-    spec with the fix is proved too. A condition that was proved before is taken from the cache,
-    unless its formulas, Z3, the seed or a limit changed.
+    property. --set sets constants of this search, because a proof has no bounds. For a bug, each
+    constant without --set has its value in the recorded run of the bug. With --kafka, if the proof
+    for the release fails, the version of the spec with the fix is proved, too. A condition that was
+    proved before is not proved again, unless its formulas, Z3, the seed or a limit changed.
 
     \b
     urteil prove transactions-abstract
@@ -239,11 +239,11 @@ def prove(
 def for_other_solvers(
     run: Run, variant: Variant, spec: Spec, proof: Proof, options: ProofOptions
 ) -> Agreement | None:
-    """Writes the conditions of a proof as SMT-LIB files, and compares the answers of the solvers
-    cvc5 and Z3. The options select each of the two.
+    """Writes the conditions of a proof as SMT-LIB files if `options.smtlib` is set. Compares the
+    answers of the solvers cvc5 and Z3 if `options.cvc5` is set.
 
-    Returns None if the comparison is not selected. Raises EnginesDisagree if cvc5 and Z3 decide a
-    condition differently.
+    Returns the result of the comparison, or None without a comparison. Raises EnginesDisagree if
+    cvc5 and Z3 decide a condition differently.
     """
     from checkers.symbolic.smtlib import scripts
 

@@ -327,8 +327,8 @@ def _continuation_noted(run: Run, history: Path | None) -> Generator[None]:
 def started(run: Run, subject: Subject, log: Path, fault_log: Path) -> Generator[System]:
     """Starts the system, or connects to it if it already runs.
 
-    The reference broker writes acknowledged batches to `log` and injected faults to `fault_log`.
-    Other systems write neither of these files.
+    The reference broker writes the applied requests to `log` and the injected faults to
+    `fault_log`. Other systems write neither of these files.
     """
     from checkers.systems import served
     from checkers.systems.opening import CLUSTER, opened

@@ -130,7 +130,7 @@ def replay_command(
 
 def _on_real_brokers(file: Path, on: str, meta: Mapping[str, Any]) -> str:
     """Returns the error text for the option `--on` with a trace of a spec. Real brokers cannot
-    replay such a trace.
+    replay a trace of a spec.
 
     If there is a reproduction of the bug on real brokers, the text has the command that runs it.
     """

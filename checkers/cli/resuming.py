@@ -1,5 +1,5 @@
-"""`urteil record --resume RUN`: finds out which part of an earlier recording is complete, and with
-which options it continues.
+"""`urteil record --resume RUN`: reads what an earlier recording has recorded, and with which
+options it continues.
 """
 
 from __future__ import annotations

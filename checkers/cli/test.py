@@ -1,5 +1,5 @@
-"""`urteil test`: runs property suites on the simulated broker. With the option --on, it runs them
-on a real system.
+"""`urteil test`: runs property suites on the simulated broker, or on a real system with the option
+--on.
 """
 
 from __future__ import annotations

@@ -1,1 +1,3 @@
-"""Conformance: sends the same raw requests to two systems, and explains every difference."""
+"""Compares two systems: sends the same raw requests to both, and explains every difference between
+their answers.
+"""

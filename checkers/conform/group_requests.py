@@ -45,8 +45,8 @@ def join(
     member: Any = None,
     note: str = "join",
 ) -> Begin:
-    """Returns a JoinGroup request of the member `letter`. The label of the request is `join
-    LETTER`; a later step collects the answer by this label.
+    """Returns a JoinGroup request of the member `letter`. The request has the label `join LETTER`,
+    by which a later step collects the answer.
     """
     send = Send(
         api=Api.JOIN_GROUP,

@@ -1,4 +1,4 @@
-"""A running cluster as one of the two systems that `urteil conform` compares."""
+"""A running cluster, as one side of a comparison by `urteil conform`."""
 
 from __future__ import annotations
 

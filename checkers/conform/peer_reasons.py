@@ -1,9 +1,9 @@
 """The reasons for which the answers of kfake and of librdkafka's mock cluster differ from the
 answers of Apache Kafka 4.3.
 
-The compared answers are those of the reference broker, which imitates Kafka. Each difference is
-therefore a finding about kfake or the mock cluster. The first row of a table that explains a
-difference applies. Each table ends with one general reason for each request type.
+The reference broker answers instead of Kafka, which it imitates. Each difference is therefore a
+finding about kfake or the mock cluster. The first row of a table that explains a difference
+applies. Each table ends with one general reason for each request type.
 
 Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, rdkafka_mock_handlers.c.
 """

@@ -159,8 +159,8 @@ class Session:
     # ------------------------------------------------------------ receivers
 
     def receiver(self, to: str) -> int:
-        """Returns the id of the broker that the field `to` of a step describes, such as `leader ~t
-        0`.
+        """Returns the id of the broker that the field `to` of a step describes, such as
+        `leader ~t 0`.
 
         If the partition does not exist, returns the leader of another partition of the topic. If
         the topic does not exist, returns the broker with the lowest id.
@@ -275,12 +275,12 @@ _SYMBOLS: Final[Mapping[str, Any]] = {
 def retried_errors(step: Send) -> frozenset[str]:
     """Returns the errors after which the request `step` is sent again.
 
-    If `step.retries` is True, these are the coordinator errors after which clients retry, such as
-    NOT_COORDINATOR. Otherwise it is CONCURRENT_TRANSACTIONS, which a broker returns until the
-    markers of the previous transaction are written.
+    If `step.retries` is True, the result has all coordinator errors after which clients retry, such
+    as NOT_COORDINATOR. Otherwise it has one error, CONCURRENT_TRANSACTIONS. A broker returns this
+    error until the markers of the previous transaction are written.
 
-    Two transactional requests have one more such error: for Produce it is NOT_ENOUGH_REPLICAS, and
-    for TxnOffsetCommit it is COORDINATOR_NOT_AVAILABLE.
+    For two requests with a transactional id, the result has one more error: NOT_ENOUGH_REPLICAS for
+    Produce, and COORDINATOR_NOT_AVAILABLE for TxnOffsetCommit.
     """
     retried = RETRIED if step.retries else STILL_ENDING
     is_verified = step.body.get("transactional_id") is not None and step.api in VERIFIED_TOO_EARLY

@@ -158,9 +158,9 @@ class Steps:
 def bound(*names: str, plus: int = 0, otherwise: int | str | Body = 0) -> dict[str, Any]:
     """Returns a placeholder for a value that was stored from an earlier answer.
 
-    The value is that of the first of `names` under which a value is stored. If `plus` is not zero,
-    it is added to the value. If no value is stored under any of the names, `otherwise` takes the
-    place of the value.
+    The placeholder becomes the value that is stored under the first of `names`. If no value is
+    stored under this name, the next name is used, and so on. If no value is stored under any of the
+    names, `otherwise` is used. If `plus` is not zero, it is added to the value.
     """
     return {"$bound": list(names), "plus": plus, "otherwise": otherwise}
 

@@ -28,7 +28,7 @@ NOT_YET: Final = ("NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION")
 
 
 class NotReady(InputFault):
-    """Raised if a cluster is not ready for requests; the message names what is missing."""
+    """Raised if a cluster is not ready for requests. The message names what is missing."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Target:
     @classmethod
     def opened(cls, name: str, bootstrap_servers: str, run: str, begun_ms: int) -> Target:
         """Connects to a cluster, creates the topics that all sequences share, and returns the
-        cluster. Raises NotReady.
+        cluster. Raises NotReady if a broker does not answer, or if a topic cannot be created.
         """
         target = cls(name=name, bootstrap_servers=bootstrap_servers, run=run, begun_ms=begun_ms)
         host, _, port = bootstrap_servers.split(",")[0].rpartition(":")

@@ -36,7 +36,7 @@ NOT_ELECTED: Final = {"ELECTION_NOT_NEEDED", "PREFERRED_LEADER_NOT_AVAILABLE"}
 
 
 class Refused(RuntimeError):
-    """Raised if a broker refuses a request; the message has the name of the error."""
+    """Raised if a broker rejects a request. The message has the name of the error."""
 
     def __init__(self, error: str, message: str) -> None:
         super().__init__(f"{error}: {message}" if message else error)
@@ -131,9 +131,9 @@ def accept(answer: Mapping[str, Any], *errors: str) -> None:
 
 
 def prefer(system: System, broker: int) -> None:
-    """Makes the broker the first replica of every partition. Each partition keeps its number of
-    replicas: if the broker had no replica of it, the last replica is removed, and Kafka copies the
-    data to the broker.
+    """Makes the broker the first replica of every partition. The number of replicas of a partition
+    does not change. If the broker had no replica of the partition, the last replica is removed, and
+    Kafka copies the data to the broker.
     """
     administration = administration_of(system)
     moved = {

@@ -87,7 +87,7 @@ def named(text: str, kafka_home: Path | None = None) -> SystemName:
 
 @contextmanager
 def opened(name: SystemName, folder: Path, layout: Layout = DEFAULT) -> Generator[System]:
-    """Starts a system, or connects to it if it is a running cluster.
+    """Starts a system and yields it. A cluster that already runs is not started.
 
     Apache Kafka writes its files to `folder`, which must not exist yet. A running cluster has its
     own settings, so `layout` has no effect on it. Raises InputFault if the system cannot be

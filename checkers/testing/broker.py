@@ -95,8 +95,8 @@ class Broker:
     `topics` maps the names of the topics to their numbers of partitions. `faults` are faults in the
     JSON format of the control port, an HTTP server that accepts faults. `users` maps the names of
     users to their passwords. If `processes` is True, each broker runs in its own process.
-    `tls_cert`, `tls_key` and `tls_client_ca` are files for the options of the same names of `urteil
-    broker`. `options` lists further command-line options of `urteil broker`.
+    `tls_cert`, `tls_key` and `tls_client_ca` are files for the options of the same names of
+    `urteil broker`. `options` lists further command-line options of `urteil broker`.
     """
 
     brokers: int = 3
@@ -128,7 +128,7 @@ class Broker:
 
     def start(self) -> None:
         """Starts the process, waits until every broker is ready, and creates the topics and faults.
-        Raises NotStarted.
+        Raises NotStarted if the process does not become ready.
         """
         words = ["broker", "--json", "--control", "0", "--brokers", str(self.brokers)]
         words += [*self._security(), *(["--processes"] if self.processes else [])]

@@ -41,8 +41,8 @@ class RealTimeClients:
     """The clients of one trial (a test run). They send real requests to a running system.
 
     The state machine of a suite controls these clients with the same calls as in the simulation.
-    Its durations are in virtual milliseconds. The pace of the trial converts each duration to a
-    longer real time.
+    The durations in the calls are in virtual milliseconds, the time of the simulation. The pace of
+    the trial converts each duration to a longer real time.
     """
 
     def __init__(self, addresses: Addresses, *, pace: Pace, prefix: str) -> None:

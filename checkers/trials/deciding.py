@@ -1,10 +1,10 @@
-"""Decides claims by trials (test runs) on a running system. A claim is tested where its condition
-is satisfied, and where it is not.
+"""Decides claims by trials (test runs) on a running system. A claim is tested in configurations
+that satisfy the condition of the claim, and in configurations that do not.
 
 A setting is a configuration of the cluster, such as acks=1. A setting is *inside* the condition of
-a claim if the claim must hold in this setting, and *outside* otherwise. Some claims state that
-something can happen; these claims have goals. Each entry below explains how trials decide one kind
-of claim:
+a claim if the claim must hold in this setting, and *outside* otherwise. A program is a list of
+calls to the cluster. Known programs come from the simulation of Kafka. Each entry below explains
+one kind of trials:
 
     inside      The claim must hold, and trials try to break it. If no trial breaks the claim, the
                 verdict is `holds`; this is no proof. The programs are those that find seeded bugs
@@ -13,9 +13,9 @@ of claim:
     goals       Some claims have goals: situations that trials inside the condition should reach.
                 The programs reach them in the simulation.
 
-A program is a list of calls. After the programs, trials with random calls are run. If a trial
-breaks a claim or reaches a goal, its list of calls is shortened. The shortest trial is repeated, to
-count how many of the repetitions have the same result.
+After the known programs, trials with random calls are run. If a trial breaks a claim or reaches a
+goal, its list of calls is shortened. The shortest trial is repeated, to count how many of the
+repetitions have the same result.
 """
 
 from __future__ import annotations

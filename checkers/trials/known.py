@@ -9,7 +9,7 @@ kinds of programs:
   Trials execute this program before they make random calls, in order to break the claim.
 - A program for a claim that must hold in the setting. In the simulation, the program broke the
   claim because a bug was put into the simulated broker on purpose (a seeded bug). If a real broker
-  has such a bug, the program shows it.
+  has the same bug, the program shows the bug.
 """
 
 from __future__ import annotations

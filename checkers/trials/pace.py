@@ -1,7 +1,8 @@
 """The pace of a trial (a test run): how many real milliseconds pass in one virtual millisecond.
 
-The durations of the suites are in virtual time, and are too short for a real cluster. The pace
-multiplies all of them: the pauses, the timeouts of calls, and the timeouts in requests.
+The durations in the property suites are in virtual time, the time of the simulation. They are too
+short for a real cluster, so the pace multiplies all durations: the pauses, the timeouts of calls,
+and the timeouts in requests.
 """
 
 from __future__ import annotations

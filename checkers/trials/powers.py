@@ -1,8 +1,8 @@
 """The powers of a system. A power is a kind of fault, a setting, or a view of the state of replicas
 that a suite may use.
 
-Some powers are broker settings that weaken the cluster. If a cluster has such settings, trials
-check only those claims that need them.
+Some powers are broker settings that weaken the cluster. If a cluster has one of these settings,
+trials check a claim if the claim needs the setting, and no other claims.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def impossible(system: str, suite: str, setting: str) -> str:
 
 def how_to_get(power: Power) -> str:
     """Returns the command-line options that give a system the power, such as `--proxied`. Returns
-    an empty text if there is no such option.
+    an empty text if no option gives the power.
     """
     if settings := WEAKENING.get(power):
         return " ".join(f"--broker-config {name}={value}" for name, value in settings.items())

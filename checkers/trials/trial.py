@@ -1,10 +1,11 @@
 """Runs trials: test runs of the suites' state machines, in real time on a running cluster.
 
-A trial creates its topics, calls rules of the state machine, ends all faults, and checks the
-observations of the clients. Time is real, so the same calls do not always have the same result.
+A trial creates its topics, calls rules of the state machine (such as a send or a kill of a broker),
+ends all faults, and checks the observations of the clients. Time is real, so the same calls do not
+always have the same result.
 
 Several trials in one setting (a configuration of the cluster) can run at the same time. The failure
-of a broker then affects all of them (see `broker_faults`).
+of a broker then affects all of these trials (see `broker_faults`).
 """
 
 from __future__ import annotations
@@ -73,13 +74,13 @@ class Trials:
 
     @property
     def powers(self) -> frozenset[Power]:
-        """The powers (such as kinds of faults) that the system supports and that are allowed."""
+        """The powers that the system supports and that are allowed. A power is a kind of fault, a
+        setting, or a view of the state of replicas.
+        """
         return powers_of(self.system) & self.allowed
 
     def draw(self, suite: Suite, setting: str, seed: str, rules: int = RULES) -> Ran:
-        """Runs a trial (a test run) with random calls. The calls depend on `seed`, and there are at
-        most `rules` of them.
-        """
+        """Runs a trial (a test run) of at most `rules` random calls, which depend on `seed`."""
         coins = Random(seed)
 
         def calls(machine: JudgedMachine) -> Iterator[Call]:

@@ -84,8 +84,8 @@ def sequence(family: str, seed: int) -> Steps:
 
 
 def sequences(seed: int, families: Iterable[str] = FAMILIES) -> Iterator[Steps]:
-    """Yields sequences of requests without end. In each cycle, every one of the families is chosen
-    as often as its weight says. The sequences are determined by `seed`.
+    """Yields sequences of requests without end. The sequences depend on `seed`. They are generated
+    in cycles, and each cycle contains each of `families` as many times as the weight of the family.
     """
     names = tuple(families)
     rounds = range(max(FAMILIES[name].weight for name in names))

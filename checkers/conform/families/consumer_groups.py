@@ -66,7 +66,7 @@ class _Consumers:
 
     def await_assignments(self) -> None:
         """Adds heartbeats of all members, as clients send them, until each member owns the
-        partitions that the coordinator has assigned to it.
+        partitions that the coordinator has assigned to this member.
         """
         for _ in range(2):
             for member in self.alive:

@@ -26,8 +26,8 @@ CONTROLLER: Final = 0
 class Ports:
     """The ports at which a node listens for other nodes (`internal`) and for clients (`client`).
 
-    Clients connect to the port `advertised`. If the cluster has proxies, it is the port of a proxy,
-    else it equals `client`.
+    Clients connect to the port `advertised`. If the cluster has proxies, `advertised` is the port
+    of a proxy. Without proxies, it equals `client`.
     """
 
     internal: int
@@ -54,11 +54,11 @@ class Addresses:
         return f"n{node}" if self.proxied else HOST
 
     def hosts_file(self, node: int) -> str:
-        """Returns the text of the hosts file of one node. The file has a line such as `127.0.11.12
-        n2` for each node.
+        """Returns the text of the hosts file of one node. The file has a line such as
+        `127.0.11.12 n2` for each node.
 
-        The line for another node has the address of the proxy to this node. The line for the node
-        itself has the address 127.0.0.1.
+        The line for another node has the address of the proxy to this other node. The line for the
+        node itself has the address 127.0.0.1.
         """
         return "".join(f"{_link(node, other)} n{other}\n" for other in self.ports)
 

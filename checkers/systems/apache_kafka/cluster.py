@@ -1,9 +1,9 @@
 """Starts and controls a cluster of Apache Kafka on this machine. The cluster has one controller and
 some brokers, and each of them is a process.
 
-No fault affects the controller, and brokers do not vote in its elections. The controller can
-therefore elect new partition leaders after every fault. A broker has two listeners: INTERNAL for
-the other nodes and CLIENT for clients.
+No fault affects the controller. Brokers have no vote in the quorum of the controller, so the
+controller can elect new partition leaders after every fault. A broker has two listeners: INTERNAL
+for the other nodes and CLIENT for clients.
 
 Source: Kafka documentation, "KRaft".
 """

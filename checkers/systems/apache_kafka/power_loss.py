@@ -82,7 +82,9 @@ def lose_unflushed(log_dir: Path, flush_log: Path) -> tuple[Lost, ...]:
 
 
 def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
-    """Returns, for each partition that was flushed, the offset up to which it was flushed."""
+    """Returns, for each partition that was flushed at least one time, the offset up to which the
+    partition was flushed.
+    """
     # The offsets come from Kafka's checkpoint, and from the lines about flushes and truncations in
     # the broker's server log.
     logged: dict[str, int] = {}
@@ -96,7 +98,7 @@ def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
 
 def truncate_at(folder: Path, offset: int) -> Lost | None:
     """Removes every batch whose last offset is `offset` or higher from the log of a partition.
-    Returns the removed offsets, or None if there are no such batches.
+    Returns the removed offsets, or None if the log has no batch to remove.
     """
     segments = sorted(folder.glob("*.log"))
     # A batch with records on both sides of the offset is removed too.

@@ -40,8 +40,8 @@ class Happened:
 
 
 def described(header: Header) -> str:
-    """Returns the header of a request as text, such as `PRODUCE v9, correlation 4, client
-    'rdkafka'`.
+    """Returns the header of a request as text, such as
+    `PRODUCE v9, correlation 4, client 'rdkafka'`.
     """
     known = {api.value: api.name for api in Api}
     name = known.get(header.api_key, f"API {header.api_key}")

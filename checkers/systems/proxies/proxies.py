@@ -79,7 +79,8 @@ class Proxies:
         target_port: int,
     ) -> int:
         """Opens a proxy between two nodes, and returns the port at which it listens. If
-        `listen_port` is 0, the proxy listens at a free port. Raises CannotListen.
+        `listen_port` is 0, the proxy listens at a free port. Raises CannotListen if the address
+        cannot be used.
         """
         at, target = (listen_host, listen_port), (target_host, target_port)
         try:
@@ -102,7 +103,9 @@ class Proxies:
 
     @contextlib.contextmanager
     def during(self, *rules: Rule) -> Generator[tuple[ActiveRule, ...]]:
-        """Applies the fault rules to the proxies' traffic until the `with` block ends."""
+        """Adds the fault rules, and ends them when the `with` block ends. Yields the rules with
+        their counts.
+        """
         active = tuple(self.add(rule) for rule in rules)
         try:
             yield active

@@ -91,10 +91,10 @@ class Match:
 
     def selects_contents(self, contents: Contents | None) -> bool | None:
         """Returns True if the partitions and producers of a request match, or if this `Match` has
-        no condition on them.
+        no condition on partitions and producers.
 
-        Returns None if the proxy cannot find out whether they match, for example because `contents`
-        is None.
+        Returns None if the proxy cannot find out the result, for example because `contents` is
+        None.
         """
         if contents is None:
             return None if self.reads_bodies else True
