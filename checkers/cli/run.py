@@ -121,8 +121,8 @@ class Run:
             self.line(progress)
 
     def poll(self) -> None:
-        """Raises KeyboardInterrupt if the user has pressed Ctrl-C. A Ctrl-C that arrived inside a
-        destructor is included.
+        """Raises KeyboardInterrupt if the user has pressed Ctrl-C, even if the Ctrl-C arrived
+        inside a destructor.
         """
         if self.interrupted:
             raise KeyboardInterrupt

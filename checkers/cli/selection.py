@@ -140,11 +140,11 @@ def in_force(variant: Variant) -> str | None:
 
 
 def note_releases(run: Run, variant: Variant) -> None:
-    """Prints the releases of Kafka that behave as this version of a spec, or as this bug. Prints
-    nothing for a user's own spec.
+    """Prints the releases of Kafka that behave as this version of a spec, or that have this bug.
+    Prints nothing for a user's own spec.
 
-    If `variant` is the spec's default version and the latest release behaves differently, also
-    prints the version that models the latest release.
+    If `variant` is the spec's default version and the latest release does not have it, also prints
+    the version that models the latest release.
     """
     from model.releases import LATEST
     from model.shipped import NotShipped, shipped
@@ -176,8 +176,9 @@ def memory(text: str | None) -> int | None:
 
 
 def budget(text: str | None) -> tuple[int | None, float | None]:
-    """Returns the numbers of states and of seconds in a budget such as `200k-states` or `60s`. The
-    number that the budget does not limit is None. Raises InputFault for a malformed text.
+    """Returns the two limits of a budget: a number of states and a number of seconds. For
+    `200k-states` the limits are 200,000 states and None, and for `60s` they are None and 60
+    seconds. If `text` is None, both limits are None. Raises InputFault for any other text.
     """
     if text is None:
         return None, None
