@@ -72,6 +72,15 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Predicate:
+    """A method of a spec that returns a formula for values of its parameters."""
+
+    name: str
+    params: tuple[t.Local, ...]
+    formula: t.Node
+
+
+@dataclass(frozen=True, slots=True)
 class Liveness:
     """A formula that every fair behaviour must satisfy, for all values of its parameters."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_arg
 
 from model.language import precedence
 from model.language import terms as t
-from model.language.actions import Action, Claim, Guard, Liveness
+from model.language.actions import Action, Claim, Guard, Liveness, Predicate
 from model.language.annotations import check_annotations
 from model.language.constants import Constant, check, declared
 from model.language.expressions import (
@@ -193,6 +193,11 @@ class Spec:
             found += [hints[p.name] for p in self._params(method)]
         return {s.__name__: s for s in found}
 
+    @cached_property
+    def predicates(self) -> tuple[Predicate, ...]:
+        """The methods without a mark that return a formula, such as `may_join`."""
+        return tuple(p for m in self._methods(None) if (p := self._predicate(m)) is not None)
+
     def check_replaced(self) -> None:
         """Raises SpecError for a mistake in a method of a base class that this class replaces,
         which nothing else would find.
@@ -212,8 +217,9 @@ class Spec:
 
     # ---- one tracing
 
-    def _methods(self, role: str) -> list[Method]:
-        names = dict.fromkeys(n for c in reversed(type(self).__mro__) for n in vars(c))
+    def _methods(self, role: str | None) -> list[Method]:
+        mro = type(self).__mro__[: type(self).__mro__.index(Spec)]
+        names = dict.fromkeys(n for c in reversed(mro) for n in vars(c))
         methods = (getattr(type(self), n) for n in names)
         return [m for m in methods if getattr(m, "role", None) == role]
 
@@ -289,6 +295,20 @@ class Spec:
             line=method.__code__.co_firstlineno,
             about=about,
         )
+
+    def _predicate(self, method: Method) -> Predicate | None:
+        if (
+            not inspect.isfunction(method)
+            or typing.get_type_hints(method).get("return") is not Bool
+        ):
+            return None
+        hints = typing.get_type_hints(method)
+        names = list(inspect.signature(method).parameters)[1:]
+        if not all(isinstance(hints.get(n), type) and issubclass(hints[n], Term) for n in names):
+            return None
+        params = self._params(method)
+        made = self._call(method, *self._arguments(method, params))
+        return Predicate(method.__name__, params, made.node) if isinstance(made, Bool) else None
 
     def _liveness(self, method: Method) -> Liveness:
         params = self._params(method)
