@@ -1,0 +1,139 @@
+"""The clauses of a context that are true of all explored states; they have at most three literals.
+
+Only the shortest are kept: a clause is left out if fewer of its literals are a true clause. At most
+one of three literals is assembled or has a quantifier. A premise about twins, such as `s.of[x] ==
+s.of[y]`, may be a fourth literal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+
+from checkers.lemmas.contexts import SIMPLE, Context
+from checkers.lemmas.truths import Bits
+from model.language import terms as t
+
+Clauses = np.ndarray[Any, Any]  # of int16: a row of literals for each clause, padded with NONE
+LITERALS: Final = 4  # with a premise about twins
+NONE: Final = -1  # a literal that is never true; its bits are the last row
+SAMPLE: Final = 64  # words of the first, quick test
+COMMON: Final = 100  # literals from which clauses of three literals are made, at most
+STRANGE: Final = 2  # the cost of a clause without a variable of the failed claims
+CHUNK: Final = 1 << 22  # words of bits at once
+MOST: Final = 50_000  # clauses of one context: the first that are found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TrueClauses:
+    """The true clauses of a context, and their costs: the cheapest are tried first."""
+
+    context: Context
+    clauses: Clauses
+    costs: Sequence[int]
+
+    @classmethod
+    def of(cls, context: Context, false: Bits, longest: int, about: frozenset[str]) -> TrueClauses:
+        """`false` has the bits of each literal, `about` the variables of the failed claims."""
+        every = _Enumeration(context, false[:NONE]).clauses(longest)
+        found = list(islice(every, MOST))
+        clauses = np.full((len(found), LITERALS), NONE, dtype=np.int16)
+        for k, clause in enumerate(found):
+            clauses[k, : len(clause)] = clause
+        strange = [not (t.reads(atom.node) & about) for atom in context.atoms]
+        costs = [
+            2 * len(clause)
+            + sum(context.atoms[x // 2].cost for x in clause)
+            + len(context.variables)
+            + STRANGE * all(strange[x // 2] for x in clause)
+            for clause in found
+        ]
+        return cls(context=context, clauses=clauses, costs=costs)
+
+
+def false_clauses(false: Bits, clauses: Clauses) -> Any:
+    """Returns for each clause whether some row makes all of its literals false."""
+    step = max(1, CHUNK // max(1, false.shape[1]))
+    found: list[Any] = [np.zeros(0, dtype=np.bool_)]
+    for start in range(0, len(clauses), step):
+        some = clauses[start : start + step]
+        rows = false[some[:, 0]]
+        for k in range(1, LITERALS):
+            rows &= false[some[:, k]]
+        found.append(rows.any(axis=1))
+    return np.concatenate(found)
+
+
+class _Enumeration:
+    def __init__(self, context: Context, false: Bits) -> None:
+        self.context, self.false = context, false
+        self.never_false = ~false.any(axis=1)
+        constant: Any = self.never_false.reshape(-1, 2).any(axis=1)
+        alive = [x for x in range(len(false)) if not constant[x // 2]]
+        self.alive = np.array(sorted(alive, key=self._rank), dtype=np.intp)
+        self.true_pairs = np.zeros((len(false), len(false)), dtype=np.bool_)
+
+    def _rank(self, literal: int) -> tuple[int, int]:
+        return self.context.atoms[literal // 2].cost, literal
+
+    def clauses(self, longest: int) -> Iterator[tuple[int, ...]]:
+        """Yields the true clauses with all variables of the context, the shortest first."""
+        yield from filter(self._covers, ((int(x),) for x in np.flatnonzero(self.never_false)))
+        for n, i in enumerate(self.alive):
+            rest = self.alive[n + 1 :]
+            for j in rest[~self._meet(self.false[i], rest)]:
+                self.true_pairs[i, j] = self.true_pairs[j, i] = True
+                if i // 2 != j // 2 and self._covers((int(i), int(j))):
+                    yield int(i), int(j)
+        if longest > 2:
+            whole = ~np.zeros(self.false.shape[1], dtype=np.uint64)
+            yield from filter(self._covers, self._of_three(whole, self.true_pairs, ()))
+            for twin in self.context.twins:
+                yield from filter(self._covers, self._with_premise(2 * twin + 1))
+
+    def _covers(self, clause: tuple[int, ...]) -> bool:
+        used = frozenset[t.Local]().union(*(self.context.uses[x // 2] for x in clause))
+        return len(used) == len(self.context.variables)
+
+    def _meet(self, one: Any, others: Any) -> Any:
+        """Returns for each other literal whether it is false in some of the rows."""
+        found = (self.false[others][:, :SAMPLE] & one[:SAMPLE]).any(axis=1)
+        if self.false.shape[1] > SAMPLE:
+            rest = np.flatnonzero(~found)
+            found[rest] = (self.false[others[rest]] & one).any(axis=1)
+        return found
+
+    def _of_three(
+        self, within: Any, pairs: Any, premise: tuple[int, ...]
+    ) -> Iterator[tuple[int, ...]]:
+        """Yields the clauses of three literals that are true of the rows in `within`."""
+        simple = [x for x in self.alive if self.context.atoms[x // 2].cost == SIMPLE][:COMMON]
+        for n, i in enumerate(simple):
+            for m, j in enumerate(simple[n + 1 :], n + 1):
+                if pairs[i, j] or i // 2 == j // 2:
+                    continue
+                rest = self.alive[m + 1 :]
+                rest = rest[~pairs[i, rest] & ~pairs[j, rest]]
+                both = self.false[i] & self.false[j]
+                true = rest[~self._meet(within & both, rest)]
+                if premise and len(true):
+                    true = true[self._meet(both, true)]  # not true without the premise
+                for k in true:
+                    yield (*premise, int(i), int(j), int(k))
+
+    def _with_premise(self, premise: int) -> Iterator[tuple[int, ...]]:
+        within = self.false[premise]
+        pairs = self.true_pairs | self.true_pairs[premise]
+        pairs |= self.true_pairs[premise][:, None]
+        atom = premise // 2
+        pairs[[2 * atom, 2 * atom + 1]] = pairs[:, [2 * atom, 2 * atom + 1]] = True
+        for n, i in enumerate(self.alive):
+            rest = self.alive[n + 1 :]
+            rest = rest[~pairs[i, rest]]
+            true = rest[~self._meet(within & self.false[i], rest)]
+            pairs[i, true] = pairs[true, i] = True  # a clause of three literals
+        yield from self._of_three(within, pairs, (premise,))
