@@ -21,6 +21,13 @@ from checkers.cache import cache
 from checkers.cli import selection
 from checkers.cli.command import command, replay_command
 from checkers.cli.exploring import expectations, explored, show_counterexamples
+from checkers.cli.proposals import (
+    CANDIDATES,
+    ProposalOptions,
+    proposal_options,
+    proposed,
+    without_bounds,
+)
 from checkers.cli.run import Interrupted, Run
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict
@@ -28,6 +35,7 @@ from model.faults import InputFault
 
 if TYPE_CHECKING:
     from checkers.explicit.exploration import Exploration
+    from checkers.lemmas.proposing import Proposal
     from checkers.symbolic import Condition, Proof
     from checkers.symbolic.agreement import Agreement, Compared
     from model.language.spec import Spec
@@ -44,7 +52,8 @@ class ProofOptions:
 
     `smtlib` is a folder to which the conditions of the proof are written in the format SMT-LIB. If
     `cvc5` is True, the solver cvc5 also decides the conditions. `cache` is the folder in which
-    proved conditions are stored; if it is None, none are stored.
+    proved conditions are stored; if it is None, none are stored. `houdini` has the limits of a
+    search for lemmas after a failed proof; if it is None, there is no search.
     """
 
     limit: int = 100  # millions of units of Z3's work
@@ -52,6 +61,7 @@ class ProofOptions:
     smtlib: Path | None = None
     cvc5: bool = False
     cache: Path | None = None
+    houdini: ProposalOptions | None = None
 
 
 DEFAULTS = ProofOptions()
@@ -81,6 +91,14 @@ DEFAULTS = ProofOptions()
 @click.option(
     "--no-cache", is_flag=True, help="Decide every condition now, and keep none of the answers."
 )
+@click.option("--houdini", is_flag=True, help="If the proof fails, propose lemmas that fix it.")
+@click.option(
+    "--candidates",
+    type=int,
+    metavar="N",
+    help=f"Most candidate lemmas that --houdini tries.  [default: {CANDIDATES}]",
+)
+@click.option("--budget", metavar="TIME", help="Time for --houdini, such as 60s.")
 @command()
 def prove_command(
     run: Run,
@@ -94,6 +112,9 @@ def prove_command(
     smtlib: Path | None,
     cvc5: bool,
     no_cache: bool,
+    houdini: bool,
+    candidates: int | None,
+    budget: str | None,
 ) -> None:
     """Prove SPEC for any number of replicas, offsets, epochs and transactions.
 
@@ -103,11 +124,15 @@ def prove_command(
     for the release fails, the version of the spec with the fix is proved, too. A condition that was
     proved before is not proved again, unless its formulas, Z3, the seed or a limit changed.
 
+    With --houdini, if the proof fails, lemmas are proposed that prove the undecided properties.
+    They are made of the words of the spec, and printed as text for the spec.
+
     \b
     urteil prove transactions-abstract
     urteil prove transactions-abstract --variant v1
     urteil prove idempotence-abstract --kafka 4.3
     urteil prove transactions-abstract --cvc5 --smtlib build/conditions
+    urteil prove my_spec.py --houdini --budget 60s
     """
     from model.shipped import fix_of
 
@@ -128,6 +153,7 @@ def prove_command(
         smtlib=smtlib,
         cvc5=cvc5,
         cache=None if no_cache else cache(PROVED),
+        houdini=proposal_options(made, houdini=houdini, candidates=candidates, budget=budget),
     )
     constants = selection.settings(assignments)
     at = {**(chosen.at if chosen.breaks else {}), **constants}
@@ -181,29 +207,36 @@ def prove(
         run.progress(f"{variant.spec} {variant.name}: {number} of {of} conditions: {condition}")
 
     kept = None if options.cache is None else symbolic.ProofCache(options.cache)
-    proof = symbolic.prove(
-        spec,
-        seed=run.seed,
-        units=options.limit * MILLION,
-        limit_ms=options.limit_ms,
-        progress=progress,
-        poll=run.poll,
-        cache=kept,
-    )
+
+    def proved(of: Spec) -> Proof:
+        return symbolic.prove(
+            of,
+            seed=run.seed,
+            units=options.limit * MILLION,
+            limit_ms=options.limit_ms,
+            progress=progress,
+            poll=run.poll,
+            cache=kept,
+        )
+
+    proof = proved(spec)
     if kept is not None and kept.fault:
         run.note(f"proved conditions are not kept: {kept.fault}\n  --no-cache needs no folder")
     second = None if proof.interrupted else for_other_solvers(run, variant, spec, proof, options)
     right = expectations(variant, properties, dict(at or {}), expected)
-    runs = None
+    runs = proposal = None
     if proof.failed and not proof.interrupted:
         show_failures(run, variant, spec, proof, options, expected="violated" in right.values())
+        if options.houdini is not None:
+            proposal = proposed(run, variant, spec, proof, proved, options.houdini)
+    if _needs_a_run(proof, proposal):
         searched = spec if at is None else variant.make(at)
         runs = explored(run, variant, searched, properties, budget=None)
         show_counterexamples(
             run, variant, searched, runs, command or replay_command(), right, heading="a real run: "
         )
     for name in properties:
-        verdict, reason, steps = verdict_on(name, proof, runs)
+        verdict, reason, steps = verdict_on(name, proof, runs, proposal)
         run.emit(
             PropertyDecided(
                 property=name,
@@ -231,9 +264,17 @@ def prove(
         run.emit(Measured(metric="cvc5", value=str(second)))
     searching = runs is not None and runs.why_stopped == "interrupted"
     comparing = second is not None and second.interrupted
-    if proof.interrupted or searching or comparing:
+    proposing = proposal is not None and proposal.why == "interrupted"
+    if proof.interrupted or searching or comparing or proposing:
         raise Interrupted
     return proof
+
+
+def _needs_a_run(proof: Proof, proposal: Proposal | None) -> bool:
+    """True if some claim may be false: the proof failed, and no proposed lemmas repair it."""
+    if not proof.failed or proof.interrupted:
+        return False
+    return proposal is None or bool(proposal.missing and proposal.why != "interrupted")
 
 
 def for_other_solvers(
@@ -268,13 +309,14 @@ def for_other_solvers(
 
 
 def verdict_on(
-    name: str, proof: Proof, runs: Exploration | None
+    name: str, proof: Proof, runs: Exploration | None, proposal: Proposal | None = None
 ) -> tuple[Verdict, str | None, int | None]:
     """Returns the verdict on a property, the reason for the verdict, and the length of the
     counterexample.
 
-    `runs` is the exploration of the spec, or None if the spec was not explored. If the property is
-    violated, the reason is None. If the property is not violated, the length is None. Raises
+    `runs` is the exploration of the spec, or None if the spec was not explored. `proposal` has the
+    proposed lemmas, or None if none were searched for. If the property is violated, the reason is
+    None. If the property is not violated, the length is None. Raises
     EnginesDisagree if a proved property has a counterexample.
     """
     from checkers.symbolic import EnginesDisagree
@@ -287,9 +329,12 @@ def verdict_on(
         )
     discovery = runs.discoveries.get(name) if runs is not None else None
     violated = discovery if discovery is not None and discovery.verdict == "violated" else None
+    by_proposal = proposal is not None and name in proposal.proves
+    if violated is not None and (by_proposal or name in proof.proved):
+        raise EnginesDisagree(f"{name} is proved, and a run violates it")
+    if proposal is not None and by_proposal:
+        return "holds", without_bounds(proposal), None
     if name in proof.proved:
-        if violated is not None:
-            raise EnginesDisagree(f"{name} is proved, and a run violates it")
         assumed = "".join(f"; assumed: {one}" for one in proof.assumptions)
         dropped = f"; not needed: {', '.join(proof.dropped)}" if proof.dropped else ""
         kept = sum(c.claim in proof.proved for c in proof.conditions)

@@ -38,7 +38,11 @@ def test_a_general_key_applies_to_the_commands_with_that_option(
     monkeypatch.chdir(tmp_path)
     Path("pyproject.toml").write_text("[tool.urteil]\nbudget = '9s'\nlimit_ms = 9\n")
     given = {name: defaults(name, COMMANDS, load) for name in ("check", "prove", "list")}
-    assert given == {"check": {"budget": "9s"}, "prove": {"limit_ms": 9}, "list": {}}
+    assert given == {
+        "check": {"budget": "9s"},
+        "prove": {"budget": "9s", "limit_ms": 9},
+        "list": {},
+    }
 
 
 def test_every_option_that_can_be_typed_can_be_configured() -> None:

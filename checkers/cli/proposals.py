@@ -1,0 +1,150 @@
+"""The lemmas that `urteil prove --houdini` proposes if a proof fails, and their text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import click
+from click.core import ParameterSource
+
+from checkers.cli import selection
+from checkers.cli.run import Run
+from checkers.events import Measured
+from model.faults import InputFault
+
+if TYPE_CHECKING:
+    from checkers.lemmas.proposing import Proposal
+    from checkers.lemmas.text import Lemma
+    from checkers.symbolic import Proof
+    from model.language.spec import Spec
+    from model.variants import Variant
+
+CANDIDATES: Final = 3_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalOptions:
+    """The limits of a search for lemmas: how many candidates it tries, and how long it takes."""
+
+    candidates: int = CANDIDATES
+    seconds: float | None = None
+
+
+def proposal_options(
+    spec: Spec, *, houdini: bool, candidates: int | None, budget: str | None
+) -> ProposalOptions | None:
+    """Returns the options of `--houdini`; None without it. Raises InputFault for a bad option.
+
+    A budget of pyproject.toml that is for other searches is left out.
+    """
+    if _is_from_file("budget") and not (houdini and selection.budget(budget)[1]):
+        budget = None
+    for option, value in (("--candidates", candidates), ("--budget", budget)):
+        if value is not None and not houdini:
+            raise InputFault(f"{option} {value}: only with --houdini\n  add --houdini")
+    if not houdini:
+        return None
+    if candidates is not None and candidates < 1:
+        raise InputFault(f"--candidates {candidates}: must be at least 1")
+    states, seconds = selection.budget(budget)
+    if states is not None:
+        raise InputFault(f"--budget {budget}: a search for lemmas takes seconds, such as 60s")
+    integers = [name for name, sort in spec.sorts.items() if sort.flavour == "int"]
+    if integers:
+        raise InputFault(
+            f"--houdini: the spec has integers ({', '.join(integers)}), which a proof cannot use\n"
+            "  make the sort Ordered, or leave out --houdini"
+        )
+    return ProposalOptions(candidates=candidates or CANDIDATES, seconds=seconds)
+
+
+def _is_from_file(parameter: str) -> bool:
+    context = click.get_current_context()
+    return context.get_parameter_source(parameter) is ParameterSource.DEFAULT_MAP
+
+
+def proposed(
+    run: Run,
+    variant: Variant,
+    spec: Spec,
+    proof: Proof,
+    prove: Callable[[Spec], Proof],
+    options: ProposalOptions,
+) -> Proposal | None:
+    """Searches for lemmas that prove the undecided invariants, and emits them; None if there are
+    none to prove.
+    """
+    from checkers.lemmas.proposing import Proposer
+
+    targets = [c.name for c in proof.claims if not c.lemma and c.name not in proof.proved]
+    if not targets:
+        return None
+    title = f"{variant.spec} {variant.name}"
+    found = Proposer(
+        spec,
+        targets,
+        prove,
+        candidates=options.candidates,
+        seconds=options.seconds,
+        seed=run.seed,
+        progress=lambda text: run.progress(f"{title}: lemmas: {text}"),
+        poll=run.poll,
+    ).run()
+    if found.lemmas:
+        about = ", ".join(found.proves)
+        run.keep(about, text_of(title, found), f"{variant.spec}-{variant.name}-lemmas.txt")
+    run.emit(Measured(metric="lemmas", value=in_brief(found)))
+    return found
+
+
+def text_of(title: str, found: Proposal) -> str:
+    """Returns the proposed lemmas as source text, with the claims that they prove."""
+    verb, it = ("proves", "it") if len(found.lemmas) == 1 else ("prove", "them")
+    head = [f"✓ {counted(len(found.lemmas), 'lemma')} {verb} {', '.join(found.proves)}: {title}"]
+    if found.missing:
+        head.append(f"  still not proved: {', '.join(found.missing)} ({found.why})")
+    head.append(f"  paste {it} into the spec, then run urteil prove again")
+    head.append(f"  from model.language import {', '.join(words_in(found.lemmas))}")
+    return "\n\n".join(["\n".join(head), *(one.source for one in found.lemmas)])
+
+
+def words_in(lemmas: Sequence[Lemma]) -> list[str]:
+    """Returns the words of the language that the lemmas use, as a spec imports them."""
+    import model.language
+
+    used = set(re.findall(r"\w+", "\n".join(f"lemma {one.text} Bool" for one in lemmas)))
+    return [word for word in model.language.__all__ if word in used]
+
+
+def in_brief(found: Proposal) -> str:
+    """Returns a line with the result and the effort of the search."""
+    effort = (
+        f"{found.tried:,} of {found.true:,} candidates tried that are true in "
+        f"{found.states:,} explored states, {found.seconds:.1f} s"
+    )
+    result = f"{len(found.lemmas)} proposed" if found.lemmas else "none found"
+    if found.why:
+        result += f": {found.why}"
+    if found.false:
+        result += f"; exploration refutes {', '.join(found.false)}"
+    return f"{result}; {effort}"
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def without_bounds(found: Proposal) -> str:
+    """Returns the reason why the claim holds: the proof with the lemmas."""
+    assert found.proof is not None
+    conditions = sum(c.claim in found.proof.proved for c in found.proof.conditions)
+    assumed = "".join(f"; assumed: {one}" for one in found.proof.assumptions)
+    lemmas = _listed([one.claim.name for one in found.lemmas])
+    return f"{conditions} conditions, without bounds, with the proposed {lemmas}{assumed}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"lemma{'' if len(names) == 1 else 's'} {', '.join(names)}"
