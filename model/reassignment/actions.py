@@ -250,7 +250,7 @@ class Reassignments(ReassignedPartition):
         applies all metadata at once.
         """
         when(s.assignment.replicas[r])
-        leads = s.partition_registration.leader == r
+        leads = s.published_partition().leader == r
         super().apply_metadata(r)
         for x in Replica:
             s.known_replicas[r][x] = leads & s.assignment.replicas[x]

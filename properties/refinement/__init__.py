@@ -21,6 +21,7 @@ Each row has a larger system, a small spec that the system refines, and the modu
     detailed reassignment       ->  reassignment-abstract  (`detailed_reassignment`)
     detailed election           ->  reassignment-abstract  (the same: it is the spec `reassignment`
                                                             without reassignments)
+    its failing controller      ->  reassignment-abstract  (`detailed_failover`)
     detailed group offsets      ->  pipeline-abstract      (`detailed_group_offsets`)
     detailed share group        ->  share-group-abstract   (`detailed_share_group`)
     detailed quorum             ->  quorum-abstract        (`detailed_quorum`)

@@ -32,6 +32,7 @@ from properties.refinement import (
     detailed_classic_group,
     detailed_consumer_group,
     detailed_coordinator,
+    detailed_failover,
     detailed_group_offsets,
     detailed_idempotence,
     detailed_quorum,
@@ -193,6 +194,14 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
             detailed_reassignment.Refinement(
                 ElrOfReplicas(
                     replicas=3, assigned=2, min_isr=1, max_reassignments=2, max_disruptions=1
+                )
+            ),
+            seed=1,
+        ),
+        random_walks(
+            detailed_failover.FailoverRefinement(
+                detailed_failover.ReplicasWithFailover(
+                    replicas=2, assigned=2, max_reassignments=0, max_unclean=1, max_losses=1
                 )
             ),
             seed=1,
