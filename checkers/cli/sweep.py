@@ -61,7 +61,8 @@ def sweep_command(
     urteil sweep machines --seeds 0..999 --budget 60s
     urteil sweep publish --seeds 17 --bug no-dedup
 
-    For the first three seeds that fail, the run folder contains the history and the trace.
+    For the first three seeds with an anomaly, the run folder contains the history and the trace. A
+    seed without progress has neither.
     """
     from checkers.sweeping import Swept
     from reference_impl.node.bugs import bugs_named

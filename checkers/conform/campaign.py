@@ -1,8 +1,9 @@
 """Sends sequences of requests to two systems, and compares the two answers to each request.
 
-One of the systems may be a recording of the answers that a cluster gave earlier. A request that
-only reads is sent again if a difference between its answers has no known reason. It is sent at most
-8 more times, because its answer may not yet show an earlier change.
+One of the systems may be a recording of the answers that a cluster gave earlier. If the two answers
+to a request that only reads have a difference without a known reason, the request is sent again, at
+most 8 times. The reason for the difference may be that one of the answers does not yet show an
+earlier change.
 
 After some differences, the two systems are in different states. The remaining requests of the
 sequence are then sent only if the compared system is a running cluster. The answers to these
@@ -83,8 +84,8 @@ class Compared:
 def compare(
     sequence: Steps, system: Side, reference: Side, rows: Iterable[Reason]
 ) -> Iterator[Pair]:
-    """Sends the requests of a sequence to the system and to the reference broker, and yields the
-    pairs of answers.
+    """Sends the requests of a sequence to the system and to the reference broker (Urteil's own
+    broker), and yields the pairs of answers.
 
     A request is skipped if the system does not support the version of the request. `rows` has the
     known reasons for differences. After a difference that leaves the two systems in different

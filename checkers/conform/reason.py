@@ -1,5 +1,5 @@
 """The known reasons for differences between two systems' answers to a request. One of the systems
-is the reference broker.
+is the reference broker (Urteil's own broker).
 
 A reason has a verdict. `OURS` is a fault of the reference broker that is not fixed yet. `PERMITTED`
 is a choice that the protocol leaves to a broker, or a simplification that no client can notice.
@@ -23,8 +23,8 @@ from reference_impl.wire.messages.apis import Api
 
 
 class Verdict(StrEnum):
-    """The system that is at fault for a difference: the reference broker, the other system, or none
-    of the two.
+    """The system that is at fault for a difference: the reference broker (Urteil's own broker), the
+    other system, or none of the two.
     """
 
     OURS = "ours to fix"

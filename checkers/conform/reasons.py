@@ -1,5 +1,5 @@
-"""The table of all known differences between Apache Kafka 4.3 and the reference broker, with their
-reasons.
+"""The table of all known differences between Apache Kafka 4.3 and the reference broker (Urteil's
+own broker), with their reasons.
 
 `urteil conform` fails if it finds a difference without a row in this table. A test fails if a row
 explains no difference.

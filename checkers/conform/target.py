@@ -1,5 +1,5 @@
 """One of the clusters that `urteil conform` compares: its brokers, the versions of requests that it
-supports, and the topics that all sequences share.
+supports, and the topics that all sequences of requests share.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ class Target:
 
     @classmethod
     def opened(cls, name: str, bootstrap_servers: str, run: str, begun_ms: int) -> Target:
-        """Connects to a cluster, creates the topics that all sequences share, and returns the
-        cluster. Raises NotReady if a broker does not answer, or if a topic cannot be created.
+        """Connects to a cluster, creates the topics that all sequences of requests share, and
+        returns the cluster. Raises NotReady if a broker does not answer, or if a topic cannot be
+        created.
         """
         target = cls(name=name, bootstrap_servers=bootstrap_servers, run=run, begun_ms=begun_ms)
         host, _, port = bootstrap_servers.split(",")[0].rpartition(":")

@@ -1,5 +1,5 @@
-"""Compares the answers of the reference broker with the answers of another system, and summarises
-the differences.
+"""Compares the answers of the reference broker (Urteil's own broker) with the answers of another
+system, and summarises the differences.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class Found:
 
 @contextmanager
 def reference(brokers: int = 3) -> Generator[Target]:
-    """Serves the reference broker until the `with` block ends. Creates the topics that all
-    sequences share.
+    """Serves the reference broker (Urteil's own broker) until the `with` block ends, and creates
+    the topics that all sequences of requests share.
     """
     begun_ms = round(time.time() * 1000)
     with serving(ServeOptions(brokers=brokers)) as served:
@@ -105,8 +105,8 @@ def with_system(
     *,
     workers: int = WORKERS,
 ) -> Iterator[Compared]:
-    """Sends the sequences to a running cluster and to the reference broker, and yields the compared
-    answers of each sequence.
+    """Sends sequences of requests to a running cluster and to the reference broker (Urteil's own
+    broker), and yields the compared answers of each sequence.
     """
     with reference() as ours:
         theirs = Target.opened(system, bootstrap_servers, ours.run, ours.begun_ms)
@@ -120,8 +120,8 @@ def with_system(
 def with_recording(
     recording: Recording, rows: Iterable[Reason], *, workers: int = WORKERS
 ) -> Iterator[Compared]:
-    """Sends the sequences of a recording to the reference broker, and yields the comparison of its
-    answers with the recorded answers, one sequence at a time.
+    """Sends the requests of a recording to the reference broker (Urteil's own broker), and yields
+    the comparison of its answers with the recorded answers, one sequence of requests at a time.
     """
     recorded = recording.sequences
     with reference() as ours:
@@ -133,8 +133,8 @@ def with_recording(
 
 
 def answers_of_system(compared: Compared) -> Recorded:
-    """Returns the system's answers to a sequence as a recording. The recording does not contain
-    requests that the system does not support.
+    """Returns the system's answers to a sequence of requests as a recording. The recording does not
+    contain requests that the system does not support.
     """
     answers = {pair.index: pair.system for pair in compared.pairs}
     steps = compared.sequence.steps

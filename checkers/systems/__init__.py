@@ -1,3 +1,3 @@
-"""Contains the systems under test: the reference broker, Apache Kafka, and any other running
-cluster.
+"""Contains the systems under test: the reference broker (Urteil's own broker), Apache Kafka, and
+any other running cluster.
 """

@@ -1,8 +1,8 @@
 """Finds free ports on loopback. The ports are below the range that the operating system uses for
 outgoing connections.
 
-In that range, an outgoing connection could use the port of a broker that is down, and the broker
-could not start again.
+A port within that range could be given to an outgoing connection while its broker is down. The
+broker could then not start again.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The reference broker as a system under test. It runs in a thread of this process, and stores its
-data in memory.
+"""The reference broker, which is Urteil's own broker, as a system under test. It runs in a thread
+of this process, and stores its data in memory.
 
 The brokers exchange messages in memory, so no proxies stand between them. Proxies can stand between
 clients and brokers.
@@ -62,8 +62,8 @@ ABILITIES: Final = frozenset(_ACTIONS) | {Ability.CONFIGURE, Ability.DELETE_RECO
 
 @contextmanager
 def running(layout: Layout, options: ServeOptions = DEFAULT) -> Generator[ServedCluster]:
-    """Serves the reference broker until the `with` block ends. Raises InputFault for a setting that
-    the reference broker does not support.
+    """Serves the reference broker (Urteil's own broker) until the `with` block ends. Raises
+    InputFault for a setting that the reference broker does not support.
     """
     if layout.node_settings or layout.features:
         raise InputFault(

@@ -1,3 +1,3 @@
-"""Starts the reference broker in the tests of other projects, with the class `Broker` or with a
-pytest fixture.
+"""Starts the reference broker (Urteil's own broker) in the tests of other projects, with the class
+`Broker` or with a pytest fixture.
 """

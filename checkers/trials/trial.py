@@ -1,4 +1,5 @@
-"""Runs trials: test runs of the suites' state machines, in real time on a running cluster.
+"""Runs trials: test runs of the state machines of the property suites, in real time on a running
+cluster.
 
 A trial creates its topics, calls rules of the state machine (such as a send or a kill of a broker),
 ends all faults, and checks the observations of the clients. Time is real, so the same calls do not
