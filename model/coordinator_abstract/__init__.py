@@ -1,5 +1,5 @@
-"""Transactions with a coordinator that fails, provable for any number of producers, partitions,
-transactions and coordinators.
+"""A spec of transactions with a coordinator that may fail. Its claims are proved for any number of
+producers, partitions, transactions and coordinators.
 """
 
 from model.coordinator_abstract import (

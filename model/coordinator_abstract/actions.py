@@ -1,10 +1,12 @@
-"""The actions of clients and partitions; `coordinator.py` has those of the coordinator and its log.
+"""The actions of clients and partitions; `coordinator.py` has the actions of the coordinator and
+its log.
 
-Requests, markers and responses may arrive late or twice, so an action may be taken at any time, and
-repeated, while its guard is true. A failed coordinator and the next coordinator may send markers at
-the same time.
+Requests, markers and responses may arrive late or twice. So an action may be taken at any time
+while its guard is true, and it may be repeated. A failed coordinator and the next coordinator may
+send markers at the same time.
 
-The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved.
+The table lists all actions (`Next` in TLA+). Each row begins with the part of the system that takes
+the actions. No action is fair, because only safety is proved.
 
     clients      begin, request_commit, request_abort, receive_end
     coordinator  init_producer, expire, add_partition, prepare_commit, prepare_abort, fence,
@@ -40,11 +42,13 @@ class AbstractCoordinatorActions(Coordinator):
 
     @action
     def begin(s, x: Transaction, i: Instance) -> None:
-        """An instance begins a transaction with its producer id and epoch; no request is sent.
+        """An instance begins a transaction with its producer id and epoch. The instance sends no
+        request.
 
-        Kafka: TransactionManager.beginTransaction. Simplified: the instance may leave an earlier
-        transaction open. Without the guard that each transaction has an epoch of its own
-        (`may_begin`), the claim `the_client_decides` breaks in 9 steps.
+        Kafka: TransactionManager.beginTransaction.
+        Simplified: the instance may leave an earlier transaction open.
+        Without the guard that each transaction has an epoch of its own (`may_begin`), the claim
+        `the_client_decides` breaks in 9 steps.
         """
         when(~s.begun[x], s.is_ready[i], s.may_begin(i))
         s.begun[x] = True
@@ -53,10 +57,12 @@ class AbstractCoordinatorActions(Coordinator):
 
     @action
     def request_commit(s, x: Transaction) -> None:
-        """A client sends EndTxn to commit its transaction; the request may arrive late, or twice.
+        """A client sends EndTxn to commit its transaction. The request may arrive late or twice.
 
-        Kafka: TransactionManager.beginCommit. Simplified: the client may have records that are not
-        acknowledged. Without the guard that the client has not requested to abort, the claim
+        Kafka: TransactionManager.beginCommit.
+        Simplified: the client may send the request before all records of the transaction are
+        acknowledged.
+        Without the guard that the client has not requested to abort, the claim
         `an_acknowledged_commit_stays` breaks in 8 steps.
         """
         when(s.begun[x], ~s.abort_requested[x])
@@ -64,33 +70,37 @@ class AbstractCoordinatorActions(Coordinator):
 
     @action
     def request_abort(s, x: Transaction) -> None:
-        """A client sends EndTxn to abort its transaction; the request may arrive late, or twice.
+        """A client sends EndTxn to abort its transaction. The request may arrive late or twice.
 
-        Kafka: TransactionManager.beginAbort. Simplified: the client may have records that are not
-        acknowledged. Without the guard that the transaction has begun, the claim
-        `a_decision_survives` breaks in 11 steps.
+        Kafka: TransactionManager.beginAbort.
+        Simplified: the client may send the request before all records of the transaction are
+        acknowledged.
+        Without the guard that the transaction has begun, the claim `a_decision_survives` breaks in
+        11 steps.
         """
         when(s.begun[x], ~s.commit_requested[x])
         s.abort_requested[x] = True
 
     def answers_from(s, x: Transaction) -> Metadata:
-        """Returns the record from which the coordinator answers EndTxn: its last committed record.
+        """Returns the record from which the coordinator answers EndTxn: the last committed record
+        of the client's transactional id in the coordinator's log.
 
-        If the record need not be committed, the claim `an_acknowledged_commit_stays` breaks (bug
-        `answers-early`, 8 steps).
+        If the coordinator may answer from a record that is not committed, the claim
+        `an_acknowledged_commit_stays` breaks (bug `answers-early`, 8 steps).
         """
         return s.metadata_of(x)
 
     @action
     def receive_end(s, x: Transaction) -> None:
-        """A client learns that its transaction was committed or aborted as requested, and receives
-        its next producer epoch.
+        """A client learns that its transaction was committed or aborted, as the client requested.
+        The response has the client's next producer id and epoch.
 
-        A request that is repeated after a lost response has the same producer id and epoch. Kafka:
-        TransactionCoordinator.endTransaction. Simplified: the coordinator may answer before all
-        partitions have their markers. Without the guard that the transaction was committed or
-        aborted under this producer id and epoch (`is_decided_under`), the claim
-        `an_acknowledged_commit_stays` breaks in 12 steps.
+        If the response is lost, the client repeats the request with the same producer id and epoch.
+
+        Kafka: TransactionCoordinator.endTransaction.
+        Simplified: the coordinator may answer before all partitions have their markers.
+        Without the guard that the transaction was committed or aborted under this producer id and
+        epoch (`is_decided_under`), the claim `an_acknowledged_commit_stays` breaks in 12 steps.
         """
         m, i = s.answers_from(x), s.client[x]
         when(
@@ -108,11 +118,14 @@ class AbstractCoordinatorActions(Coordinator):
 
     @action
     def append(s, x: Transaction, t: TopicPartition) -> None:
-        """A partition appends a record of the transaction, unless it has seen a larger epoch.
+        """A partition appends a record of the transaction, unless the partition has seen a larger
+        epoch of the transaction's producer id.
 
-        Kafka: ProducerAppendInfo.checkProducerEpoch. Simplified: a record may arrive at any time
-        after its partition was added. Without the guard that the partition has seen no larger
-        epoch, the claim `no_hanging_transaction` breaks in 11 steps.
+        Kafka: ProducerAppendInfo.checkProducerEpoch.
+        Simplified: after its partition was added to the transaction, a record may arrive at any
+        time.
+        Without the guard that the partition has seen no larger epoch, the claim
+        `no_hanging_transaction` breaks in 11 steps.
         """
         p = s.stamp[x].producer_id
         when(s.added[x][t], s.seen_epoch[t][p] <= s.stamp[x].producer_epoch)
@@ -120,12 +133,13 @@ class AbstractCoordinatorActions(Coordinator):
         s.seen_epoch[t][p] = s.stamp[x].producer_epoch
 
     def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
-        """True if the partition accepts a marker: the epoch is larger than every epoch seen so far.
+        """Returns True if the partition accepts a marker: the marker's epoch is larger than every
+        epoch of the producer id `p` that the partition has seen.
 
-        If the producer id has no pending record, an equal epoch is accepted too, because the marker
-        is a repeated one. Without this exception, the claim `markers_are_accepted` breaks (bug
-        `refuses-repeated-markers`, 8 steps; KAFKA-19999). If every equal epoch is accepted, the
-        claim `faithful` breaks (bug `lax-markers`, 17 steps; KAFKA-19446).
+        If the producer id has no pending record, the partition also accepts an equal epoch, because
+        the marker is a repeated one. Without this exception, the claim `markers_are_accepted`
+        breaks (bug `refuses-repeated-markers`, 8 steps; KAFKA-19999). If every equal epoch is
+        accepted, the claim `faithful` breaks (bug `lax-markers`, 17 steps; KAFKA-19446).
         """
         seen = s.seen_epoch[t][p]
         has_pending = exists(s.pending[y][t] & (s.stamp[y].producer_id == p) for y in Transaction)
@@ -139,13 +153,15 @@ class AbstractCoordinatorActions(Coordinator):
 
     @action
     def write_marker(s, x: Transaction, t: TopicPartition, epoch: CoordinatorEpoch) -> None:
-        """A partition writes a coordinator's marker, which ends all pending records of the marker's
-        producer id.
+        """A partition writes a coordinator's marker. The marker commits or aborts all pending
+        records of its producer id.
 
-        Kafka: WriteTxnMarkers, ProducerAppendInfo.appendEndTxnMarker. Simplified: the present
-        coordinator or any earlier one may have sent the marker. Without the guard that the
-        transaction is committed or aborted, the claim `no_hanging_transaction` breaks in 11 steps.
-        Every claim also holds without the guard `accepts_coordinator`.
+        Kafka: WriteTxnMarkers, ProducerAppendInfo.appendEndTxnMarker.
+        Simplified: the present coordinator or any earlier coordinator may have sent the marker.
+        Without the guard that the transaction is committed or aborted, the claim
+        `no_hanging_transaction` breaks in 11 steps.
+        Every claim also holds without the guard `accepts_coordinator` (the partition has seen no
+        marker of a later coordinator).
         """
         p = s.id_in_marker(x)
         when(

@@ -1,5 +1,5 @@
-"""Bugs of abstract coordinators: each class changes the spec so that a claim breaks, which its
-decorator names.
+"""Bugs of abstract coordinators. Each class changes the spec so that a claim no longer holds. The
+decorator of the class names this claim.
 """
 
 from __future__ import annotations
@@ -37,10 +37,12 @@ from model.variants import bug
 
 @bug("lax-markers", breaks="faithful", steps=17, issue="KAFKA-19446", in_force=kafka("4.0", "4.1"))
 class LaxMarkers(AbstractCoordinator):
-    """A partition accepts a marker whose epoch only equals the largest seen epoch (KAFKA-19446).
+    """A partition accepts a marker whose epoch equals the largest epoch that the partition has seen
+    (KAFKA-19446).
 
-    A repeated marker ends the producer's next transaction, whose records carry the same epoch. The
-    action `write_marker` breaks the claims `faithful` and `atomic`.
+    A repeated marker ends the producer's next transaction, because the records of this transaction
+    carry the epoch of the marker. The action `write_marker` breaks the claims `faithful` and
+    `atomic`.
     """
 
     def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
@@ -57,10 +59,10 @@ class LaxMarkers(AbstractCoordinator):
 class KeepsEpoch(LaxMarkers):
     """A commit or abort does not raise the producer epoch, as before KIP-890 (KAFKA-14402).
 
-    A partition accepts a late record after the marker of its transaction, and no second marker
-    follows. A late request ends the next transaction. The actions `prepare_commit`, `prepare_abort`
-    and `fence` break the lemma `a_decision_follows`; the action `begin` breaks
-    `a_stamp_has_one_transaction`.
+    A partition accepts a late record after the marker of the record's transaction, and no second
+    marker follows. A late request to end one transaction ends the producer's next transaction. The
+    actions `prepare_commit`, `prepare_abort` and `fence` break the lemma `a_decision_follows`; the
+    action `begin` breaks `a_stamp_has_one_transaction`.
     """
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
@@ -78,8 +80,8 @@ class KeepsEpoch(LaxMarkers):
     in_force=kafka("4.3", LATEST),
 )
 class SkipsMarker(AbstractCoordinator):
-    """The coordinator completes a transaction although a partition has no marker of it
-    (KAFKA-20734).
+    """The coordinator completes a transaction although a partition does not have the transaction's
+    marker (KAFKA-20734).
 
     Kafka 4.3.0 treats a partition without a leader as a deleted partition. The action `complete`
     breaks the lemma `a_completion_follows`.
@@ -97,10 +99,11 @@ class SkipsMarker(AbstractCoordinator):
     in_force=unreleased("4.2.0, the first with the strict check, takes the retry"),
 )
 class RefusesRepeatedMarkers(AbstractCoordinator):
-    """A partition refuses a marker that it already has (KAFKA-19999).
+    """A partition refuses a marker that it has already written (KAFKA-19999).
 
-    The next coordinator sends every marker again, so the transaction never completes. The action
-    `write_marker` breaks the claim `markers_are_accepted`.
+    After a failover, the next coordinator sends every marker again. It never completes the
+    transaction, because the partition never confirms the marker. The action `write_marker` breaks
+    the claim `markers_are_accepted`.
     """
 
     def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
@@ -118,11 +121,12 @@ class RefusesRepeatedMarkers(AbstractCoordinator):
     in_force=kafka("4.0", "4.2"),
 )
 class FenceKeepsId(AbstractCoordinator):
-    """When a fence uses the largest possible epoch, the producer keeps its producer id
-    (KAFKA-20090).
+    """When a fence (an abort by the coordinator) uses the largest possible epoch, the producer
+    keeps its producer id (KAFKA-20090).
 
-    The fenced instance receives this epoch when it requests the abort, and its next transaction can
-    never end. The action `fence` breaks the lemma `the_log_has_no_last_epoch`.
+    The fenced instance receives the largest epoch when it requests the abort. Its next transaction
+    can never end, because no larger epoch exists. The action `fence` breaks the lemma
+    `the_log_has_no_last_epoch`.
     """
 
     def fence_needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
@@ -131,11 +135,12 @@ class FenceKeepsId(AbstractCoordinator):
 
 @bug("wraps-epochs", breaks="markers_are_accepted", steps=13, in_force=UNRELEASED)
 class WrapsEpochs(AbstractCoordinator):
-    """After the last epoch, the producer keeps its id and begins again with the least epoch.
+    """After the largest epoch, a producer keeps its producer id and starts again with the least
+    epoch.
 
-    Partitions refuse the next marker, because they have seen the last epoch. A late request of an
-    early transaction looks new. The actions `prepare_commit`, `prepare_abort` and `fence` break the
-    lemma `a_decision_follows`.
+    Partitions have seen the largest epoch, so they refuse the marker of the next transaction. A
+    late request of an early transaction looks like a new request. The actions `prepare_commit`,
+    `prepare_abort` and `fence` break the lemma `a_decision_follows`.
     """
 
     def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
@@ -161,7 +166,8 @@ class DecidesAgain(AbstractCoordinator):
 
 @bug("answers-early", breaks="an_acknowledged_commit_stays", steps=8, in_force=UNRELEASED)
 class AnswersEarly(AbstractCoordinator):
-    """The coordinator answers EndTxn before its commit or abort is committed in its log.
+    """The coordinator answers EndTxn before the record of the commit or abort is committed in its
+    log.
 
     If the coordinator then fails, the commit or abort is lost. The action `receive_end` breaks the
     lemma `an_acknowledged_commit_is_decided`.
@@ -176,8 +182,8 @@ class AnswersEarly(AbstractCoordinator):
 class WritesAfterFailover(AbstractCoordinator):
     """An append of a failed coordinator is committed after the next coordinator has read the log.
 
-    So both coordinators may commit or abort the same transaction. The action `commit_late_append`
-    breaks the claim `a_decision_survives`.
+    So both coordinators may end the same transaction, one with a commit and one with an abort. The
+    action `commit_late_append` breaks the claim `a_decision_survives`.
     """
 
     late: Map[TransactionalId, Metadata]
@@ -185,7 +191,7 @@ class WritesAfterFailover(AbstractCoordinator):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """A new coordinator reads the log while an append is in flight."""
+        """A new coordinator reads the log while an append of the old coordinator is in flight."""
         for i in TransactionalId:
             s.is_late[i] = s.is_appending[i]
             s.late[i] = s.appended[i]
@@ -201,7 +207,8 @@ class WritesAfterFailover(AbstractCoordinator):
 
 @bug("expires-open", breaks="no_hanging_transaction", steps=8, in_force=UNRELEASED)
 class ExpiresOpen(AbstractCoordinator):
-    """A transactional id expires although its transaction is open, so its log gets a tombstone.
+    """A transactional id expires although its transaction is open: the coordinator appends a
+    tombstone.
 
     After a failover, the new coordinator does not know the transaction. The action `expire` breaks
     the lemma `an_empty_record_follows`.
@@ -216,10 +223,12 @@ class ExpiresOpen(AbstractCoordinator):
 
 @bug("ignores-epoch", breaks="the_client_decides", steps=11, in_force=UNRELEASED)
 class IgnoresEpoch(AbstractCoordinator):
-    """The coordinator compares the producer id of a request, and not its epoch.
+    """The coordinator compares the producer id of a request with its log, but not the producer
+    epoch.
 
-    A late request of an earlier transaction commits the present one. The actions `add_partition`,
-    `prepare_commit` and `prepare_abort` break the lemma `a_record_has_a_begun_transaction`.
+    A late request of an earlier transaction commits the present transaction. The actions
+    `add_partition`, `prepare_commit` and `prepare_abort` break the lemma
+    `a_record_has_a_begun_transaction`.
     """
 
     def is_current(s, x: Transaction) -> Bool:
@@ -235,7 +244,7 @@ class IgnoresEpoch(AbstractCoordinator):
     in_force=UNRELEASED,
 )
 class FencesNobody(AbstractCoordinator):
-    """A new instance receives the epoch of the instance before it.
+    """A new instance receives the same epoch as the previous instance of its transactional id.
 
     The action `init_producer` breaks the lemma `an_empty_record_follows`.
     """
@@ -256,11 +265,11 @@ class FencesNobody(AbstractCoordinator):
     in_force=UNRELEASED,
 )
 class RaisesForZombies(Continuation):
-    """The coordinator raises the epoch for any instance with the present producer id, without a
-    comparison of the epochs.
+    """The coordinator raises the epoch for any instance with the present producer id. It does not
+    compare the epochs.
 
-    So a replaced instance continues, and fences the instance that replaced it. The action
-    `raise_epoch` breaks the lemma `a_continuation_follows`.
+    So an instance that was replaced continues, and it fences the instance that replaced it. The
+    action `raise_epoch` breaks the lemma `a_continuation_follows`.
     """
 
     def expects_present(s, c: Instance, m: Metadata) -> Bool:
@@ -276,10 +285,10 @@ class RaisesForZombies(Continuation):
     in_force=UNRELEASED,
 )
 class RepeatsForZombies(Continuation):
-    """The coordinator repeats its response for any instance with the previous producer id, whatever
-    epoch the instance has.
+    """The coordinator repeats its response for any instance with the previous producer id. It does
+    not compare the epochs.
 
-    So a replaced instance gets the epoch of the instance that replaced it. The action
+    So an instance that was replaced receives the epoch of the instance that replaced it. The action
     `repeat_response` breaks the lemma `a_continuation_follows`.
     """
 
@@ -296,11 +305,12 @@ class RepeatsForZombies(Continuation):
     in_force=UNRELEASED,
 )
 class NewInstanceKeepsLast(Continuation):
-    """The coordinator does not clear the previous producer id and epoch when a new instance begins.
+    """When a new instance begins, the coordinator does not clear the previous producer id and epoch
+    in its log.
 
-    The previous producer id and epoch identify a repeated request, so a request of the replaced
-    instance gets the new instance's epoch. The action `repeat_response` breaks the lemma
-    `a_continuation_follows`.
+    The coordinator recognizes a repeated request by the previous producer id and epoch. So it
+    answers a request of the replaced instance with the new instance's epoch. The action
+    `repeat_response` breaks the lemma `a_continuation_follows`.
     """
 
     def keeps_last(s, i: TransactionalId) -> Bool:
@@ -310,8 +320,8 @@ class NewInstanceKeepsLast(Continuation):
     def init_producer(
         s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> None:
-        """A new instance requests an epoch; the coordinator's record also keeps the previous
-        epoch.
+        """A new instance requests an epoch. The coordinator's record also stores the previous
+        producer id and epoch.
         """
         m = s.log[i]
         super().init_producer(i, c, producer_id, producer_epoch)

@@ -36,8 +36,8 @@ class AbstractCoordinatorClaims(PartitionLemmas):
 
     @invariant
     def no_hanging_transaction(s) -> Bool:
-        """If a partition has a pending record of a transaction, the coordinator's log has the
-        transaction with this partition, and the transaction is not complete.
+        """If a partition has a pending record of a transaction, this transaction is not complete in
+        the coordinator's log, and the log lists the partition for this transaction.
         """
         return forall(
             implies(s.pending[x][t], s.is_open_in_the_log(x, t))
@@ -47,8 +47,8 @@ class AbstractCoordinatorClaims(PartitionLemmas):
 
     @invariant
     def a_decision_survives(s) -> Bool:
-        """A commit or abort in the coordinator's log is never changed, not even by the next
-        coordinator.
+        """A commit or abort in the coordinator's log is never changed, even if another coordinator
+        takes over.
         """
         return forall(
             all_of(
@@ -102,8 +102,8 @@ class AbstractCoordinatorClaims(PartitionLemmas):
 
     @invariant
     def only_the_newest_epoch_writes(s) -> Bool:
-        """If a transaction with a pending record is neither committed nor aborted, its producer id
-        and epoch are the newest of the transactional id.
+        """If a transaction with a pending record is neither committed nor aborted, the transaction
+        has the newest producer id and epoch of its transactional id.
         """
         return forall(
             implies(s.pending[x][t], s.decided(x) | s.is_current(x))
@@ -113,8 +113,8 @@ class AbstractCoordinatorClaims(PartitionLemmas):
 
     @invariant
     def no_instance_has_the_last_epoch(s) -> Bool:
-        """No instance receives the largest possible producer epoch, because no commit or abort
-        could raise it.
+        """No instance receives the largest possible producer epoch, because a commit or abort could
+        not raise this epoch.
         """
         return forall(
             implies(s.is_ready[i], s.held[i].producer_epoch < s.last_epoch) for i in Instance
@@ -122,7 +122,7 @@ class AbstractCoordinatorClaims(PartitionLemmas):
 
     @invariant
     def markers_are_accepted(s) -> Bool:
-        """A partition accepts each marker that the present coordinator has to write."""
+        """A partition accepts each marker that the present coordinator must write to it."""
         return forall(
             implies(
                 s.log[i].is_prepared & s.log[i].partitions[t],
@@ -165,8 +165,8 @@ class AbstractCoordinatorClaims(PartitionLemmas):
 
     @witness
     def another_producer_id_writes(s) -> Bool:
-        """Reachable: a partition has committed a transaction, and has pending records of another
-        producer id of the same transactional id.
+        """Reachable: a partition has committed a transaction. It also has pending records under
+        another producer id of the same transactional id.
         """
         return exists(
             all_of(

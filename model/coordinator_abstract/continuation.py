@@ -1,18 +1,23 @@
-"""Abstract coordinators whose producers continue after an error (KIP-360), with lost responses.
+"""Abstract coordinators whose producers continue after an error (KIP-360), and whose responses may
+be lost.
 
 A client that continues sends InitProducerId with its producer id and epoch. The coordinator raises
-the epoch, and its log keeps the previous producer id and epoch, by which a repeated request gets
-the same answer. A new instance sends no producer id and epoch, and the log then keeps no previous
-ones, so a replaced instance cannot repeat its request.
+the epoch, and stores the previous producer id and epoch in its log. The coordinator recognizes a
+repeated request by the previous producer id and epoch, and sends the same response again.
 
-The spec has these actions and those of the version `kip-1228`; no action is fair.
+A new instance sends no producer id and epoch. The coordinator then stores no previous producer id
+and epoch in its log, so a replaced instance cannot repeat its request.
+
+The spec has the actions of the version `kip-1228`, and the actions in this table. No action is
+fair.
 
     coordinator  raise_epoch, repeat_response, lose_response
 
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit and
 TransactionMetadata.prepareIncrementProducerEpoch of Apache Kafka 4.3.
-Simplified: the coordinator compares producer id and epoch as a pair; Kafka compares each on its
-own. Kafka repeats a response with a new producer id only once.
+Simplified: the coordinator compares the producer id and epoch as a pair; Kafka compares the two
+values separately. Kafka repeats a response with a new producer id only one time; the spec has no
+such limit.
 """
 
 from __future__ import annotations
@@ -58,18 +63,20 @@ class ContinuationActions(AbstractCoordinator):
         return all_of(m.is_known, ~m.is_ongoing, ~s.has_decision(m))
 
     def keeps_last(s, i: TransactionalId) -> Bool:
-        """True if the coordinator's log keeps a previous producer id and epoch of `i`: its last
-        committed record is a commit or abort, or answers an instance that continues.
+        """Returns True if the coordinator's log stores a previous producer id and epoch of `i`. The
+        last committed record of `i` is a commit or abort, or it answers an instance that continues.
 
-        If the record of a new instance keeps them too, the claim `one_instance_has_an_epoch` breaks
-        (bug `new-instance-keeps-last`, 6 steps).
+        If the record of a new instance also stores a previous producer id and epoch, the claim
+        `one_instance_has_an_epoch` breaks (bug `new-instance-keeps-last`, 6 steps).
         """
         return s.has_decision(s.log[i]) | s.has_last[i]
 
     # ---- the log
 
     def write(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Appends a record to the coordinator's log, without a previous producer id and epoch."""
+        """Appends a record to the coordinator's log. The record stores no previous producer id and
+        epoch.
+        """
         super().write(i, m, answering)
         s.appends_last[i] = False
 
@@ -82,9 +89,11 @@ class ContinuationActions(AbstractCoordinator):
     def commit_append(s, i: TransactionalId) -> None:
         """The record that the coordinator appended is committed.
 
-        An instance that the record answers becomes the newest if it sent no producer id and epoch.
-        Kafka and simplified: as in the version `kip-1228`. Every claim also holds without the guard
-        of this action.
+        If the record answers an instance that sent no producer id and epoch, this instance becomes
+        the newest instance.
+
+        The action `commit_append` of the version `kip-1228` has the same source in Kafka and the
+        same simplifications. Every claim also holds without the guard of this action.
         """
         begins = s.is_empty(s.appended[i]) & ~s.appends_last[i]
         s.newest[i] = ite(begins, s.answering[i], s.newest[i])
@@ -93,9 +102,10 @@ class ContinuationActions(AbstractCoordinator):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """A new coordinator reads the log; appends that are not committed are lost.
+        """A new coordinator reads the log. Appends that are not committed are lost.
 
-        Kafka, simplified and guards: as in the version `kip-1228`.
+        The action `fail_over` of the version `kip-1228` has the same source in Kafka, the same
+        simplifications and the same guards.
         """
         for i in TransactionalId:
             s.appends_last[i] = s.has_last[i]
@@ -105,8 +115,9 @@ class ContinuationActions(AbstractCoordinator):
     def lose_response(s, i: TransactionalId) -> None:
         """The response to an InitProducerId request is lost.
 
-        Kafka: the connection breaks. Simplified: it is lost before the request's record is
-        committed. Every claim also holds without the guard that an instance waits for the response.
+        Kafka: the connection breaks.
+        Simplified: the response is lost before the record of the request is committed.
+        Every claim also holds without the guard that an instance waits for the response.
         """
         when(s.answering[i] != nothing)
         s.answering[i] = nothing
@@ -114,7 +125,7 @@ class ContinuationActions(AbstractCoordinator):
     # ---- InitProducerId with a producer id and epoch
 
     def expects_present(s, c: Instance, m: Metadata) -> Bool:
-        """True if the instance has the producer id and epoch of the record `m`.
+        """Returns True if the instance `c` has the producer id and epoch of the record `m`.
 
         Without the comparison of epochs, the claim `only_the_newest_instance_has_the_epoch` breaks
         (bug `raises-for-zombies`, 6 steps).
@@ -126,7 +137,8 @@ class ContinuationActions(AbstractCoordinator):
         )
 
     def expects_last(s, c: Instance, m: Metadata) -> Bool:
-        """True if the instance has the previous producer id and epoch of the record `m`.
+        """Returns True if the instance `c` has the previous producer id and epoch of the record `m`
+        (`last_id` and `last_epoch`).
 
         Without the comparison of epochs, the claim `one_instance_has_an_epoch` breaks (bug
         `repeats-for-zombies`, 8 steps).
@@ -138,12 +150,12 @@ class ContinuationActions(AbstractCoordinator):
     def raise_epoch(
         s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> None:
-        """An instance continues: it requests a larger epoch, or another producer id.
+        """An instance continues after an error: it requests a larger epoch, or another producer id.
 
         Kafka: TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
-        Simplified: as in `init_producer`, with the same guards. Without the guard that the instance
-        has received a producer id, the claim `only_the_newest_instance_has_the_epoch` breaks in 4
-        steps.
+        Simplified: the action has the simplifications and the guards of the action `init_producer`.
+        Without the guard that the instance has received a producer id, the claim
+        `only_the_newest_instance_has_the_epoch` breaks in 4 steps.
         """
         m = s.log[i]
         when(m.is_known, s.is_ready[c], s.expects_present(c, m))
@@ -152,12 +164,12 @@ class ContinuationActions(AbstractCoordinator):
 
     @action
     def repeat_response(s, i: TransactionalId, c: Instance) -> None:
-        """An instance sends its InitProducerId request again; the coordinator answers with the
+        """An instance sends its InitProducerId request again. The coordinator answers with the
         epoch that the log already has.
 
-        Kafka: TransactionMetadata.prepareIncrementProducerEpoch. Without the guard that the
-        instance has received a producer id, the claim `one_instance_has_an_epoch` breaks in 6
-        steps.
+        Kafka: TransactionMetadata.prepareIncrementProducerEpoch.
+        Without the guard that the instance has received a producer id, the claim
+        `one_instance_has_an_epoch` breaks in 6 steps.
         """
         m = s.log[i]
         when(
@@ -176,8 +188,11 @@ class ContinuationLemmas(ContinuationActions):
         """If the coordinator appends a record without a transaction, the last committed record has
         no open transaction.
 
-        The appended record is a tombstone, or no instance has its producer id and epoch, or the
-        record repeats those of the last committed record.
+        One of three cases holds for the appended record:
+
+        - The record is a tombstone.
+        - The record has a producer id and epoch that are not in use yet (`has_unused_stamp`).
+        - The record repeats the producer id and epoch of the last committed record (`repeats`).
         """
         return forall(
             implies(
@@ -197,8 +212,8 @@ class ContinuationLemmas(ContinuationActions):
         )
 
     def repeats(s, i: TransactionalId) -> Bool:
-        """True if the appended record has the present and the previous producer id and epoch of the
-        log.
+        """Returns True if the appended record of `i` has the same producer id and epoch as the last
+        committed record in the log, and the same previous producer id and epoch.
         """
         m, n = s.log[i], s.appended[i]
         return all_of(
@@ -210,8 +225,8 @@ class ContinuationLemmas(ContinuationActions):
         )
 
     def continues(s, i: TransactionalId) -> Bool:
-        """True if the appended record has a new epoch, and as previous producer id and epoch the
-        present ones of the log.
+        """Returns True if the appended record of `i` has an unused producer id or epoch, and stores
+        the present producer id and epoch of the log as the previous ones.
         """
         m, n = s.log[i], s.appended[i]
         return all_of(
@@ -222,11 +237,11 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def a_continuation_follows(s) -> Bool:
-        """If an appended record keeps a previous producer id and epoch, the record's present
+        """If an appended record stores a previous producer id and epoch, the record's present
         producer id and epoch are new (`continues`) or are the same as in the log (`repeats`).
 
-        The appended record has no transaction, and the coordinator responds to no instance but the
-        newest.
+        The appended record has no transaction, and the coordinator responds only to the newest
+        instance.
         """
         return forall(
             implies(
@@ -243,10 +258,10 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def the_newest_instance_has_the_last_epoch(s) -> Bool:
-        """If the log has a previous producer id and epoch without a decision, only the newest
-        instance may hold them.
+        """If the log's last record stores a previous producer id and epoch, and is not a commit or
+        abort, only the newest instance may have this previous producer id and epoch.
 
-        The log's record then has no transaction, and its previous producer id is assigned to the
+        The last record then has no transaction, and its previous producer id is assigned to the
         transactional id.
         """
         return forall(
@@ -266,8 +281,8 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def transactions_are_of_the_newest_instance(s) -> Bool:
-        """The client of a transaction is the newest instance if the coordinator's log has the
-        producer id and epoch of the transaction, or its commit or abort.
+        """If the coordinator's log has the producer id and epoch of a transaction, or the commit or
+        abort of a transaction, the client of this transaction is the newest instance.
         """
         return forall(
             all_of(
@@ -298,7 +313,8 @@ class Continuation(ContinuationLemmas):
     def only_the_newest_instance_has_the_epoch(s) -> Bool:
         """Only the newest instance has the producer id and epoch in the coordinator's log.
 
-        So a replaced instance never gets the present epoch by a request to continue or its retry.
+        So a replaced instance never receives the present epoch, even if it requests to continue or
+        repeats such a request.
         """
         return forall(
             implies(
@@ -311,8 +327,8 @@ class Continuation(ContinuationLemmas):
 
     @witness
     def a_repeated_request_is_answered(s) -> Bool:
-        """Reachable: a response was lost, and the coordinator answers the repeated request with
-        the same producer epoch.
+        """Reachable: a response was lost, and the coordinator answers the repeated request with the
+        same producer epoch.
         """
         return exists(
             all_of(

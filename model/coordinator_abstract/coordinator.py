@@ -1,11 +1,13 @@
-"""The actions of the coordinator: its log has each commit or abort before any client learns it.
+"""The actions of the coordinator. The coordinator's log has each commit or abort before any client
+learns of the commit or abort.
 
-The coordinator appends a record to its log, and acts when the record is committed. Until then it
-begins no other append for the transactional id; if it fails, the append is lost, and the next
-coordinator resumes a transaction that is prepared.
+The coordinator appends a record to its log, and acts on the record when the record is committed.
+Until the record is committed, the coordinator begins no other append for the same transactional id.
+If the coordinator fails, the uncommitted append is lost. The next coordinator resumes each
+transaction that is prepared in the log.
 
-A commit or abort raises the producer epoch, and its markers carry the raised epoch. If this is the
-largest possible epoch, the transactional id gets another producer id.
+A commit or abort raises the producer epoch, and its markers carry the raised epoch. If the raised
+epoch is the largest possible epoch, the transactional id gets another producer id.
 
 Source: KIP-98; KIP-890 part 2; TransactionCoordinator and TransactionMetadata of Apache Kafka 4.3.
 """
@@ -41,10 +43,11 @@ class Coordinator(AbstractCoordinatorState):
     # ---- the log
 
     def write(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Appends a record to the log of the transactional id, if the previous record is committed.
+        """Appends the record `m` to the log of the transactional id `i`. The guard is that the
+        previous record is committed.
 
-        When the record is committed, the instance `answering`, if any, receives its producer id and
-        epoch.
+        When the record is committed, the instance `answering` receives the record's producer id and
+        epoch. If `answering` is nothing, no instance receives a response.
         """
         when(~s.is_appending[i])
         s.is_appending[i] = True
@@ -52,9 +55,11 @@ class Coordinator(AbstractCoordinatorState):
         s.answering[i] = answering
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Performs what the record `m` of the coordinator's log requires once it is committed.
+        """Makes the record `m` the last committed record of `i`, and performs the changes of state
+        that follow.
 
-        The response goes to the instance `answering`.
+        The instance `answering` receives the response. If `answering` is nothing, no instance
+        receives a response.
         """
         x = m.transaction
         s.log[i] = m
@@ -74,9 +79,9 @@ class Coordinator(AbstractCoordinatorState):
     def commit_append(s, i: TransactionalId) -> None:
         """The record that the coordinator appended is committed.
 
-        Kafka: TransactionStateManager.appendTransactionToLog and its callback. Simplified: a
-        response to InitProducerId arrives at once or never. Every claim also holds without the
-        guard of this action.
+        Kafka: TransactionStateManager.appendTransactionToLog and its callback.
+        Simplified: a response to InitProducerId arrives at once or never.
+        Every claim also holds without the guard of this action.
         """
         when(s.is_appending[i])
         s.take_effect(i, s.appended[i], s.answering[i])
@@ -85,13 +90,14 @@ class Coordinator(AbstractCoordinatorState):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """A new coordinator reads the log; appends that are not committed are lost.
+        """A new coordinator reads the log. Appends that are not committed are lost.
 
-        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: loading is
-        one step. If an append of the failed coordinator is committed later, the claim
-        `a_decision_survives` breaks in 9 steps (bug `writes-after-failover`). Without the guard
-        that the new coordinator's epoch is larger, the claim `markers_are_accepted` breaks in 10
-        steps.
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition.
+        Simplified: the new coordinator loads the log in one step.
+        If an append of the failed coordinator is committed later, the claim `a_decision_survives`
+        breaks in 9 steps (bug `writes-after-failover`).
+        Without the guard that the new coordinator's epoch is larger, the claim
+        `markers_are_accepted` breaks in 10 steps.
         """
         when(s.coordinator_epoch < epoch)
         s.coordinator_epoch = epoch
@@ -105,8 +111,8 @@ class Coordinator(AbstractCoordinatorState):
     def empty(
         s, i: TransactionalId, producer_id: ProducerId, producer_epoch: ProducerEpoch, known: Bool
     ) -> Metadata:
-        """Returns metadata of the transactional id `i` without an open transaction; a tombstone,
-        unless `known`.
+        """Returns metadata of the transactional id `i` without an open transaction. If `known` is
+        false, the metadata is a tombstone.
         """
         return Metadata(
             is_known=known,
@@ -124,7 +130,8 @@ class Coordinator(AbstractCoordinatorState):
         )
 
     def fences(s, m: Metadata, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the epoch is larger than that of `m`, so that it fences earlier instances.
+        """Returns True if `producer_epoch` is larger than the epoch of `m`, so that it fences
+        earlier instances.
 
         Without this rule, the claim `one_instance_has_an_epoch` breaks (bug `fences-nobody`, 4
         steps).
@@ -132,9 +139,11 @@ class Coordinator(AbstractCoordinatorState):
         return m.producer_epoch < producer_epoch
 
     def is_next(s, m: Metadata, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the coordinator may give the producer id and epoch to a new instance.
+        """Returns True if the coordinator may give the producer id and epoch to a new instance.
 
-        The epoch is larger than that of `m`, or the epochs run out and the producer id is new.
+        The epoch must be larger than the epoch of `m`, and the producer id must be the same. If `m`
+        is unknown, or if the epochs of its producer id have run out, the producer id must be new,
+        and the epoch must be the least epoch.
         """
         return ite(
             ~m.is_known | s.is_exhausted(m.producer_epoch),
@@ -148,9 +157,11 @@ class Coordinator(AbstractCoordinatorState):
     ) -> None:
         """An instance requests a larger epoch, or another producer id with the least epoch.
 
-        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: an instance does not request
-        an epoch while a transaction is ongoing, which the coordinator must first abort. Without the
-        guard that no transaction is ongoing, the claim `no_hanging_transaction` breaks in 8 steps.
+        Kafka: TransactionCoordinator.handleInitProducerId.
+        Simplified: an instance does not request an epoch while a transaction is ongoing. The
+        coordinator must first abort the transaction.
+        Without the guard that no transaction is ongoing, the claim `no_hanging_transaction` breaks
+        in 8 steps.
         """
         m = s.log[i]
         when(
@@ -163,7 +174,7 @@ class Coordinator(AbstractCoordinatorState):
         s.write(i, s.empty(i, producer_id, producer_epoch, true), answering=c)
 
     def may_expire(s, m: Metadata) -> Bool:
-        """True if the transactional id has no open transaction.
+        """Returns True if the transactional id of the record `m` has no open transaction.
 
         Without this rule, the claim `no_hanging_transaction` breaks (bug `expires-open`, 8 steps).
         """
@@ -173,8 +184,9 @@ class Coordinator(AbstractCoordinatorState):
     def expire(s, i: TransactionalId) -> None:
         """A transactional id expires: the coordinator appends a tombstone.
 
-        Kafka: TransactionStateManager.removeExpiredTransactionalIds. Simplified: this may happen at
-        any time. Every claim also holds without the guard that the transactional id is known.
+        Kafka: TransactionStateManager.removeExpiredTransactionalIds.
+        Simplified: a transactional id may expire at any time.
+        Every claim also holds without the guard that the transactional id is known.
         """
         m = s.log[i]
         when(m.is_known, s.may_expire(m))
@@ -187,11 +199,12 @@ class Coordinator(AbstractCoordinatorState):
 
     @action
     def add_partition(s, x: Transaction, t: TopicPartition) -> None:
-        """The coordinator adds a partition to a transaction; the first partition opens the
+        """The coordinator adds a partition to a transaction. The first partition opens the
         transaction.
 
-        Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: one partition
-        per request. Without the guard that the producer id and epoch are current, the claim
+        Kafka: TransactionCoordinator.handleAddPartitionsToTransaction.
+        Simplified: each request adds one partition.
+        Without the guard that the producer id and epoch are current, the claim
         `only_the_newest_epoch_writes` breaks in 8 steps.
         """
         m = s.metadata_of(x)
@@ -216,8 +229,8 @@ class Coordinator(AbstractCoordinatorState):
         )
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
-        """True if `marker_epoch`, of the markers of a commit or abort, is above the producer's
-        epoch.
+        """Returns True if `marker_epoch`, the epoch of the markers of a commit or abort, is larger
+        than the producer's epoch in the record `m`.
 
         Without this rule, partitions accept late records, and the claim `no_hanging_transaction`
         breaks (bug `keeps-epoch`, 11 steps).
@@ -228,8 +241,8 @@ class Coordinator(AbstractCoordinatorState):
         return marker_epoch == s.last_epoch
 
     def next_epoch(s, marker_epoch: ProducerEpoch, another: Bool) -> ProducerEpoch:
-        """Returns the producer's epoch after a commit or abort: `marker_epoch`, or the least epoch
-        of another producer id.
+        """Returns the producer's epoch after a commit or abort. If `another` is true, it is the
+        least epoch of another producer id, otherwise `marker_epoch`.
 
         If a producer id gets the least epoch twice, the claim `markers_are_accepted` breaks (bug
         `wraps-epochs`, 13 steps).
@@ -244,11 +257,11 @@ class Coordinator(AbstractCoordinatorState):
         next_id: ProducerId,
         another: Bool,
     ) -> None:
-        """Appends a commit or abort to the log; `decision` has the transaction, and whether to
-        commit it.
+        """Appends a commit or abort to the log. The pair `decision` has the transaction, and a Bool
+        that is true for a commit.
 
-        `next_id` is the producer id after the append; no transactional id has had it before, if
-        `another`.
+        The producer id after the append is `next_id`. If `another` is true, `next_id` must not be
+        assigned to any transactional id yet. Otherwise it must be the present producer id.
         """
         m, (transaction, commits) = s.log[i], decision
         when(
@@ -281,9 +294,11 @@ class Coordinator(AbstractCoordinatorState):
         """The coordinator decides to commit the ongoing transaction, because the client of the
         transaction requests the commit.
 
-        Kafka: TransactionCoordinator.endTransaction. Simplified: the request, which carries only a
-        producer id and an epoch, may be that of an earlier transaction. Without the guard that a
-        transaction is ongoing, the claim `the_client_decides` breaks in 6 steps.
+        Kafka: TransactionCoordinator.endTransaction.
+        Simplified: the request carries only a producer id and an epoch, so it may belong to an
+        earlier transaction.
+        Without the guard that a transaction is ongoing, the claim `the_client_decides` breaks in 6
+        steps.
         """
         m, another = s.metadata_of(x), s.needs_another_id(marker_epoch)
         when(s.commit_requested[x], s.is_current(x), m.is_ongoing)
@@ -295,10 +310,12 @@ class Coordinator(AbstractCoordinatorState):
         """The coordinator decides to abort the ongoing transaction, because the client of the
         transaction requests the abort.
 
-        A client may also abort a transaction without partitions. Kafka:
-        TransactionCoordinator.endTransaction. Simplified: the request may be that of an earlier
-        transaction. Without the guard that no transaction is prepared, the claim
-        `no_hanging_transaction` breaks in 14 steps.
+        A client may also abort a transaction without partitions.
+
+        Kafka: TransactionCoordinator.endTransaction.
+        Simplified: the request may belong to an earlier transaction.
+        Without the guard that no transaction is prepared, the claim `no_hanging_transaction` breaks
+        in 14 steps.
         """
         m, another = s.metadata_of(x), s.needs_another_id(marker_epoch)
         when(s.abort_requested[x], s.is_current(x), ~m.is_prepared)
@@ -306,7 +323,8 @@ class Coordinator(AbstractCoordinatorState):
         s.prepare(s.stamp[x].transactional_id, decision, marker_epoch, next_id, another)
 
     def may_fence(s, m: Metadata) -> Bool:
-        """True if the record's transaction is ongoing, so the coordinator may abort it.
+        """Returns True if the transaction of the record `m` is ongoing, so that the coordinator may
+        abort this transaction.
 
         If the coordinator also aborts a transaction that is prepared to commit, the claim
         `a_decision_survives` breaks (bug `decides-again`, 10 steps).
@@ -314,8 +332,8 @@ class Coordinator(AbstractCoordinatorState):
         return m.is_ongoing
 
     def fence_needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
-        """True if the markers of a fence have the largest possible epoch, so the producer gets
-        another producer id.
+        """Returns True if the markers of a fence (an abort by the coordinator) have the largest
+        possible epoch. The producer then gets another producer id.
 
         Without this rule, the claim `no_instance_has_the_last_epoch` breaks (bug `fence-keeps-id`,
         9 steps; KAFKA-20090).
@@ -327,15 +345,16 @@ class Coordinator(AbstractCoordinatorState):
         """The coordinator aborts a transaction because of a timeout or a new instance.
 
         Kafka: TransactionCoordinator.handleInitProducerId and abortTimedOutTransactions.
-        Simplified: this may happen at any time. Without the guard that the epoch is raised
-        (`raises_epoch`), the claim `markers_are_accepted` breaks in 8 steps.
+        Simplified: the coordinator may abort an ongoing transaction at any time.
+        Without the guard that the epoch is raised (`raises_epoch`), the claim
+        `markers_are_accepted` breaks in 8 steps.
         """
         m, another = s.log[i], s.fence_needs_another_id(marker_epoch)
         when(s.may_fence(m))
         s.prepare(i, (m.transaction, false), marker_epoch, next_id, another)
 
     def may_complete(s, m: Metadata) -> Bool:
-        """True if every partition of the transaction has its marker.
+        """Returns True if every partition of the transaction has the transaction's marker.
 
         Without this rule, the claim `no_hanging_transaction` breaks (bug `skips-marker`, 10 steps;
         KAFKA-20734).
@@ -344,11 +363,13 @@ class Coordinator(AbstractCoordinatorState):
 
     @action
     def complete(s, i: TransactionalId) -> None:
-        """The coordinator completes a transaction after every partition has its marker.
+        """The coordinator completes a transaction after every partition of the transaction has the
+        marker.
 
-        Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees the markers in the partitions' logs, also those of an earlier coordinator. Without the
-        guard that the log's newest record is a prepared commit or abort, the claim
+        Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion.
+        Simplified: the coordinator sees the markers in the partitions' logs, even the markers of an
+        earlier coordinator.
+        Without the guard that the log's newest record is a prepared commit or abort, the claim
         `a_decision_survives` breaks in 14 steps.
         """
         m = s.log[i]

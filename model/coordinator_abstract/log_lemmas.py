@@ -1,9 +1,10 @@
-"""The lemmas about the coordinator's log: one record, and the append that follows it.
+"""The lemmas about the coordinator's log: about the last committed record, and about the append
+that follows this record.
 
-The coordinator prepares an append from the last committed record of a transactional id; until the
-append is committed or lost, nothing else is committed for this id. So a relation between the two
-records stays true in the meantime. The lemma `an_empty_record_follows` and the three after it state
-such relations.
+The coordinator derives an append from the last committed record of a transactional id. Until the
+append is committed or lost, nothing else is committed for this transactional id. So a relation
+between the two records stays true in the meantime. The lemma `an_empty_record_follows` and the
+three lemmas after it state such relations.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         """A record in the state Ongoing has the producer id and epoch with which its transaction
         began.
 
-        In the state Prepare or Complete, these are `last_id` and `last_epoch`, from before the
-        commit or abort. The lemma is true because the coordinator compares the producer id and
-        epoch of each request with the log.
+        A record in the state Prepare or Complete has this producer id and epoch as `last_id` and
+        `last_epoch`: they are the values from before the commit or abort. The lemma is true because
+        the coordinator compares the producer id and epoch of each request with the log.
         """
         return forall(
             s.has_begun(i, s.log[i]) & implies(s.is_appending[i], s.has_begun(i, s.appended[i]))
@@ -83,9 +84,10 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def the_log_has_the_decision(s) -> Bool:
-        """The log agrees with the variables of each transaction in it.
+        """The log agrees with the variables `committed`, `aborted` and `marker_epoch` about each
+        transaction in the log.
 
-        A transaction that the log has as ongoing is neither committed nor aborted. If the log
+        A transaction that is ongoing in the log is neither committed nor aborted. If the log
         commits or aborts a transaction, `committed` and `marker_epoch` have the record's outcome
         and marker epoch. The lemma is true because one step commits the record and sets these
         variables.
@@ -120,10 +122,11 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         return (n.producer_id == m.producer_id) & (n.producer_epoch == m.producer_epoch)
 
     def has_unused_stamp(s, m: Metadata, n: Metadata) -> Bool:
-        """True if the record `n` has the producer id of `m` with a larger epoch, or an unused
-        producer id.
+        """Returns True if the record `n` has the producer id of `m` with a larger epoch, or an
+        unused producer id.
 
-        An unused producer id is not in `m`, and no instance, transaction or partition has it.
+        A producer id is unused if `m` does not have it, and no instance, transaction or partition
+        has it.
         """
         p = n.producer_id
         unused = all_of(
@@ -137,10 +140,11 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def an_empty_record_follows(s) -> Bool:
-        """If the coordinator appends a record that names no transaction, the log before it has no
-        open transaction.
+        """If the coordinator appends a record without a transaction, the last committed record has
+        no open transaction.
 
-        The appended record is a tombstone, or has a producer id and epoch that no instance has yet.
+        The appended record is a tombstone, or it has a producer id and epoch that no instance has
+        yet.
         """
         return forall(
             implies(
@@ -158,11 +162,11 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def an_ongoing_record_follows(s) -> Bool:
-        """A record that adds a partition to a transaction has the transaction and the partitions of
-        the previous record, if a transaction is ongoing there.
+        """A record that adds a partition to a transaction has the producer id and epoch of the
+        previous record (`continues_the_record`).
 
-        The record has the producer id and epoch of the previous record, too
-        (`continues_the_record`).
+        If a transaction is ongoing in the previous record, the new record has this transaction and
+        all its partitions.
         """
         return forall(
             implies(
@@ -173,14 +177,14 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         )
 
     def continues_the_record(s, i: TransactionalId) -> Bool:
-        """True if the appended record of an ongoing transaction has the producer id, the epoch, the
-        transaction and the partitions of the record before it.
+        """Returns True if the appended record of an ongoing transaction has the producer id, the
+        epoch, the transaction and the partitions of the last committed record.
         """
         return s.keeps_stamp(s.log[i], s.appended[i]) & s.keeps_the_partitions(i)
 
     def keeps_the_partitions(s, i: TransactionalId) -> Bool:
-        """True if the appended record has the ongoing transaction of the record before it, and all
-        its partitions.
+        """Returns True if the appended record has the ongoing transaction of the last committed
+        record, and all partitions of this transaction.
         """
         return all_of(
             implies(s.log[i].is_ongoing, s.has_the_transaction(i)),
@@ -192,11 +196,12 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_decision_follows(s) -> Bool:
-        """A record that prepares a commit or abort has the transaction that is ongoing in the log,
-        if there is one.
+        """If a transaction is ongoing in the log, a record that prepares a commit or abort has this
+        transaction.
 
         The record lists the partitions of this transaction, and has a producer id and epoch that no
-        instance has. Without an ongoing transaction, the record is an abort without partitions.
+        instance has. If no transaction is ongoing in the log, the record is an abort without
+        partitions.
         """
         return forall(
             implies(
@@ -220,8 +225,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         )
 
     def has_the_marker_epoch(s, i: TransactionalId) -> Bool:
-        """True if the appended commit or abort has the epoch of its markers, or another producer
-        id than the record before it.
+        """Returns True if the appended commit or abort has the epoch of its markers, or another
+        producer id than the last committed record.
         """
         return implies(
             s.appended[i].producer_id == s.log[i].producer_id,
@@ -231,7 +236,7 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
     @lemma
     def a_completion_follows(s) -> Bool:
         """A record that completes a transaction has the same result, commit or abort, as the
-        prepare record in the log, and each partition of the transaction has the marker.
+        prepare record in the log. Each partition of the transaction has the marker.
         """
         return forall(
             implies(
@@ -253,9 +258,9 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
     @lemma
     def a_response_waits_for_an_append(s) -> Bool:
         """If an InitProducerId request waits for its response, the coordinator has appended a
-        record for the request, but the record is not committed yet.
+        record for the request, and the record is not committed yet.
 
-        The lemma is true because a failover forgets the request together with the append.
+        The lemma is true because a failover removes the waiting request together with the append.
         """
         return forall(
             implies(
@@ -272,5 +277,7 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         )
 
     def may_answer(s, m: Metadata) -> Bool:
-        """True if the record may answer InitProducerId: it has no ongoing transaction."""
+        """Returns True if the record may answer an InitProducerId request: it has no ongoing
+        transaction.
+        """
         return ~m.is_ongoing

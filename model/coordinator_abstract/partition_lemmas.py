@@ -1,8 +1,10 @@
-"""The lemmas about the partitions of a transaction: what they were sent, and what they have seen.
+"""The lemmas about the partitions of a transaction: the requests that a partition got, and the
+epochs that a partition has seen.
 
-A partition is added to a transaction, has pending records of it, and then has its marker. From each
-record and marker the partition remembers the producer epoch, and from each marker also the
-coordinator epoch. So it can refuse what is older.
+First a partition is added to a transaction. Then the partition has pending records of the
+transaction, and at the end it has the marker. The partition remembers the producer epoch of each
+record and marker, and the coordinator epoch of each marker. So it can refuse records and markers
+with smaller epochs.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ class PartitionLemmas(CoordinatorLemmas):
         """If a partition was added to a transaction, the partition has the transaction's marker, or
         the transaction is open in the coordinator's log with this partition.
 
-        The lemma is true because the coordinator waits for the marker of each partition.
+        The lemma is true because the coordinator waits for the marker of each partition before it
+        completes the transaction.
         """
         return forall(
             implies(
@@ -40,11 +43,11 @@ class PartitionLemmas(CoordinatorLemmas):
 
     @lemma
     def pending_records_are_of_the_newest_epoch(s) -> Bool:
-        """A partition with pending records of a transaction has no marker of this transaction.
+        """If a partition has pending records of a transaction, it has no marker of this
+        transaction, and it has seen no larger epoch of the transaction's producer id.
 
-        The partition has seen no larger epoch of the transaction's producer id. The lemma is true
-        because a partition refuses records of a smaller epoch, and a marker commits or aborts all
-        pending records.
+        The lemma is true because a partition refuses records of a smaller epoch, and a marker
+        commits or aborts all pending records.
         """
         return forall(
             implies(
@@ -61,9 +64,10 @@ class PartitionLemmas(CoordinatorLemmas):
 
     @lemma
     def a_marked_partition_has_seen_the_marker(s) -> Bool:
-        """A partition that has a marker has seen the marker's producer epoch or a larger one.
+        """If a partition has a marker of a transaction, the partition has seen the marker's
+        producer epoch or a larger epoch.
 
-        The partition was added to the marker's transaction, which is committed or aborted.
+        The partition was added to this transaction, and the transaction is committed or aborted.
         """
         return forall(
             implies(
@@ -80,10 +84,11 @@ class PartitionLemmas(CoordinatorLemmas):
 
     @lemma
     def partitions_see_no_newer_epoch(s) -> Bool:
-        """No partition has seen a larger epoch of a producer id than the coordinator's log has.
+        """No partition has seen a larger epoch of a producer id than the epoch in the coordinator's
+        log.
 
         If the log has prepared a commit or abort, no partition has seen a larger epoch of the
-        markers' producer id than that of the markers.
+        markers' producer id than the epoch of the markers.
         """
         return forall(
             all_of(
@@ -102,16 +107,17 @@ class PartitionLemmas(CoordinatorLemmas):
         )
 
     def sees_nothing_above_the_records(s, t: TopicPartition, i: TransactionalId) -> Bool:
-        """Always true: the log has the epoch of the ongoing transaction's records, so the lemma
-        says enough about this epoch.
+        """Returns a formula that is always true. The log has the epoch of the ongoing transaction's
+        records, so the lemma `partitions_see_no_newer_epoch` already limits this epoch.
 
-        The version `kip-939` has a formula here, because a new instance may keep the transaction.
+        The version `kip-939` replaces this formula, because a new instance may keep the transaction
+        under another epoch.
         """
         return all_of()
 
     @lemma
     def partitions_see_no_newer_coordinator(s) -> Bool:
-        """No partition has a marker of a later coordinator than the present coordinator."""
+        """No partition has a marker from a later coordinator than the present coordinator."""
         return forall(
             s.seen_coordinator[t][p] <= s.coordinator_epoch
             for t in TopicPartition

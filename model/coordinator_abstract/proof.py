@@ -1,14 +1,14 @@
 """The lemmas that make the claims about abstract coordinators inductive.
 
-A *stamp* is a transactional id with a producer id and a producer epoch. The argument: the
-coordinator gives each stamp to one instance, which begins one transaction with it. A commit or
-abort uses up the epochs from the transaction's epoch to the epoch of its markers; no other stamp
-has one of these epochs. So partitions distinguish a transaction from earlier and later transactions
-by epochs alone.
+A *stamp* is a transactional id with a producer id and a producer epoch. The proof argues as
+follows. The coordinator gives each stamp to one instance, and the instance begins one transaction
+with this stamp. A commit or abort uses up the epochs from the transaction's epoch to the epoch of
+its markers: no other stamp has one of these epochs. So partitions distinguish a transaction from
+earlier and later transactions by epochs alone.
 
-The coordinator completes a transaction only after each partition has its marker, and then accepts
-the next one. So all pending records of a producer id belong to the transaction of the last record
-in the coordinator's log.
+The coordinator completes a transaction only after each partition has the marker. Only then does it
+accept the next transaction. So all pending records of a producer id belong to the transaction of
+the last record in the coordinator's log.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def producer_ids_are_assigned(s) -> Bool:
-        """If a record, an instance or a transaction has a transactional id and a producer id,
-        the producer id is assigned to the transactional id.
+        """If a record, an instance or a transaction has a transactional id and a producer id, the
+        producer id is assigned to the transactional id.
         """
         return all_of(
             forall(
@@ -71,7 +71,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def unassigned_ids_are_unseen(s) -> Bool:
-        """No partition has seen an epoch of a producer id that is not assigned."""
+        """If a producer id is not assigned to a transactional id, no partition has seen an epoch of
+        this producer id.
+        """
         return forall(
             implies(s.assigned[p] == nothing, s.seen_epoch[t][p] == ProducerEpoch.least())
             for p in ProducerId
@@ -80,10 +82,10 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def no_stamp_is_newer_than_the_log(s) -> Bool:
-        """No transaction and no instance has a larger epoch of a producer id than the coordinator's
-        log has.
+        """No transaction and no instance has a larger epoch of a producer id than the epoch in the
+        coordinator's log.
 
-        The lemma is true because an instance gets an epoch only when the log has this epoch.
+        The lemma is true because an instance receives an epoch only after the log has this epoch.
         """
         return all_of(
             forall(
@@ -114,10 +116,11 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def the_log_has_no_last_epoch(s) -> Bool:
-        """Each record of the coordinator's log has a producer epoch below the largest possible
-        epoch.
+        """The producer epoch of each record in the coordinator's log is smaller than the largest
+        possible epoch.
 
-        The lemma is true because the coordinator changes the producer id at the largest epoch.
+        The lemma is true because the coordinator changes the producer id when it reaches the
+        largest epoch.
         """
         return forall(
             all_of(
@@ -142,7 +145,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_stamp_has_one_transaction(s) -> Bool:
         """No two transactions have the same producer id and epoch.
 
-        The lemma is true because only one instance gets this id and epoch, and uses them once.
+        The lemma is true because only one instance receives a producer id and epoch, and the
+        instance begins only one transaction with them.
         """
         return forall(
             implies(
@@ -169,11 +173,11 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def the_next_stamp_is_the_clients(s) -> Bool:
-        """If the log's record commits or aborts a transaction, no instance has the record's
-        producer id and epoch, except the one that may have requested the commit or abort.
+        """If the log's record commits or aborts a transaction, only the instance that may have
+        requested the commit or abort may have the record's producer id and epoch.
 
-        This producer id and epoch are already those of the next transaction. The lemma is true
-        because only the answer to a request to end this transaction has them.
+        The record's producer id and epoch are already those of the next transaction. The lemma is
+        true because only the response to a request to end this transaction carries them.
         """
         return forall(
             implies(
@@ -199,7 +203,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         )
 
     def has_ended(s, m: Metadata, c: Instance) -> Bool:
-        """True if the instance is the client of the transaction that the record commits or aborts.
+        """Returns True if the instance `c` is the client of the transaction that the record `m`
+        commits or aborts.
 
         Only this instance may have requested the commit or abort.
         """
@@ -209,7 +214,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def requests_are_of_begun_transactions(s) -> Bool:
-        """A client requests the commit or the abort of a begun transaction, never both.
+        """A client requests the commit or the abort of a begun transaction, but never both.
 
         A client receives a response only after its request.
         """
@@ -224,8 +229,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def an_acknowledged_commit_is_decided(s) -> Bool:
-        """If a client has the response that its transaction committed, the coordinator has
-        committed it.
+        """If a client has received the response that its transaction is committed, the coordinator
+        has committed this transaction.
         """
         return forall(
             implies(s.confirmed[x] & s.commit_requested[x], s.committed[x]) for x in Transaction
@@ -233,11 +238,11 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def a_decision_raises_the_epoch(s) -> Bool:
-        """The markers of a transaction have a larger epoch than its records.
+        """The markers of a transaction have a larger epoch than the records of the transaction.
 
         While the log has the transaction's producer id, the epoch in the log is at least the epoch
-        of the markers. The epoch of a later transaction is at least as large, too
-        (`is_below_a_later_transaction`).
+        of the markers. The epoch of a later transaction with the same producer id is at least the
+        epoch of the markers, too (`is_below_a_later_transaction`).
         """
         return forall(
             implies(
@@ -257,10 +262,11 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         )
 
     def is_below_a_later_transaction(s, x: Transaction) -> Bool:
-        """True unless the log has prepared or completed a later transaction of this producer id
-        whose epoch is below the epoch of the markers of `x`.
+        """Returns False if the log has prepared or completed a later transaction of the producer id
+        of `x`, and the epoch of this later transaction is below the epoch of the markers of `x`.
+        Otherwise returns True.
 
-        The epoch of the later transaction is the one before its commit or abort (`last_epoch`).
+        The epoch of the later transaction is the epoch before its commit or abort (`last_epoch`).
         """
         return implies(
             all_of(
@@ -276,8 +282,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """If a committed or aborted transaction has the epoch `a`, and its markers have the epoch
         `b`, no other transaction of its producer id has an epoch `e` with `a <= e < b`.
 
-        The lemma is true because the log goes directly from the transaction's epoch to that of the
-        markers, or to another producer id.
+        The lemma is true because the log goes directly from the transaction's epoch to the epoch of
+        the markers, or to another producer id.
         """
         return forall(
             implies(
@@ -301,7 +307,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """If a committed or aborted transaction has the epoch `a`, and its markers have the epoch
         `b`, no instance with its producer id has an epoch `e` with `a < e < b`.
 
-        The lemma is true because each instance's epoch was in the log, and no such `e` ever was.
+        The lemma is true because the epoch of each instance was in the log, and the log never had
+        such an epoch `e`.
         """
         return forall(
             implies(

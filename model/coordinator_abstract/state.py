@@ -1,15 +1,22 @@
 """The state of abstract coordinators: clients, the coordinator's log, and partitions.
 
-A request carries a *stamp*: a transactional id, a producer id and a producer epoch. Only stamps
-distinguish the transactions of a producer; the spec alone numbers them.
+A request carries a *stamp*: a transactional id, a producer id and a producer epoch. In Kafka, only
+stamps distinguish the transactions of a producer. The spec also numbers the transactions, but no
+request carries the number.
 
 Source: KIP-98; KIP-890 part 2; KIP-1228; TransactionMetadata of Apache Kafka 4.3.
-Simplified: all transactional ids are in one partition of `__transaction_state`, whose log keeps
-only their newest records. These are also the coordinator's memory, which in Kafka changes when an
-append is committed. The record of a commit or abort already has the producer id of the next
-transaction. The next epoch is any larger one. Only the version `kip-360` has an expected producer
-id and epoch in InitProducerId, only `kip-890-part-1` has partitions that verify and transaction
-version 1, and only `kip-939` has two-phase commit. Partitions lose no records.
+Simplified:
+- All transactional ids are in one partition of `__transaction_state`, and the log of this partition
+  stores only the newest records of each transactional id.
+- The coordinator's memory equals these records. In Kafka, the memory changes when an append is
+  committed.
+- The record of a commit or abort already has the producer id of the next transaction.
+- The next epoch is any larger epoch.
+- Only the version `kip-360` has an expected producer id and epoch in InitProducerId.
+- Only the version `kip-890-part-1` has partitions that verify transactions, and transaction version
+  1.
+- Only the version `kip-939` has two-phase commit.
+- Partitions lose no records.
 """
 
 from __future__ import annotations
@@ -32,13 +39,15 @@ from model.language import (
 
 
 class TransactionalId(Sort):
-    """A transactional id; the instances of a producer share it."""
+    """A transactional id. All instances of a producer use the same transactional id."""
 
     prefix = "id"
 
 
 class Instance(Sort):
-    """A client of a transactional id; another instance may replace it."""
+    """A client of a transactional id. Another instance with the same transactional id may replace
+    this instance.
+    """
 
 
 class Transaction(Sort):
@@ -48,13 +57,13 @@ class Transaction(Sort):
 
 
 class TopicPartition(Sort):
-    """A partition. It keeps the largest producer epoch that it has seen, and the largest
-    coordinator epoch of its markers, for each producer id.
+    """A partition. For each producer id, it stores the largest producer epoch that it has seen, and
+    the largest coordinator epoch of its markers.
     """
 
 
 class ProducerId(Sort):
-    """A producer id; when its epochs run out, the transactional id gets another producer id."""
+    """A producer id. When its epochs run out, the transactional id gets another producer id."""
 
     prefix = "pid"
 
@@ -78,8 +87,8 @@ class Stamp(Record):
 class Metadata(Record):
     """A record of the coordinator's log: the transaction metadata of a transactional id.
 
-    In Kafka's state Empty, `is_known` is true, and `is_ongoing`, `is_prepared` and `is_complete`
-    are false.
+    If a transactional id is in Kafka's state Empty, `is_known` is true, and `is_ongoing`,
+    `is_prepared` and `is_complete` are false.
     """
 
     is_known: Bool  # false: there is no record yet, or a tombstone
@@ -151,8 +160,8 @@ class AbstractCoordinatorState(Spec):
         }
 
     def init(s, last: ProducerEpoch) -> None:
-        """Initially no instance has a producer id, and the logs are empty; the largest possible
-        epoch, `last`, may be any.
+        """Initially no instance has a producer id, and the logs are empty. The largest possible
+        epoch, `last`, may be any epoch.
         """
         s.last_epoch = last
 
@@ -168,8 +177,8 @@ class AbstractCoordinatorState(Spec):
         return m.is_prepared | m.is_complete
 
     def is_current(s, x: Transaction) -> Bool:
-        """True if the newest committed record of the transactional id has the transaction's
-        producer id and epoch.
+        """Returns True if the newest committed record of the transactional id has the producer id
+        and epoch of the transaction `x`.
 
         Without the comparison of epochs, the claim `the_client_decides` breaks (bug
         `ignores-epoch`, 11 steps).
@@ -182,8 +191,8 @@ class AbstractCoordinatorState(Spec):
         )
 
     def is_decided_under(s, m: Metadata, x: Transaction) -> Bool:
-        """True if the record commits or aborts a transaction with the producer id and epoch of
-        `x`.
+        """Returns True if the record `m` commits or aborts a transaction that has the producer id
+        and epoch of `x`.
         """
         return all_of(
             s.has_decision(m),
@@ -195,8 +204,8 @@ class AbstractCoordinatorState(Spec):
         return m.last_id
 
     def is_exhausted(s, producer_epoch: ProducerEpoch) -> Bool:
-        """True if an instance with this epoch needs another producer id.
+        """Returns True if an instance with the epoch `producer_epoch` needs another producer id.
 
-        At most one epoch is larger: `last_epoch`, which no instance may receive.
+        At most one larger epoch exists: `last_epoch`, which no instance may receive.
         """
         return ~exists((producer_epoch < e) & (e < s.last_epoch) for e in ProducerEpoch)

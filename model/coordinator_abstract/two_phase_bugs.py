@@ -1,10 +1,10 @@
-"""Bugs of two-phase commit (KIP-939): each class replaces a rule of the version `kip-939`.
+"""Bugs of two-phase commit (KIP-939). Each class replaces a rule of the version `kip-939`.
 
-A new instance *keeps* the ongoing transaction of an older instance by InitProducerId with
-keepPreparedTxn, and ends this transaction as the database decided.
+A new instance *keeps* the ongoing transaction of an older instance: it sends InitProducerId with
+keepPreparedTxn. Then it ends this transaction as the database decided.
 
-No release has KIP-939, so nobody has reported these bugs. The first six are the bugs of the spec
-`transactions` with the same names.
+No release of Kafka has KIP-939, so nobody has reported these bugs. The first six bugs have the same
+names in the spec `transactions`.
 
 Source: KIP-939.
 """
@@ -41,8 +41,8 @@ ONE: Constants = {"instances": 2, "transactions": 1}
 class TimesOut(TwoPhaseCommit):
     """The coordinator aborts a transaction of two-phase commit that timed out.
 
-    The client does not know of the abort, and the database commits its part alone. The action
-    `fence` breaks the lemma `a_record_has_a_begun_transaction`.
+    The client does not know of the abort. So the database commits its part of the transaction, and
+    Kafka does not. The action `fence` breaks the lemma `a_record_has_a_begun_transaction`.
     """
 
     def may_fence(s, m: Metadata) -> Bool:
@@ -58,12 +58,12 @@ class TimesOut(TwoPhaseCommit):
     in_force=UNRELEASED,
 )
 class AbortsPrepared(TwoPhaseCommit):
-    """The coordinator ignores keepPreparedTxn: it aborts the ongoing transaction when a new
-    instance starts.
+    """When a new instance starts, the coordinator aborts the ongoing transaction: it ignores
+    keepPreparedTxn.
 
-    Kafka 4.1 to 4.3 do not have this bug: they refuse a request with keepPreparedTxn. On a request
-    without it, they abort the ongoing transaction of the older instance. The action `keep_prepared`
-    breaks the lemma `a_record_has_a_begun_transaction`.
+    Kafka 4.1 to 4.3 do not have this bug: they refuse a request with keepPreparedTxn. If a request
+    does not have keepPreparedTxn, they abort the ongoing transaction of the older instance. The
+    action `keep_prepared` breaks the lemma `a_record_has_a_begun_transaction`.
     """
 
     def keep(
@@ -83,14 +83,14 @@ class AbortsPrepared(TwoPhaseCommit):
     in_force=UNRELEASED,
 )
 class RaisesEpochOnce(TwoPhaseCommit):
-    """The coordinator does not raise the epoch when a new instance ends the transaction of an older
-    one.
+    """When a new instance ends the transaction of an older instance, the coordinator does not raise
+    the epoch.
 
-    The coordinator raises the epoch once, when the new instance starts. Suppose that the new
-    instance then aborts the transaction, and the old instance retries its own abort. The
-    coordinator takes this retry for one of the request that raised the epoch. So it answers the old
-    instance with the epoch of the new one. The action `complete_prepared` breaks the lemma
-    `a_decision_follows`.
+    The coordinator raises the epoch only when the new instance starts. Suppose that the new
+    instance aborts the transaction, and that the old instance then retries its own abort request.
+    The coordinator believes that this retry is a retry of the request that raised the epoch. So it
+    answers the old instance with the epoch of the new instance. The action `complete_prepared`
+    breaks the lemma `a_decision_follows`.
     """
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
@@ -102,8 +102,8 @@ class RaisesEpochOnce(TwoPhaseCommit):
     def complete_prepared(
         s, i: TransactionalId, raised_epoch: ProducerEpoch, next_id: ProducerId
     ) -> None:
-        """The record of the commit or abort has the transaction's producer id and epoch as those
-        before this record (`last_id`, `last_epoch`).
+        """The coordinator commits or aborts a kept transaction. Its record has the transaction's
+        own producer id and epoch as `last_id` and `last_epoch`.
 
         Kafka: KIP-939, as in the version `kip-939`.
         """
@@ -124,9 +124,9 @@ class RaisesEpochOnce(TwoPhaseCommit):
 class MarksNewId(TwoPhaseCommit):
     """The markers carry the producer id of the new instance, not the producer id of the records.
 
-    The epochs of the old producer id ran out when the new instance got its epoch, so the new
-    instance has another producer id; markers with this other id do not close the transaction. The
-    action `write_marker` breaks the claim `no_hanging_transaction`.
+    The two producer ids differ if the epochs of the old producer id ran out when the new instance
+    received its epoch. Markers with the new producer id do not end the transaction. The action
+    `write_marker` breaks the claim `no_hanging_transaction`.
     """
 
     def id_in_marker(s, x: Transaction) -> ProducerId:
@@ -144,7 +144,8 @@ class MarksNewId(TwoPhaseCommit):
     in_force=UNRELEASED,
 )
 class IgnoresPreparedEpoch(TwoPhaseCommit):
-    """completeTransaction compares only the producer ids of the prepared state and the transaction.
+    """completeTransaction compares only the producer ids of the prepared state and the transaction,
+    not their epochs.
 
     The database may still have the prepared state of the previous transaction, with another epoch.
     Then the new instance commits a transaction that the database has not committed. The action
@@ -166,10 +167,10 @@ class IgnoresPreparedEpoch(TwoPhaseCommit):
 class ZombieCommitsDatabase(TwoPhaseCommit):
     """The database accepts a commit of an instance that a new instance has replaced.
 
-    The new instance finds no prepared state in the database and aborts in Kafka, and then the
-    database commits for the old instance. Kafka cannot prevent this: the application has to fence
-    the old instance in the database too. The action `commit_in_database` breaks the lemma
-    `the_database_commits_or_refuses`.
+    The new instance finds no prepared state in the database, so it aborts the transaction in Kafka.
+    Then the database commits its part for the old instance. Kafka cannot prevent this: the
+    application has to fence the old instance in the database, too. The action `commit_in_database`
+    breaks the lemma `the_database_commits_or_refuses`.
     """
 
     def may_decide(s, x: Transaction) -> Bool:
@@ -187,15 +188,15 @@ class ZombieCommitsDatabase(TwoPhaseCommit):
 class ForgetsNewEpoch(TwoPhaseCommit):
     """The coordinator's log does not have the producer id and epoch of the new instance.
 
-    The next coordinator finds only the epoch of the transaction's records, and gives the epoch of
-    the new instance to another one. The action `fail_over` breaks the lemma
+    After a failover, the next coordinator finds only the epoch of the transaction's records. It
+    gives the epoch of the new instance to another instance. The action `fail_over` breaks the lemma
     `no_stamp_is_newer_than_the_log`.
     """
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """The next coordinator reads the log, which lacks the producer id and epoch of an instance
-        that keeps a transaction.
+        """The next coordinator reads the log. The log lacks the producer id and epoch of an
+        instance that keeps a transaction.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition.
         """

@@ -1,7 +1,7 @@
 """The claims about two-phase commit (KIP-939), and states that must be reachable.
 
 A new instance of a client *keeps* the ongoing transaction of an older instance: it sends
-InitProducerId with keepPreparedTxn, and receives a producer id and epoch with which it may end this
+InitProducerId with keepPreparedTxn. It receives a producer id and epoch with which it may end this
 transaction.
 """
 
@@ -29,10 +29,10 @@ from model.variants import version
     ),
 )
 class TwoPhaseCommit(DatabaseLemmas):
-    """The rules of the version `kip-1228`, and two-phase commit (KIP-939).
+    """The version `kip-1228` with two-phase commit (KIP-939).
 
-    A new instance keeps the ongoing transaction of an older one (keepPreparedTxn), and ends it as
-    the database decided.
+    A new instance keeps the ongoing transaction of an older instance (keepPreparedTxn), and ends
+    this transaction as the database decided.
     """
 
     @invariant
@@ -48,9 +48,8 @@ class TwoPhaseCommit(DatabaseLemmas):
 
     @invariant
     def the_client_decides(s) -> Bool:
-        """A transaction is committed only if its client has requested a commit.
-
-        In two-phase commit, the database must also have committed its part.
+        """A transaction is committed only if its client has requested a commit. In two-phase
+        commit, the database must have committed its part of the transaction.
         """
         return forall(
             implies(
@@ -62,8 +61,8 @@ class TwoPhaseCommit(DatabaseLemmas):
 
     @invariant
     def the_coordinator_aborts_nothing_alone(s) -> Bool:
-        """A transaction of two-phase commit is aborted only if its client has requested the
-        abort, or if a new instance has found no commit in the database.
+        """A transaction of two-phase commit is aborted only if its client has requested the abort,
+        or if a new instance has found no commit in the database.
         """
         return forall(
             implies(s.aborted[x] & s.is_two_phase(x), s.abort_requested[x] | s.refused[x])
@@ -72,8 +71,8 @@ class TwoPhaseCommit(DatabaseLemmas):
 
     @invariant
     def only_the_newest_epoch_writes(s) -> Bool:
-        """A transaction with a pending record is committed or aborted, or has the newest producer
-        id and epoch of its transactional id, or a new instance keeps the transaction.
+        """A transaction with a pending record is committed or aborted, or it has the newest
+        producer id and epoch of its transactional id, or a new instance keeps it.
         """
         return forall(
             implies(
@@ -93,7 +92,7 @@ class TwoPhaseCommit(DatabaseLemmas):
     @witness
     def a_new_instance_commits(s) -> Bool:
         """Reachable: a new instance has committed the transaction of an older instance, and a
-        partition still has a pending record of the transaction.
+        partition still has a pending record of this transaction.
         """
         return exists(
             all_of(
@@ -109,8 +108,8 @@ class TwoPhaseCommit(DatabaseLemmas):
 
     @witness
     def a_new_instance_aborts(s) -> Bool:
-        """Reachable: a new instance has aborted the transaction of an older instance, because
-        the new instance found no commit in the database.
+        """Reachable: a new instance has aborted the transaction of an older instance, because the
+        new instance found no commit in the database.
         """
         return exists(
             s.aborted[x] & s.refused[x] & (s.keeper[x] != s.client[x]) for x in Transaction
@@ -118,8 +117,8 @@ class TwoPhaseCommit(DatabaseLemmas):
 
     @witness
     def the_next_coordinator_knows_the_new_epoch(s) -> Bool:
-        """Reachable: another coordinator has taken over, and its log has the producer id and
-        epoch of a new instance that keeps an ongoing transaction.
+        """Reachable: another coordinator has taken over, and its log has the producer id and epoch
+        of a new instance that keeps an ongoing transaction.
         """
         return exists(
             all_of(
@@ -135,8 +134,8 @@ class TwoPhaseCommit(DatabaseLemmas):
 
     @witness
     def a_kept_transaction_gets_another_id(s) -> Bool:
-        """Reachable: the epochs run out while a new instance keeps a transaction, so this
-        instance has another producer id than the pending records.
+        """Reachable: the epochs run out while a new instance keeps a transaction. So the new
+        instance has another producer id than the transaction's pending records.
         """
         return exists(
             all_of(

@@ -1,18 +1,23 @@
-"""Abstract coordinators with two-phase commit (KIP-939): a new instance keeps the transaction.
+"""Abstract coordinators with two-phase commit (KIP-939): a new instance keeps the ongoing
+transaction of an older instance.
 
-A client writes to a database and to Kafka. The database commits its part first, together with the
-*prepared state*: the producer id and epoch of the transaction. Then the client requests the commit
-in Kafka. If the client stops in between, a new instance *keeps* the ongoing transaction, by
-InitProducerId with keepPreparedTxn. The new instance receives a larger epoch, or another producer
-id if the epochs run out, and also the producer id and epoch of the ongoing transaction. If the
-database has this prepared state, the new instance requests the commit, otherwise the abort.
+A client writes to a database and to Kafka. The database first commits its part of the transaction,
+together with the *prepared state*: the producer id and epoch of the transaction. Then the client
+requests the commit in Kafka.
 
-So a kept transaction has two epochs: that of its records, and that of the instance that may end it.
-The markers have the producer id of the records. The coordinator reserves the epoch of the markers
-when the first new instance keeps the transaction; it is above the epoch of the records, and at most
-that of the new instance.
+If the client stops between these two steps, a new instance *keeps* the ongoing transaction: it
+sends InitProducerId with keepPreparedTxn. The new instance receives a larger epoch, or another
+producer id if the epochs run out. It also receives the producer id and epoch of the ongoing
+transaction. If the database has this prepared state, the new instance requests the commit,
+otherwise the abort.
 
-The spec has these actions and those of the version `kip-1228`; no action is fair.
+So a kept transaction has two epochs: the epoch of its records, and the epoch of the instance that
+may end it. The markers have the producer id of the records. The coordinator reserves the epoch of
+the markers when the first new instance keeps the transaction. The reserved epoch is above the epoch
+of the records, and at most the epoch of the new instance.
+
+The spec has the actions of the version `kip-1228`, and the actions in this table. No action is
+fair.
 
     coordinator  enable_two_phase, keep_prepared, complete_prepared
     database     commit_in_database
@@ -22,8 +27,8 @@ Source: KIP-939; TransactionMetadata.isDistributedTwoPhaseCommitTxn and InitProd
 Apache Kafka 4.3; KAFKA-15370.
 Simplified: a transactional id takes part in two-phase commit from its first request on, or never.
 Every new instance keeps the ongoing transaction, and no administrator ends a transaction. The
-database deletes no prepared state; a new instance that finds none stores a refusal, so that the old
-instance cannot commit later.
+database deletes no prepared state. If a new instance finds no prepared state, it stores a refusal
+in the database, so that the old instance cannot commit later.
 """
 
 from __future__ import annotations
@@ -79,8 +84,10 @@ class TwoPhaseActions(AbstractCoordinator):
         return s.two_phase[s.stamp[x].transactional_id]
 
     def is_kept(s, m: Metadata) -> Bool:
-        """True if the record's transaction is ongoing, and a new instance keeps it (InitProducerId
-        with keepPreparedTxn), so that an epoch is reserved for the markers (`marker_epoch`).
+        """Returns True if the transaction of the record `m` is ongoing, and a new instance keeps it
+        (InitProducerId with keepPreparedTxn).
+
+        The record of a kept transaction reserves an epoch for the markers (`marker_epoch`).
         """
         return m.is_ongoing & (ProducerEpoch.least() < m.marker_epoch)
 
@@ -88,8 +95,8 @@ class TwoPhaseActions(AbstractCoordinator):
         return s.has_decision(m) & ~s.is_decided_under(m, m.transaction)
 
     def id_in_markers(s, m: Metadata) -> ProducerId:
-        """Returns the producer id of the transaction's records, also if the instance that keeps it
-        has another one.
+        """Returns the producer id of the transaction's records, even if the instance that keeps the
+        transaction has another producer id.
 
         If the markers have the other producer id, the claim `no_hanging_transaction` breaks (bug
         `marks-new-id`, 15 steps).
@@ -102,16 +109,17 @@ class TwoPhaseActions(AbstractCoordinator):
     def enable_two_phase(s, i: TransactionalId) -> None:
         """The first request of a transactional id enables two-phase commit.
 
-        Kafka: transaction.two.phase.commit.enable, InitProducerId with Enable2Pc. Simplified: this
-        is a step of its own. Without the guard that the transactional id has had no producer id,
-        the claim `a_database_commit_stays` breaks in 9 steps.
+        Kafka: transaction.two.phase.commit.enable, InitProducerId with Enable2Pc.
+        Simplified: enabling two-phase commit is a step of its own.
+        Without the guard that the transactional id has had no producer id, the claim
+        `a_database_commit_stays` breaks in 9 steps.
         """
         when(forall(s.assigned[p] != i for p in ProducerId))
         s.two_phase[i] = True
 
     def may_fence(s, m: Metadata) -> Bool:
-        """True if the record's transaction is ongoing, and is not a transaction of two-phase
-        commit.
+        """Returns True if the transaction of the record `m` is ongoing, and is not a transaction of
+        two-phase commit.
 
         Kafka: TransactionStateManager.timedOutTransactions; two-phase commit has no timeout.
         Without this rule, the claim `the_coordinator_aborts_nothing_alone` breaks (bug `times-out`,
@@ -122,8 +130,8 @@ class TwoPhaseActions(AbstractCoordinator):
     def keep(
         s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> None:
-        """Appends a record of the ongoing transaction with the producer id and epoch of the new
-        instance.
+        """Appends a record of the ongoing transaction. The record has the producer id and epoch of
+        the new instance `c`.
 
         If the coordinator aborts the transaction instead, the claim `a_database_commit_stays`
         breaks (bug `aborts-prepared`, 9 steps). If the log does not have the new producer id and
@@ -158,9 +166,10 @@ class TwoPhaseActions(AbstractCoordinator):
         """The coordinator keeps the ongoing transaction for a new instance, and gives this instance
         a larger epoch or another producer id.
 
-        Kafka: KIP-939, InitProducerId with keepPreparedTxn. Simplified: the response arrives at
-        once or never. Without the guard that a transaction is ongoing, the claim
-        `a_database_commit_stays` breaks in 9 steps.
+        Kafka: KIP-939, InitProducerId with keepPreparedTxn.
+        Simplified: the response arrives at once or never.
+        Without the guard that a transaction is ongoing, the claim `a_database_commit_stays` breaks
+        in 9 steps.
         """
         m = s.log[i]
         when(
@@ -172,10 +181,12 @@ class TwoPhaseActions(AbstractCoordinator):
         s.keep(i, c, producer_id, producer_epoch)
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Performs what the record `m` of the coordinator's log requires once it is committed.
+        """Makes the record `m` the last committed record of `i`, and performs the changes of state
+        that follow.
 
-        The response goes to the instance `answering`. For keepPreparedTxn, the response also has
-        the producer id and epoch of the ongoing transaction, which identify it in the database.
+        The instance `answering` receives the response. If the request has keepPreparedTxn, the
+        response also contains the producer id and epoch of the ongoing transaction. This pair
+        identifies the transaction in the database.
         """
         super().take_effect(i, m, answering)
         x, kept = m.transaction, s.is_kept(m)
@@ -193,8 +204,9 @@ class TwoPhaseActions(AbstractCoordinator):
     ) -> None:
         """The coordinator commits or aborts a kept transaction, as the new instance requests.
 
-        Kafka: KIP-939, EndTxn under the epoch of the new instance. If the epoch is not raised
-        again, the claim `one_instance_has_an_epoch` breaks in 13 steps (bug `raises-epoch-once`).
+        Kafka: KIP-939, EndTxn under the epoch of the new instance.
+        If the epoch is not raised again, the claim `one_instance_has_an_epoch` breaks in 13 steps
+        (bug `raises-epoch-once`).
         Without the guard that the new instance has sent its request, the claim
         `a_database_commit_stays` breaks in 11 steps.
         """
@@ -208,51 +220,57 @@ class TwoPhaseActions(AbstractCoordinator):
 
     @action
     def begin(s, x: Transaction, i: Instance) -> None:
-        """A client begins a transaction, unless the client keeps the transaction of an older
-        instance.
+        """A client begins a transaction. A client that keeps the transaction of an older instance
+        may not begin one.
 
-        Kafka, simplified and other guards: as in the version `kip-1228`. Without the guard that the
-        client keeps no transaction, the claim `the_client_decides` breaks in 13 steps.
+        The action `begin` of the version `kip-1228` has the same source in Kafka, the same
+        simplifications and the other guards. Without the guard that the client keeps no
+        transaction, the claim `the_client_decides` breaks in 13 steps.
         """
         when(~s.is_keeping[i])
         super().begin(x, i)
 
     def may_decide(s, x: Transaction) -> Bool:
-        """True if the database has not stored a refusal of the transaction.
+        """Returns True if the database has not stored a refusal of the transaction `x`.
 
-        Kafka cannot enforce this. Without this rule, the claim `a_database_commit_stays` breaks
-        (bug `zombie-commits-database`, 12 steps).
+        Kafka cannot enforce this rule. Without this rule, the claim `a_database_commit_stays`
+        breaks (bug `zombie-commits-database`, 12 steps).
         """
         return ~s.refused[x]
 
     @action
     def commit_in_database(s, x: Transaction) -> None:
-        """The database commits its part of a transaction, together with the prepared state.
+        """The database commits its part of a transaction, together with the prepared state (the
+        producer id and epoch of the transaction).
 
-        Kafka: KIP-939, the prepared state that prepareTransaction returns. Simplified: the client
-        may have records that are not acknowledged. Without the guard that the client has not
-        requested the abort, the claim `a_database_commit_stays` breaks in 8 steps.
+        Kafka: KIP-939, the prepared state that prepareTransaction returns.
+        Simplified: the database may commit before all records of the transaction are acknowledged.
+        Without the guard that the client has not requested the abort, the claim
+        `a_database_commit_stays` breaks in 8 steps.
         """
         when(s.begun[x], s.is_two_phase(x), ~s.abort_requested[x], s.may_decide(x))
         s.in_database[x] = True
 
     @action
     def request_commit(s, x: Transaction) -> None:
-        """A client sends EndTxn to commit; in two-phase commit, only after the database has
-        committed.
+        """A client sends EndTxn to commit its transaction. In two-phase commit, the client sends
+        EndTxn only after the database has committed.
 
-        Kafka, simplified and other guards: as in the version `kip-1228`. Without the guard that the
-        database has committed, the claim `the_client_decides` breaks in 9 steps.
+        The action `request_commit` of the version `kip-1228` has the same source in Kafka, the same
+        simplifications and the other guards. Without the guard that the database has committed, the
+        claim `the_client_decides` breaks in 9 steps.
         """
         when(implies(s.is_two_phase(x), s.in_database[x]))
         super().request_commit(x)
 
     @action
     def request_abort(s, x: Transaction) -> None:
-        """A client sends EndTxn to abort, unless the database has committed.
+        """A client sends EndTxn to abort its transaction, unless the database has committed its
+        part.
 
-        Kafka, simplified and other guards: as in the version `kip-1228`. Without the guard that the
-        database has not committed, the claim `a_database_commit_stays` breaks in 8 steps.
+        The action `request_abort` of the version `kip-1228` has the same source in Kafka, the same
+        simplifications and the other guards. Without the guard that the database has not committed,
+        the claim `a_database_commit_stays` breaks in 8 steps.
         """
         when(~s.in_database[x])
         super().request_abort(x)
@@ -266,7 +284,8 @@ class TwoPhaseActions(AbstractCoordinator):
         )
 
     def is_recorded(s, x: Transaction, state: PreparedState) -> Bool:
-        """True if the database has the prepared state `state` of `x`.
+        """Returns True if the database has committed its part of `x` with the prepared state
+        `state` (a producer id and epoch).
 
         If only the producer ids are compared, the claim `the_client_decides` breaks (bug
         `ignores-prepared-epoch`, 15 steps).
@@ -274,19 +293,23 @@ class TwoPhaseActions(AbstractCoordinator):
         return s.in_database[x] & s.has_state(x, state)
 
     def finds(s, c: Instance) -> Bool:
-        """True if the database has committed the transaction that the instance `c` keeps
-        (keepPreparedTxn).
+        """Returns True if the database has committed its part of the transaction that the instance
+        `c` keeps (keepPreparedTxn).
         """
         return exists(s.is_recorded(x, s.ongoing[c]) for x in Transaction)
 
     @action
     def request_completion(s, c: Instance) -> None:
-        """A new instance reads the database, and sends EndTxn for the transaction that it keeps.
+        """A new instance reads the database, and sends EndTxn for the transaction that the instance
+        keeps.
 
-        Kafka: KIP-939, completeTransaction of the producer. The request may arrive late, or twice.
-        Simplified: to read the database and to send are one step. Without the guard that the
-        instance keeps a transaction, the claim `a_database_commit_stays` breaks in 14 steps. Every
-        claim also holds if the instance may read the database again.
+        The request may arrive late or twice.
+
+        Kafka: KIP-939, completeTransaction of the producer.
+        Simplified: the instance reads the database and sends the request in one step.
+        Without the guard that the instance keeps a transaction, the claim `a_database_commit_stays`
+        breaks in 14 steps.
+        Every claim also holds if the instance may read the database again.
         """
         p, e, found = s.held[c].producer_id, s.held[c].producer_epoch, s.finds(c)
         when(s.is_keeping[c], ~s.commit_sent[p][e], ~s.abort_sent[p][e])
@@ -298,11 +321,12 @@ class TwoPhaseActions(AbstractCoordinator):
 
     @action
     def receive_completion(s, c: Instance) -> None:
-        """A new instance learns that the transaction that it keeps was committed or aborted, and
+        """A new instance learns that the transaction that it keeps was committed or aborted. It
         receives its next producer id and epoch.
 
-        Kafka: EndTxnResponse, TransactionManager. Without the guard that the log has a commit or
-        abort, the claim `one_instance_has_an_epoch` breaks in 13 steps.
+        Kafka: EndTxnResponse, TransactionManager.
+        Without the guard that the log has a commit or abort, the claim `one_instance_has_an_epoch`
+        breaks in 13 steps.
         """
         held = s.held[c]
         m = s.log[held.transactional_id]

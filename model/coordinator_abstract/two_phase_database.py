@@ -1,9 +1,10 @@
 """The lemmas about the database of two-phase commit (KIP-939).
 
-A new instance *keeps* the ongoing transaction of an older instance by InitProducerId with
-keepPreparedTxn. Only the newest instance may end a kept transaction: it requests the commit if the
-database has a commit of the transaction. Otherwise this instance stores a refusal in the database,
-and requests the abort. The database never has both, so Kafka and the database agree.
+A new instance *keeps* the ongoing transaction of an older instance: it sends InitProducerId with
+keepPreparedTxn. Only the newest instance may end a kept transaction. If the database has a commit
+of the transaction, the newest instance requests the commit. Otherwise it stores a refusal in the
+database, and requests the abort. The database never has both a commit and a refusal of a
+transaction, so Kafka and the database agree.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ class DatabaseLemmas(TwoPhaseLemmas):
     def the_database_commits_or_refuses(s) -> Bool:
         """The database never has both a commit and a refusal of a transaction.
 
-        The client requests the commit only after the database has committed, and then never the
-        abort.
+        The client requests the commit only after the database has committed. After the database has
+        committed, the client never requests the abort.
         """
         return forall(
             all_of(
@@ -37,7 +38,8 @@ class DatabaseLemmas(TwoPhaseLemmas):
         """If a request to end a kept transaction has the producer id and epoch in the log, the
         request agrees with the database.
 
-        For a commit, the database has committed the transaction; for an abort, it has a refusal.
+        If the request is a commit, the database has committed the transaction. If it is an abort,
+        the database has stored a refusal.
         """
         return forall(
             implies(
@@ -58,8 +60,8 @@ class DatabaseLemmas(TwoPhaseLemmas):
 
     @lemma
     def no_request_is_newer_than_the_log(s) -> Bool:
-        """A request to end a kept transaction has an assigned producer id, and no larger epoch than
-        the log has for this producer id.
+        """A request to end a kept transaction has an assigned producer id, and its epoch is at most
+        the epoch that the log has for this producer id.
         """
         return forall(
             implies(

@@ -1,13 +1,13 @@
 """The lemmas about two-phase commit (KIP-939).
 
-A new instance *keeps* the ongoing transaction of an older instance by InitProducerId with
-keepPreparedTxn. The log then has the new instance's producer id and epoch, which are newer than
-those of the transaction, and reserves an epoch for the markers.
+A new instance *keeps* the ongoing transaction of an older instance: it sends InitProducerId with
+keepPreparedTxn. The log then has the new instance's producer id and epoch, which are newer than the
+producer id and epoch of the transaction. The log also reserves an epoch for the markers.
 
 As in the version `kip-1228`, epochs alone distinguish transactions. No transaction begins with the
 producer id and epoch of the new instance, because this instance must first end the kept
-transaction. So no transaction has an epoch between those of the kept transaction's records and of
-its markers, and the epoch of the new instance is not below that of the markers.
+transaction. So no transaction has an epoch between the epoch of the kept transaction's records and
+the epoch of its markers. The epoch of the new instance is not below the epoch of the markers.
 """
 
 from __future__ import annotations
@@ -76,11 +76,12 @@ class TwoPhaseLemmas(TwoPhaseActions):
         return super().has_unused_stamp(m, n) & (larger | unsent)
 
     def continues_the_record(s, i: TransactionalId) -> Bool:
-        """True if the appended record of an ongoing transaction has the transaction and the
-        partitions of the record before it.
+        """Returns True if the appended record of an ongoing transaction has the transaction and the
+        partitions of the last committed record.
 
-        It also has the producer id and epoch of the record before it, unless it keeps the
-        transaction for a new instance.
+        The appended record must also have the producer id and epoch of the last committed record.
+        If the appended record keeps the transaction for a new instance, it has another producer id
+        or epoch instead (`keeps_the_transaction`).
         """
         m, n = s.log[i], s.appended[i]
         return s.keeps_the_partitions(i) & ite(
@@ -90,10 +91,12 @@ class TwoPhaseLemmas(TwoPhaseActions):
         )
 
     def keeps_the_transaction(s, i: TransactionalId) -> Bool:
-        """True if the appended record keeps the transaction for a new instance.
+        """Returns True if the appended record may keep the transaction of the last committed record
+        for a new instance.
 
-        It has an unused producer id or epoch, and the partitions of the record before it. If that
-        record reserves an epoch for the markers, the new record reserves the same epoch.
+        The appended record has an unused producer id or epoch, and the same partitions as the last
+        committed record. If the last committed record reserves an epoch for the markers, the
+        appended record reserves the same epoch.
         """
         m, n = s.log[i], s.appended[i]
         return all_of(
@@ -103,11 +106,11 @@ class TwoPhaseLemmas(TwoPhaseActions):
         )
 
     def has_the_marker_epoch(s, i: TransactionalId) -> Bool:
-        """True if the appended commit or abort has the epoch of its markers, or another producer
-        id.
+        """Returns True if the appended commit or abort has the epoch of its markers, or another
+        producer id than the last committed record.
 
-        If a new instance keeps the transaction, the markers have the epoch that the log reserves
-        for them.
+        If a new instance keeps the transaction, the markers must have the epoch that the log
+        reserves for them.
         """
         m, n = s.log[i], s.appended[i]
         return all_of(
@@ -120,8 +123,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
         )
 
     def may_answer(s, m: Metadata) -> Bool:
-        """True if the record may answer InitProducerId: it has no ongoing transaction, or it keeps
-        the ongoing transaction for a new instance.
+        """Returns True if the record `m` may answer an InitProducerId request: it has no ongoing
+        transaction, or it keeps the ongoing transaction for a new instance.
         """
         return super().may_answer(m) | s.is_kept(m)
 
@@ -129,18 +132,18 @@ class TwoPhaseLemmas(TwoPhaseActions):
 
     @lemma
     def an_instance_that_keeps_has_an_epoch(s) -> Bool:
-        """An instance that keeps a transaction (InitProducerId with keepPreparedTxn) has
-        received a producer id and epoch.
+        """An instance that keeps a transaction (InitProducerId with keepPreparedTxn) has received a
+        producer id and epoch.
         """
         return forall(implies(s.is_keeping[c], s.is_ready[c]) for c in Instance)
 
     @lemma
     def only_the_keeper_has_the_epoch(s) -> Bool:
         """While a transaction is kept (keepPreparedTxn), only the newest instance that keeps it may
-        have the log's producer id and epoch, and no transaction has them.
+        have the log's producer id and epoch. No transaction has them.
 
-        After the commit or abort of the kept transaction, the same is true of the producer id and
-        epoch that the log had before (`last_id`, `last_epoch`).
+        After the commit or abort of the kept transaction, the lemma holds for the producer id and
+        epoch that the log had before the commit or abort (`last_id`, `last_epoch`).
         """
         return forall(
             all_of(
@@ -170,9 +173,11 @@ class TwoPhaseLemmas(TwoPhaseActions):
         )
 
     def has_ended(s, m: Metadata, c: Instance) -> Bool:
-        """True if only the instance may have requested the record's commit or abort.
+        """Returns True if the instance `c` may have requested the commit or abort in the record
+        `m`, and no other instance may have requested it.
 
-        It is the client of the transaction, or the newest instance that kept the transaction.
+        This instance is the client of the transaction. If a new instance kept the transaction, it
+        is the newest instance that kept the transaction.
         """
         x = m.transaction
         return ite(s.is_ended_for_another(m), s.keeper[x] == c, super().has_ended(m, c))
@@ -183,7 +188,7 @@ class TwoPhaseLemmas(TwoPhaseActions):
         producer id has a larger epoch.
 
         An instance with this producer id and a larger epoch keeps a transaction, and its epoch is
-        not below the one that the log reserves for the markers.
+        at least the epoch that the log reserves for the markers.
         """
         return forall(
             implies(
@@ -217,8 +222,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
     # ---- decisions
 
     def is_below_a_later_transaction(s, x: Transaction) -> Bool:
-        """True unless the log has a later transaction whose records have this producer id and an
-        epoch below the epoch of the markers of `x`.
+        """Returns False if the log has a later transaction whose records have the producer id of
+        `x` and an epoch below the epoch of the markers of `x`. Otherwise returns True.
 
         The later transaction may be ongoing, prepared or complete.
         """
@@ -235,8 +240,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
     # ---- partitions
 
     def sees_nothing_above_the_records(s, t: TopicPartition, i: TransactionalId) -> Bool:
-        """True unless the partition has seen a larger epoch than that of the ongoing transaction's
-        records, for the producer id of these records.
+        """Returns False if the partition has seen a larger epoch of the producer id of the ongoing
+        transaction's records than the epoch of these records. Otherwise returns True.
         """
         m = s.log[i]
         return implies(

@@ -1,20 +1,25 @@
-"""Abstract coordinators with transaction version 1, whose partitions verify (KIP-890 part 1).
+"""Abstract coordinators with transaction version 1, in which partition leaders verify transactions
+(KIP-890 part 1).
 
-In transaction version 1, a commit or abort keeps the producer epoch, so all transactions of an
-instance have one *stamp*: the same transactional id, producer id and producer epoch. A partition
-cannot distinguish a late record from a record of the next transaction. So before a record opens a
-transaction in a partition, the leader *verifies* it: the leader creates a VerificationGuard, and
-asks the coordinator whether the ongoing transaction of this stamp has the partition. The leader
-appends the record only if the coordinator confirms this and the VerificationGuard is still there;
-each append and each marker of the producer id removes the VerificationGuard.
+In transaction version 1, a commit or abort does not change the producer epoch. So all transactions
+of an instance have one *stamp*: the same transactional id, producer id and producer epoch. A
+partition cannot distinguish a late record from a record of the next transaction.
 
-So no record hangs, but a late record may join the next transaction of the same stamp, and a late
-request or marker may end it. The variable `late` has the partitions where a record of a transaction
-arrived when the transaction was not open, and `disordered` is true after a late request, or after a
-late marker that commits or aborts records. The claims about single transactions hold where no
-record was late, and until `disordered` is true.
+So before a record opens a transaction in a partition, the leader *verifies* the record. The leader
+creates a VerificationGuard, and asks the coordinator whether the ongoing transaction of this stamp
+has the partition. The leader appends the record only if the coordinator confirms this, and the
+VerificationGuard still exists. Each append and each marker of the producer id removes the
+VerificationGuard.
 
-The spec has the actions of the version `kip-1228`, and these three; no action is fair.
+So every transaction with records in a partition gets a marker there. But a late record may join the
+next transaction of the same stamp, and a late request or marker may end the next transaction. The
+variable `late` has the partitions where a record of a transaction arrived when the transaction was
+not open. The variable `disordered` becomes true when a late request takes effect, or when a late
+marker commits or aborts records. The claims about single transactions leave out the partitions in
+`late`, and hold only until `disordered` is true.
+
+The spec has the actions of the version `kip-1228`, and the three actions in this table. No action
+is fair.
 
     partitions   start_verification, change_leader
     coordinator  confirm
@@ -22,10 +27,10 @@ The spec has the actions of the version `kip-1228`, and these three; no action i
 Source: KIP-890 part 1; UnifiedLog.analyzeAndValidateProducerState and
 ProducerStateManager.maybeCreateVerificationStateEntry of Apache Kafka 3.9.
 Simplified: a client may send a record to a partition that the transaction does not have. A client
-without added partitions requests no end, as in Kafka. A *fence* raises the epoch and aborts the
-ongoing transaction. If the append of a fence's record fails but the coordinator does not, Kafka
-keeps the raised epoch (KAFKA-9666); here, no such append fails. A replaced coordinator confirms
-nothing (`confirm`).
+without added partitions does not request the end of its transaction, as in Kafka. A *fence* raises
+the epoch and aborts the ongoing transaction. If the append of a fence's record fails but the
+coordinator does not, Kafka retains the raised epoch (KAFKA-9666); in the spec, no such append
+fails. A coordinator that was replaced confirms nothing (`confirm`).
 """
 
 from __future__ import annotations
@@ -68,8 +73,8 @@ class VerificationActions(AbstractCoordinator):
     # ---- what is late
 
     def is_late_record(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if a record of the transaction is late when it arrives at the partition `t`: in the
-        coordinator's log, the transaction is not open with this partition.
+        """Returns True if a record of the transaction `x` is late when it arrives at the partition
+        `t`: in the coordinator's log, the transaction is not open with this partition.
 
         If no record counts as late, the claim `faithful` breaks (bug `believes-late-records`, 15
         steps).
@@ -77,8 +82,8 @@ class VerificationActions(AbstractCoordinator):
         return ~s.is_open_in_the_log(x, t)
 
     def is_late_request(s, x: Transaction) -> Bool:
-        """True if a request of the transaction's client is late: the transaction is committed or
-        aborted.
+        """Returns True if a request of the client of `x` is late: the transaction `x` is already
+        committed or aborted.
 
         If no request counts as late, the claim `the_client_decides` breaks (bug
         `believes-late-requests`, 17 steps; KAFKA-17754).
@@ -92,42 +97,50 @@ class VerificationActions(AbstractCoordinator):
     # ---- the coordinator's log
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Performs what the record `m` of the coordinator's log requires once it is committed.
+        """Makes the record `m` the last committed record of `i`, and performs the changes of state
+        that follow.
 
-        A late request may have opened the record's transaction again, whose markers then no longer
-        count as written.
+        The record may open a transaction again after a late request. The markers of this
+        transaction then no longer count as written.
         """
         super().take_effect(i, m, answering)
         for t in TopicPartition:
             s.marked[m.transaction][t] = s.marked[m.transaction][t] & ~m.is_ongoing
 
     def named_by(s, m: Metadata, x: Transaction) -> Transaction:
-        """Returns `x`, the transaction that the log names after a request of `x` to add a
-        partition.
+        """Returns `x`: if `x` requests to add a partition, the log has `x` as its ongoing
+        transaction afterwards.
 
-        The coordinator cannot distinguish another transaction with the same producer id and epoch
-        from `x`.
+        The coordinator cannot distinguish `x` from another transaction with the same producer id
+        and epoch.
         """
         return x
 
     # ---- epochs
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
-        """True if the markers of a commit or abort have at least the producer's epoch: only a fence
-        raises it.
+        """Returns True if `marker_epoch`, the epoch of the markers of a commit or abort, is at
+        least the producer's epoch in the record `m`.
+
+        Only a fence (an abort by the coordinator) raises the epoch.
         """
         return m.producer_epoch <= marker_epoch
 
     def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
-        """Always false: in transaction version 1, only InitProducerId changes the producer id."""
+        """Returns a formula that is always false: in transaction version 1, only InitProducerId
+        changes the producer id.
+        """
         return false
 
     @action
     def add_partition(s, x: Transaction, t: TopicPartition) -> None:
-        """The coordinator adds a partition to a transaction, because its client requests this.
+        """The coordinator adds a partition to a transaction, because the client of the transaction
+        requests this.
 
-        Kafka and guards: as in the version `kip-1228`. Simplified: a late request opens its
-        transaction again, unless the constant `adds_late` is false.
+        The action `add_partition` of the version `kip-1228` has the same source in Kafka and the
+        same guards.
+        Simplified: a late request opens its transaction again, unless the constant `adds_late` is
+        false.
         """
         when(true if s.adds_late else ~s.decided(x))
         s.disordered = s.disordered | s.is_late_request(x)
@@ -135,10 +148,11 @@ class VerificationActions(AbstractCoordinator):
 
     @action
     def prepare_commit(s, x: Transaction, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
-        """The coordinator decides to commit the ongoing transaction, and keeps the producer epoch.
+        """The coordinator decides to commit the ongoing transaction. The producer epoch does not
+        change.
 
-        Kafka, simplified and guards: as in the version `kip-1228`. A guard is added: the epoch does
-        not change.
+        The action `prepare_commit` of the version `kip-1228` has the same source in Kafka, the same
+        simplifications and the other guards. The guard that the epoch does not change is added.
         """
         when(marker_epoch == s.metadata_of(x).producer_epoch)
         s.disordered = s.disordered | s.is_late_request(x)
@@ -146,10 +160,12 @@ class VerificationActions(AbstractCoordinator):
 
     @action
     def prepare_abort(s, x: Transaction, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
-        """The coordinator decides to abort the ongoing transaction, and keeps the producer epoch.
+        """The coordinator decides to abort the ongoing transaction. The producer epoch does not
+        change.
 
-        Kafka, simplified and guards: as in the version `kip-1228`. A client cannot abort a
-        transaction without partitions.
+        The action `prepare_abort` of the version `kip-1228` has the same source in Kafka, the same
+        simplifications and the other guards. Two guards are added: the epoch does not change, and a
+        transaction is ongoing. So a client cannot abort a transaction without partitions.
         """
         m = s.metadata_of(x)
         when(m.is_ongoing, marker_epoch == m.producer_epoch)
@@ -161,8 +177,8 @@ class VerificationActions(AbstractCoordinator):
         """The coordinator raises the epoch and aborts the ongoing transaction, because of a timeout
         or a new instance.
 
-        Kafka: TransactionMetadata.prepareFenceProducerEpoch. Simplified: this may happen at any
-        time.
+        Kafka: TransactionMetadata.prepareFenceProducerEpoch.
+        Simplified: the coordinator may do this at any time.
         """
         when(s.log[i].producer_epoch < marker_epoch)
         super().fence(i, marker_epoch, next_id)
@@ -170,11 +186,12 @@ class VerificationActions(AbstractCoordinator):
     # ---- clients
 
     def may_begin(s, i: Instance) -> Bool:
-        """True if the instance has the response to EndTxn for each transaction that it began with
-        its producer id and epoch.
+        """Returns True if the instance `i` has the response to EndTxn for each transaction that it
+        began with its producer id and epoch.
 
-        Simplified: so it begins no other after a transaction without partitions. In Kafka it may,
-        and then a late request to add a partition breaks the claim `faithful`.
+        Simplified: after a transaction without partitions, the instance begins no other
+        transaction. In Kafka, the instance may begin another one, and then a late request to add a
+        partition breaks the claim `faithful`.
         """
         return forall(
             implies(
@@ -189,29 +206,34 @@ class VerificationActions(AbstractCoordinator):
 
     @action
     def request_commit(s, x: Transaction) -> None:
-        """A client sends EndTxn to commit its transaction, if a partition was added to it.
+        """A client sends EndTxn to commit its transaction, if a partition was added to the
+        transaction.
 
-        Kafka and simplified: as in the version `kip-1228`.
+        The action `request_commit` of the version `kip-1228` has the same source in Kafka and the
+        same simplifications.
         """
         when(s.has_partitions(x))
         super().request_commit(x)
 
     @action
     def request_abort(s, x: Transaction) -> None:
-        """A client sends EndTxn to abort its transaction, if a partition was added to it.
+        """A client sends EndTxn to abort its transaction, if a partition was added to the
+        transaction.
 
-        Kafka and simplified: as in the version `kip-1228`.
+        The action `request_abort` of the version `kip-1228` has the same source in Kafka and the
+        same simplifications.
         """
         when(s.has_partitions(x))
         super().request_abort(x)
 
     @action
     def receive_end(s, x: Transaction) -> None:
-        """A client learns that its transaction was committed or aborted as requested.
+        """A client learns that its transaction was committed or aborted, as the client requested.
 
         Kafka: EndTxnResponse before version 5, which has no epoch; a fenced client gets an error.
-        Simplified: as in the version `kip-1228`. Without the guard that the producer id and epoch
-        are current, the claim `no_instance_has_the_last_epoch` breaks in 9 steps.
+        Simplified: the action `receive_end` of the version `kip-1228` has the same simplifications.
+        Without the guard that the producer id and epoch are current, the claim
+        `no_instance_has_the_last_epoch` breaks in 9 steps.
         """
         when(s.is_current(x))
         super().receive_end(x)
@@ -219,16 +241,16 @@ class VerificationActions(AbstractCoordinator):
     # ---- verification
 
     def is_ongoing(s, t: TopicPartition, p: ProducerId) -> Bool:
-        """True if the partition has pending records of the producer id, so that further ones need
-        no verification.
+        """Returns True if the partition `t` has pending records of the producer id `p`. Further
+        records of this producer id then need no verification.
 
         Kafka: UnifiedLog.hasOngoingTransaction, which compares no epoch before Kafka 4.0.
         """
         return exists(s.pending[y][t] & (s.stamp[y].producer_id == p) for y in Transaction)
 
     def is_verified(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if the coordinator has confirmed the transaction of `x`, and the leader still has
-        the VerificationGuard of this verification.
+        """Returns True if the coordinator has confirmed the transaction `x` to the leader of `t`,
+        and the leader still has the VerificationGuard of this verification.
 
         If the leader does not compare VerificationGuards after the confirmation, the claim
         `no_hanging_transaction` breaks (bug `appends-without-guard`, 12 steps; KAFKA-14884).
@@ -240,19 +262,20 @@ class VerificationActions(AbstractCoordinator):
         """A leader creates a VerificationGuard for a record of the transaction, and sends a
         verification request to the coordinator.
 
-        Kafka: UnifiedLog.maybeStartTransactionVerification. Simplified: each transaction has a
-        VerificationGuard of its own in the partition; Kafka has one per producer id.
+        Kafka: UnifiedLog.maybeStartTransactionVerification.
+        Simplified: in a partition, each transaction has a VerificationGuard of its own; Kafka has
+        one VerificationGuard for each producer id.
         """
         when(s.begun[x], ~s.is_ongoing(t, s.stamp[x].producer_id))
         s.guarded[x][t] = True
         s.vouched[x][t] = False
 
     def vouches(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if the coordinator's log has an ongoing transaction with this partition, and with
-        the producer id and epoch of `x`.
+        """Returns True if the coordinator's log has an ongoing transaction with the partition `t`,
+        and with the producer id and epoch of `x`.
 
-        If a prepared transaction is confirmed too, the claim `no_hanging_transaction` breaks (bug
-        `vouches-for-prepared`, 12 steps).
+        If the coordinator also confirms a prepared transaction, the claim `no_hanging_transaction`
+        breaks (bug `vouches-for-prepared`, 12 steps).
         """
         m = s.metadata_of(x)
         return all_of(m.is_ongoing, s.is_current(x), m.partitions[t])
@@ -261,13 +284,16 @@ class VerificationActions(AbstractCoordinator):
     def confirm(s, x: Transaction, t: TopicPartition) -> None:
         """The coordinator confirms to the leader that the ongoing transaction has the partition.
 
+        The coordinator reads the last committed record of its log, even while an append is in
+        flight (KAFKA-14904).
+
         Kafka: AddPartitionsToTxn with verifyOnly,
-        TransactionCoordinator.handleVerifyPartitionsInTransaction. The coordinator reads the last
-        committed record of its log, even while an append is in flight (KAFKA-14904). Without the
-        guard `vouches`, the claim `no_hanging_transaction` breaks in 6 steps. Simplified: the
-        leader may read the answer at any later time, and a replaced coordinator confirms nothing.
-        If it confirms from its memory, as in Kafka, the claim `no_hanging_transaction` breaks in 13
-        steps (bug `confirms-after-failover`).
+        TransactionCoordinator.handleVerifyPartitionsInTransaction.
+        Simplified: the leader may read the response at any later time. A coordinator that was
+        replaced confirms nothing.
+        If such a coordinator confirms from its memory, as in Kafka, the claim
+        `no_hanging_transaction` breaks in 13 steps (bug `confirms-after-failover`).
+        Without the guard `vouches`, the claim `no_hanging_transaction` breaks in 6 steps.
         """
         when(s.guarded[x][t], s.vouches(x, t))
         s.vouched[x][t] = True
@@ -279,8 +305,8 @@ class VerificationActions(AbstractCoordinator):
             s.vouched[y][t] = s.vouched[y][t] & keeps
 
     def ends_verifications(s, t: TopicPartition, p: ProducerId) -> None:
-        """Removes the VerificationGuards of a marker's producer id in the partition, so that
-        unfinished verifications fail.
+        """Removes the VerificationGuards of the producer id `p` in the partition `t`, because the
+        partition writes a marker of this producer id. Unfinished verifications then fail.
 
         Without this rule, the claim `no_hanging_transaction` breaks (bug `marker-keeps-guard`, 12
         steps).
@@ -289,11 +315,12 @@ class VerificationActions(AbstractCoordinator):
 
     @action
     def append(s, x: Transaction, t: TopicPartition) -> None:
-        """A partition appends a record if the producer id has pending records there, or if the
-        leader has verified the record.
+        """A partition appends a record if the producer id has pending records in the partition, or
+        if the leader has verified the record.
 
-        Kafka: UnifiedLog.analyzeAndValidateProducerState. Simplified: a record may arrive at any
-        time. Without the guard that the partition has seen no larger epoch, the claim
+        Kafka: UnifiedLog.analyzeAndValidateProducerState.
+        Simplified: a record may arrive at any time.
+        Without the guard that the partition has seen no larger epoch, the claim
         `no_hanging_transaction` breaks in 12 steps.
         """
         p = s.stamp[x].producer_id
@@ -309,10 +336,11 @@ class VerificationActions(AbstractCoordinator):
 
     @action
     def change_leader(s, t: TopicPartition) -> None:
-        """Another replica becomes leader; the new leader has no VerificationGuards.
+        """Another replica becomes leader of the partition. The new leader has no
+        VerificationGuards.
 
-        Kafka: Partition.makeLeader. Only the memory of the old leader's ProducerStateManager had
-        them.
+        Kafka: Partition.makeLeader. The old leader stored its VerificationGuards only in memory, in
+        its ProducerStateManager.
         Simplified: the new leader has all records.
         """
         for x in Transaction:
@@ -326,10 +354,12 @@ class VerificationActions(AbstractCoordinator):
 
     @action
     def write_marker(s, x: Transaction, t: TopicPartition, epoch: CoordinatorEpoch) -> None:
-        """A partition writes a marker, which ends all pending records of the producer id.
+        """A partition writes a marker, which commits or aborts all pending records of the producer
+        id.
 
-        Kafka, simplified and guards: as in the version `kip-1228`. A late marker does not count as
-        written, because the coordinator does not wait for it.
+        The action `write_marker` of the version `kip-1228` has the same source in Kafka, the same
+        simplifications and the same guards. A late marker does not count as written, because the
+        coordinator does not wait for a late marker.
         """
         counts = s.marked[x][t] | s.is_awaited(x)
         ends_records = s.is_ongoing(t, s.stamp[x].producer_id)

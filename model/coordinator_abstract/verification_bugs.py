@@ -1,8 +1,8 @@
 """Bugs of the verification of transactions by partition leaders, and limits of this verification.
 
-The last three variants show which claims KIP-890 part 1 does not guarantee. Two of them make the
-claims stricter: without an exception for late records, or for late requests. In the third, a
-replaced coordinator still confirms transactions, as in Kafka.
+The last three classes show what KIP-890 part 1 does not guarantee. In two of them, the claims are
+stricter: they make no exception for late records, or no exception for late requests. In the third
+class, a replaced coordinator still confirms transactions, as in Kafka.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from model.variants import bug
     in_force=kafka("0.11", "3.5"),
 )
 class VerifiesNothing(Verification):
-    """A leader appends records without verification if the coordinator has added their partition to
-    the transaction, as before KIP-890 (KAFKA-14402).
+    """A leader appends a record without verification, if the coordinator has added the record's
+    partition to the transaction. Kafka did so before KIP-890 (KAFKA-14402).
 
-    Kafka 0.11 to 3.5 also append records of partitions that were never added. A record after the
-    marker of its transaction opens a transaction that nothing ends. The action `append` breaks the
-    claim `no_hanging_transaction`.
+    Kafka 0.11 to 3.5 also append records of partitions that were never added. If a record arrives
+    after the marker of its transaction, it opens a transaction that nothing ends. The action
+    `append` breaks the claim `no_hanging_transaction`.
     """
 
     def is_verified(s, x: Transaction, t: TopicPartition) -> Bool:
@@ -56,8 +56,9 @@ class AppendsWithoutGuard(Verification):
     """After the coordinator has confirmed a transaction, the leader appends the record without a
     check of its VerificationGuard (KAFKA-14884).
 
-    A marker in between ends the transaction, and the record hangs. The action `append` breaks the
-    claim `no_hanging_transaction`.
+    If the marker arrives between the confirmation and the append, the marker ends the transaction,
+    and nothing ends the record's transaction afterwards. The action `append` breaks the claim
+    `no_hanging_transaction`.
     """
 
     answered: Map[Transaction, Set[TopicPartition]]  # the coordinator has confirmed it at some time
@@ -67,7 +68,7 @@ class AppendsWithoutGuard(Verification):
 
     @action
     def confirm(s, x: Transaction, t: TopicPartition) -> None:
-        """The coordinator confirms the transaction, and the leader never forgets this answer
+        """The coordinator confirms the transaction, and the leader never forgets this confirmation
         (KAFKA-14884).
         """
         s.answered[x][t] = True
@@ -85,8 +86,8 @@ class AppendsWithoutGuard(Verification):
 class MarkerKeepsGuard(Verification):
     """A marker does not remove the VerificationGuards of its producer id.
 
-    So a record whose verification began before the marker is appended after it. The action
-    `write_marker` breaks the lemma `a_verified_request_is_covered`.
+    So if the verification of a record began before the marker, the record is appended after the
+    marker. The action `write_marker` breaks the lemma `a_verified_request_is_covered`.
     """
 
     def ends_verifications(s, t: TopicPartition, p: ProducerId) -> None: ...
@@ -103,7 +104,7 @@ class MarkerKeepsGuard(Verification):
 class VouchesForPrepared(Verification):
     """The coordinator also confirms a transaction that it has prepared to commit or abort.
 
-    The partition may have written the marker of this transaction already, and no other marker
+    The partition may already have written the marker of this transaction, and no other marker
     follows. The action `confirm` breaks the lemma `a_verified_request_is_covered`.
     """
 
@@ -125,8 +126,9 @@ class VouchesForPrepared(Verification):
 class BelievesLateRecords(Verification):
     """The version `kip-890-part-1`, with claims that make no exception for late records.
 
-    A late record of an aborted transaction is verified for the next one, which has the same epoch,
-    and is committed with it. Only an epoch for each transaction prevents this (KIP-890 part 2). The
+    A leader verifies a late record of an aborted transaction as a record of the next transaction,
+    because both transactions have the same epoch. The late record is then committed with the next
+    transaction. Only a separate epoch for each transaction prevents this (KIP-890 part 2). The
     action `append` breaks the lemma `pending_records_are_of_the_newest_epoch`.
     """
 
@@ -163,11 +165,12 @@ class BelievesLateRequests(Verification):
     in_force=kafka("3.6", "3.9"),
 )
 class ConfirmsAfterFailover(Verification):
-    """A replaced coordinator still confirms transactions, from its memory.
+    """A coordinator that was replaced still confirms transactions, from its memory.
 
-    The replaced coordinator does not know that another coordinator has ended the transaction, so it
-    confirms to a leader that has already written the marker, and the record hangs. The action
-    `confirm` breaks the lemma `a_verified_request_is_covered`.
+    The replaced coordinator does not know that another coordinator has ended the transaction. It
+    confirms the transaction to a leader that has already written the marker. So no marker ends the
+    transaction of the next record. The action `confirm` breaks the lemma
+    `a_verified_request_is_covered`.
 
     Source: TransactionCoordinator.handleVerifyPartitionsInTransaction of Apache Kafka 3.9, which
     writes nothing to the log.
@@ -177,11 +180,11 @@ class ConfirmsAfterFailover(Verification):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """A new coordinator reads the log; the replaced coordinator still has its copy of the log
+        """A new coordinator reads the log. The replaced coordinator still has its copy of the log
         in memory.
 
-        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: only the
-        most recently replaced coordinator has a copy.
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition.
+        Simplified: only the most recently replaced coordinator has a copy.
         """
         for i in TransactionalId:
             s.remembered[i] = s.log[i]

@@ -1,9 +1,12 @@
-"""The claims about transaction version 1 with verification, and what verification does not prevent.
+"""The claims about transaction version 1 with verification, and the failures that verification does
+not prevent.
 
-A record is late if its transaction is not open in the coordinator's log, a request if its
-transaction is already committed or aborted, and a marker if the coordinator does not wait for it.
-Requests and markers arrive *in order* until a late request takes effect, or a late marker commits
-or aborts records.
+- A record is late if its transaction is not open in the coordinator's log.
+- A request is late if its transaction is already committed or aborted.
+- A marker is late if the coordinator does not wait for it.
+
+Requests and markers arrive *in order* until a late request takes effect, or until a late marker
+commits or aborts records.
 
 A claim about a transaction leaves out the partitions where a record of the transaction was late.
 The two witnesses are states to which late records and late requests may lead.
@@ -31,9 +34,10 @@ class Verification(VerificationLemmas):
     @invariant
     def atomic(s) -> Bool:
         """While requests and markers arrive in order, no transaction is committed on one partition
-        and aborted on another.
+        and aborted on another partition.
 
-        The claim leaves out two partitions if a record of the transaction was late on one of them.
+        The claim leaves out a pair of partitions if a record of the transaction was late on one of
+        them.
         """
         return s.disordered | forall(
             any_of(
@@ -48,9 +52,10 @@ class Verification(VerificationLemmas):
 
     @invariant
     def faithful(s) -> Bool:
-        """While requests and markers arrive in order, a partition commits or aborts a record as
-        the coordinator decided its transaction, if none of the transaction's records was late on
-        this partition.
+        """While requests and markers arrive in order, a partition commits or aborts the records of
+        a transaction only as the coordinator decided.
+
+        The claim leaves out a partition if a record of the transaction was late on it.
         """
         return s.disordered | forall(
             any_of(
@@ -67,7 +72,8 @@ class Verification(VerificationLemmas):
         the record's producer id and epoch and with this partition. The partition does not have the
         marker of this transaction yet.
 
-        So a marker will end the record's transaction, in any order of requests and markers.
+        So a marker will end the record's transaction, even if requests and markers arrive out of
+        order.
         """
         return forall(
             implies(s.pending[x][t], s.is_covered(x, t))
@@ -77,16 +83,17 @@ class Verification(VerificationLemmas):
 
     @invariant
     def a_decision_survives(s) -> Bool:
-        """While requests and markers arrive in order, a commit or abort in the coordinator's log
-        is never changed.
+        """While requests and markers arrive in order, a commit or abort in the coordinator's log is
+        never changed.
         """
         return s.disordered | super().a_decision_survives()
 
     @invariant
     def an_acknowledged_commit_stays(s) -> Bool:
         """While requests and markers arrive in order, a transaction stays committed after its
-        client has the response to the commit. No partition aborts a record of this transaction,
-        unless a record of the transaction was late on the partition.
+        client has the response to the commit, and no partition aborts a record of this transaction.
+
+        The claim leaves out a partition if a record of the transaction was late on it.
         """
         return s.disordered | forall(
             implies(
@@ -99,8 +106,8 @@ class Verification(VerificationLemmas):
 
     @invariant
     def the_client_decides(s) -> Bool:
-        """While requests and markers arrive in order, a transaction is committed only if its
-        client has requested a commit.
+        """While requests and markers arrive in order, a transaction is committed only if its client
+        has requested a commit.
         """
         return s.disordered | super().the_client_decides()
 
@@ -109,7 +116,7 @@ class Verification(VerificationLemmas):
         """A pending record has the newest producer id and epoch of its transactional id, unless the
         coordinator's log has a prepared commit or abort for this transactional id.
 
-        Here this claim follows from `no_hanging_transaction`.
+        In this version, the claim follows from the claim `no_hanging_transaction`.
         """
         return forall(
             implies(s.pending[x][t], s.metadata_of(x).is_prepared | s.is_current(x))
@@ -130,5 +137,5 @@ class Verification(VerificationLemmas):
 
     @witness
     def a_late_request_ends_the_next_transaction(s) -> Bool:
-        """Reachable: a transaction is committed although its client requested no commit."""
+        """Reachable: a transaction is committed, although its client requested no commit."""
         return exists(s.committed[x] & ~s.commit_requested[x] for x in Transaction)

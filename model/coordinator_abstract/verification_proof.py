@@ -1,13 +1,15 @@
 """The lemmas about transaction version 1 with verification.
 
-The argument: while a partition has a verified or a pending record, the log has an open transaction
-with the record's producer id and epoch and with this partition, which lacks the marker. The marker
-commits or aborts the pending record and removes the VerificationGuard, and only then the
-transaction completes. This does not depend on the order of requests.
+The proof argues as follows. While a partition has a verified or a pending record, the log has an
+open transaction with the record's producer id and epoch and with this partition. The partition does
+not have the marker of this transaction yet. The marker commits or aborts the pending record, and
+removes the VerificationGuard. Only then the transaction completes. This argument does not depend on
+the order of requests.
 
-For the claims about single transactions: an instance begins a transaction only after the response
-to the end of its previous one, so at most one of its transactions is open. A late request or a late
-marker can break this, so these claims and lemmas hold only until `disordered` is true.
+The claims about single transactions need another argument. An instance begins a transaction only
+after the response to the end of its previous transaction. So at most one transaction of an instance
+is open. A late request or a late marker can break this rule. So these claims and their lemmas hold
+only until `disordered` is true (a late request took effect, or a late marker ended records).
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from model.language import (
 
 
 class VerificationLemmas(VerificationActions):
-    """The lemmas of the version `kip-1228`; parts of them hold only while requests and markers
+    """The lemmas of the version `kip-1228`. Parts of them hold only while requests and markers
     arrive in order.
     """
 
@@ -55,11 +57,11 @@ class VerificationLemmas(VerificationActions):
     @lemma
     def the_log_has_the_decision(s) -> Bool:
         """If the log's record commits or aborts a transaction, the transaction is in `committed` or
-        `aborted`. Its markers have the marker epoch of this record.
+        `aborted`, and its markers have the marker epoch of this record.
 
-        While requests and markers arrive in order, the transaction is in `committed` if and only if
-        the record commits, and a transaction that is ongoing in the log is in neither set. In any
-        order, an ongoing transaction has no markers.
+        While requests and markers arrive in order, two more facts hold. The transaction is in
+        `committed` if and only if the record commits. A transaction that is ongoing in the log is
+        in neither set. In any order, an ongoing transaction has no markers.
         """
         return forall(
             all_of(
@@ -87,11 +89,11 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def an_ongoing_record_follows(s) -> Bool:
-        """A record that adds a partition has the producer id and epoch of the log's record before
-        it, and all partitions of that record.
+        """A record that adds a partition has the producer id and epoch of the last committed
+        record, and all partitions of that record.
 
-        While requests and markers arrive in order, the new record names the ongoing transaction of
-        the log, if any, and never a committed or aborted one.
+        While requests and markers arrive in order, the new record never has a committed or aborted
+        transaction. If a transaction is ongoing in the log, the new record has this transaction.
         """
         return forall(
             implies(
@@ -115,8 +117,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def a_decision_follows(s) -> Bool:
-        """If a record that prepares a commit or abort is being appended, its transaction is ongoing
-        in the log.
+        """While the coordinator appends a record that prepares a commit or abort, the record's
+        transaction is ongoing in the log.
 
         The record lists the partitions of this transaction, and has the producer id of the log.
         """
@@ -141,10 +143,10 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def the_log_has_no_last_epoch(s) -> Bool:
-        """Each transaction, and each record of the log without a commit or abort, has an epoch
-        below the largest possible one.
+        """Each transaction has an epoch below the largest possible epoch. Each record of the log
+        that is not a commit or abort has such an epoch, too.
 
-        Only a fence may use the largest epoch.
+        Only a fence (an abort by the coordinator) may use the largest epoch.
         """
         return all_of(
             forall(
@@ -171,10 +173,10 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def a_stamp_has_one_transaction(s) -> Bool:
-        """If several transactions have the same producer id and epoch, at most one of these
-        transactions lacks the response to its commit or abort.
+        """If several transactions have the same producer id and epoch, at most one of them lacks
+        the response to its commit or abort.
 
-        All of them have the same client.
+        All these transactions have the same client.
         """
         return forall(
             implies(
@@ -189,10 +191,11 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def requests_are_of_begun_transactions(s) -> Bool:
-        """A client requests the commit or the abort of a transaction with partitions, never both.
+        """A client requests the commit or the abort of a transaction with partitions, but never
+        both.
 
         A client receives a response only after its request. While requests and markers arrive in
-        order, a transaction whose client has the response is decided.
+        order, a transaction whose client has the response is committed or aborted.
         """
         return forall(
             all_of(
@@ -208,8 +211,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def an_acknowledged_commit_is_decided(s) -> Bool:
-        """While requests and markers arrive in order, a transaction is committed if its client
-        has the response to the commit.
+        """While requests and markers arrive in order, a transaction is committed if its client has
+        the response to the commit.
         """
         return s.disordered | forall(
             implies(s.confirmed[x] & s.commit_requested[x], s.committed[x]) for x in Transaction
@@ -240,10 +243,11 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def no_transaction_is_between(s) -> Bool:
-        """While the log has a commit or abort, no transaction with the producer id `last_id` has an
-        epoch above `last_epoch`.
+        """While the log's record is a commit or abort, no transaction with the producer id
+        `last_id` has an epoch above `last_epoch`.
 
-        These are the producer id and epoch in the log before this commit or abort.
+        The fields `last_id` and `last_epoch` are the producer id and epoch that the log had before
+        this commit or abort.
         """
         return forall(
             implies(
@@ -260,10 +264,11 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def no_instance_is_between(s) -> Bool:
-        """While the log has a commit or abort, no instance with the producer id `last_id` has an
-        epoch above `last_epoch`.
+        """While the log's record is a commit or abort, no instance with the producer id `last_id`
+        has an epoch above `last_epoch`.
 
-        These are the producer id and epoch in the log before this commit or abort.
+        The fields `last_id` and `last_epoch` are the producer id and epoch that the log had before
+        this commit or abort.
         """
         return forall(
             implies(
@@ -281,10 +286,11 @@ class VerificationLemmas(VerificationActions):
     @lemma
     def the_last_decision_is_unconfirmed(s) -> Bool:
         """While requests and markers arrive in order, the log's newest record is the commit or
-        abort of a transaction if three things are true.
+        abort of a transaction if three conditions hold.
 
-        The transaction has the producer id and epoch in the log, it is committed or aborted, and
-        its client has no response yet.
+        - The transaction has the producer id and epoch in the log.
+        - The transaction is committed or aborted.
+        - The client of the transaction has no response yet.
         """
         return s.disordered | forall(
             implies(
@@ -300,8 +306,8 @@ class VerificationLemmas(VerificationActions):
     def an_added_partition_is_in_the_log_or_marked(s) -> Bool:
         """A partition is added only to a begun transaction.
 
-        While requests and markers arrive in order, such a transaction is ongoing in the log,
-        committed or aborted, unless its producer id and epoch are no longer those in the log.
+        While requests and markers arrive in order, the transaction is ongoing in the log, committed
+        or aborted, unless the log has a newer producer id or epoch than the transaction.
         """
         return forall(
             implies(
@@ -321,8 +327,8 @@ class VerificationLemmas(VerificationActions):
         )
 
     def is_covered(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if the log has an open transaction with the partition, which lacks its marker, and
-        with the producer id and epoch of `x`.
+        """Returns True if the log has an open transaction with the partition `t` and with the
+        producer id and epoch of `x`, and `t` does not have the marker of this open transaction.
         """
         m = s.metadata_of(x)
         return all_of(
@@ -333,11 +339,12 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def a_verified_request_is_covered(s) -> Bool:
-        """If the coordinator has confirmed the verification of a record and the leader still has
-        the VerificationGuard of this verification, the log has an open transaction with the
-        partition, and with the record's producer id and epoch.
+        """If a record is verified, the log has an open transaction with the record's producer id
+        and epoch and with the partition.
 
-        The partition lacks the marker of this open transaction.
+        A record is verified if the coordinator has confirmed its transaction, and the leader still
+        has the VerificationGuard of this verification. The partition does not have the marker of
+        the open transaction.
         """
         return forall(
             implies(s.guarded[x][t] | s.vouched[x][t], s.begun[x])
@@ -351,7 +358,7 @@ class VerificationLemmas(VerificationActions):
         """A partition with pending records has seen no larger epoch of their producer id.
 
         While requests and markers arrive in order, pending records belong to the newest transaction
-        in the log, except in partitions where a record of the transaction was late.
+        in the log. The lemma leaves out a partition if a record of the transaction was late on it.
         """
         return forall(
             implies(
@@ -368,8 +375,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def a_marked_partition_has_seen_the_marker(s) -> Bool:
-        """If a partition has a transaction's marker, the coordinator has committed or aborted
-        the transaction.
+        """If a partition has a transaction's marker, the coordinator has committed or aborted the
+        transaction.
         """
         return forall(
             implies(s.marked[x][t], s.decided(x)) for x in Transaction for t in TopicPartition

@@ -9,4 +9,6 @@ from model.variants import version
 
 @version("kip-1228", in_force=kafka("4.2", LATEST), default=True)
 class AbstractCoordinator(AbstractCoordinatorClaims):
-    """Transaction version 2 (KIP-890); partitions refuse late markers (KIP-1228)."""
+    """Transaction version 2: each transaction has a larger epoch than the previous one (KIP-890),
+    and partitions refuse late markers (KIP-1228).
+    """
