@@ -1,8 +1,8 @@
 """A consumer group of KIP-848: the coordinator moves its members to a target assignment."""
 
-from model.consumer_group import bugs, versions
+from model.consumer_group import bugs, static_bugs, versions
 from model.variants import variants_in
 
-VARIANTS = variants_in(versions, bugs)
+VARIANTS = variants_in(versions, bugs, static_bugs)
 
 __all__ = ["VARIANTS"]

@@ -5,9 +5,9 @@ The decorator of the class names the claim.
 
 from __future__ import annotations
 
-from model.consumer_group.state import Epoch, Member, MemberState
+from model.consumer_group.state import Epoch, Member, TopicPartition
 from model.consumer_group.versions import ConsumerGroup
-from model.language import Bool, Nothing, all_of, false, ite, nothing
+from model.language import Bool, Nothing, all_of, exists, false, ite, nothing
 from model.releases import LATEST, UNRELEASED, kafka
 from model.variants import bug
 
@@ -29,15 +29,16 @@ class ErasesWhatComesBack(ConsumerGroup):
 
     def partition_epoch_after(
         s,
-        old: MemberState,
+        m: Member,
+        p: TopicPartition,
         epoch: Epoch,
         assigned: Epoch | Nothing,
         revoking: Epoch | Nothing,
     ) -> Epoch | Nothing:
-        first = ite(
-            assigned != nothing, epoch, ite(old.assigned != nothing, nothing, s.partition_epoch)
-        )
-        return ite(revoking != nothing, epoch, ite(old.revoking != nothing, nothing, first))
+        old = s.member[m]
+        kept = ite(old.assigned[p] != nothing, nothing, s.partition_epoch[p])
+        first = ite(assigned != nothing, epoch, kept)
+        return ite(revoking != nothing, epoch, ite(old.revoking[p] != nothing, nothing, first))
 
 
 @bug(
@@ -87,9 +88,8 @@ class WantsExactEpoch(ConsumerGroup):
     A consumer that has not received its new epoch yet is refused.
     """
 
-    def accepts_commit(s, m: Member) -> Bool:
-        x = s.member[m]
-        return (s.consumer[m].epoch == x.epoch) & s.has(m)
+    def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
+        return (s.consumer[m].epoch == s.member[m].epoch) & s.has(m, p)
 
 
 @bug("frees-at-once", breaks="one_reader", steps=10, in_force=UNRELEASED)
@@ -101,6 +101,28 @@ class FreesAtOnce(ConsumerGroup):
 
     def must_revoke(s, m: Member) -> Bool:
         return false
+
+
+@bug(
+    "frees-after-one-revocation",
+    breaks="one_reader",
+    steps=15,
+    at={"partitions": 2, "epochs": 3},
+    in_force=UNRELEASED,
+)
+class FreesAfterOneRevocation(ConsumerGroup):
+    """The coordinator frees all partitions that a member must revoke as soon as the member has
+    revoked one of them.
+
+    The member still reads the others, and another member reads them too.
+    """
+
+    def waits_for_revocation(s, m: Member) -> Bool:
+        revoked = exists(s.is_revoked(m, p) for p in TopicPartition)
+        return super().waits_for_revocation(m) & ~revoked
+
+    def is_revoked(s, m: Member, p: TopicPartition) -> Bool:
+        return (s.member[m].revoking[p] != nothing) & ~s.consumer[m].owns[p]
 
 
 @bug("forgets-who-rejoins", breaks="epochs_grow", steps=4, in_force=UNRELEASED)
@@ -121,6 +143,6 @@ class CommitsInAnyEpoch(ConsumerGroup):
     The epoch may even be older than the assignment of the partition to the member.
     """
 
-    def accepts_commit(s, m: Member) -> Bool:
+    def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
         epoch = s.consumer[m].epoch
         return all_of(s.member[m].joined, epoch != 0, epoch <= s.member[m].epoch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from model.consumer_group.actions import ConsumerGroupActions
-from model.consumer_group.state import Member
+from model.consumer_group.state import Member, TopicPartition
 from model.language import (
     Bool,
     Temporal,
@@ -14,6 +14,7 @@ from model.language import (
     always_eventually,
     any_of,
     exists,
+    false,
     forall,
     implies,
     invariant,
@@ -29,31 +30,42 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def no_double_assignment(s) -> Bool:
-        """At most one member has the partition. A member has the partition until the member has
-        given the partition up.
+        """At most one member has a partition. A member has a partition until the member has given
+        the partition up.
         """
-        return forall(implies(s.has(a) & s.has(b), a == b) for a in Member for b in Member)
+        return forall(
+            implies(s.has(a, p) & s.has(b, p), a == b)
+            for p in TopicPartition
+            for a in Member
+            for b in Member
+        )
 
     @invariant
     def one_reader(s) -> Bool:
-        """Two consumers never own the partition while the coordinator accepts the heartbeats of
+        """Two consumers never own a partition while the coordinator accepts the heartbeats of
         both.
         """
         return forall(
-            implies(s.is_live_owner(a) & s.is_live_owner(b), a == b) for a in Member for b in Member
+            implies(s.is_live_owner(a, p) & s.is_live_owner(b, p), a == b)
+            for p in TopicPartition
+            for a in Member
+            for b in Member
         )
 
-    def is_live_owner(s, m: Member) -> Bool:
-        return s.consumer[m].owns & s.accepts_heartbeat(m)
+    def is_live_owner(s, m: Member, p: TopicPartition) -> Bool:
+        return s.consumer[m].owns[p] & s.accepts_heartbeat(m)
 
     @invariant
     def partition_epoch_iff_assigned(s) -> Bool:
-        """The partition has a partition epoch if a member has the partition, and none otherwise.
+        """A partition has a partition epoch if a member has the partition, and none otherwise.
 
         So a new coordinator, which reads only the members from the log, finds the partition free if
         it was free before.
         """
-        return (s.partition_epoch != nothing) == exists(s.has(m) for m in Member)
+        return forall(
+            (s.partition_epoch[p] != nothing) == exists(s.has(m, p) for m in Member)
+            for p in TopicPartition
+        )
 
     @invariant
     def an_empty_group_is_settled(s) -> Bool:
@@ -62,27 +74,28 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def owners_may_commit(s) -> Bool:
-        """The coordinator accepts the commits of the partition's owner.
+        """The coordinator accepts the commits of a partition's owner.
 
         An owner reads the partition, is recorded by the coordinator, and has its heartbeats
         accepted.
         """
         return forall(
-            implies(
-                all_of(s.consumer[m].owns, s.has(m), s.accepts_heartbeat(m)), s.accepts_commit(m)
-            )
+            implies(s.is_live_owner(m, p) & s.has(m, p), s.accepts_commit(m, p))
             for m in Member
+            for p in TopicPartition
         )
 
     @invariant
     def only_owners_commit(s) -> Bool:
         """The coordinator accepts an offset commit only from a member that has the partition."""
-        return forall(implies(s.accepts_commit(m), s.has(m)) for m in Member)
+        return forall(
+            implies(s.accepts_commit(m, p), s.has(m, p)) for m in Member for p in TopicPartition
+        )
 
     @action_property
     def epochs_grow(s, after: Self) -> Bool:
-        """The epochs of the group and its members never decrease, unless a member joins again or is
-        fenced.
+        """The epochs of the group and its members never decrease, unless a member joins again, is
+        away, or is fenced.
         """
         return all_of(
             s.group_epoch <= after.group_epoch,
@@ -91,6 +104,7 @@ class ConsumerGroupClaims(ConsumerGroupActions):
                 any_of(
                     s.member[m].epoch <= after.member[m].epoch,
                     ~s.member[m].joined & after.member[m].joined,
+                    s.is_vacant(m) | after.is_vacant(m),
                 )
                 for m in Member
             ),
@@ -99,6 +113,10 @@ class ConsumerGroupClaims(ConsumerGroupActions):
                 for m in Member
             ),
         )
+
+    def is_vacant(s, m: Member) -> Bool:
+        """Always false: without static members, every member has a process."""
+        return false
 
     def has_converged(s) -> Bool:
         """True if every member has the group's epoch, and owns exactly the partitions of its target
@@ -109,12 +127,17 @@ class ConsumerGroupClaims(ConsumerGroupActions):
                 s.member[m].joined,
                 all_of(
                     s.member[m].epoch == s.assignment_epoch,
-                    s.has(m) == (s.target == m),
                     s.consumer[m].epoch == s.member[m].epoch,
-                    s.consumer[m].owns == s.has(m),
+                    s.has_its_target(m),
                 ),
             )
             for m in Member
+        )
+
+    def has_its_target(s, m: Member) -> Bool:
+        return forall(
+            all_of(s.has(m, p) == (s.target[p] == m), s.consumer[m].owns[p] == s.has(m, p))
+            for p in TopicPartition
         )
 
     @liveness
@@ -136,28 +159,31 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @witness
     def one_gives_up_while_another_waits(s) -> Bool:
-        """Reachable: a member waits in the new epoch for the partition that the old owner must
+        """Reachable: a member waits in the new epoch for a partition that the old owner must
         revoke.
         """
         return exists(
             all_of(
                 s.waits_for_revocation(a),
-                s.target == b,
+                s.member[a].revoking[p] != nothing,
+                s.target[p] == b,
                 s.consumer[b].epoch == s.assignment_epoch,
                 s.member[a].epoch < s.assignment_epoch,
             )
+            for p in TopicPartition
             for a in Member
             for b in Member
         )
 
     @witness
     def it_gets_back_what_it_gave_up(s) -> Bool:
-        """Reachable: a member has revoked the partition, and a newer target assignment gives it the
+        """Reachable: a member has revoked a partition, and a newer target assignment gives it the
         partition again.
         """
         return exists(
-            all_of(s.member[m].revoking != nothing, ~s.consumer[m].owns, s.target == m)
+            all_of(s.member[m].revoking[p] != nothing, ~s.consumer[m].owns[p], s.target[p] == m)
             for m in Member
+            for p in TopicPartition
         )
 
     @witness
@@ -166,14 +192,17 @@ class ConsumerGroupClaims(ConsumerGroupActions):
         epoch yet.
         """
         return exists(
-            all_of(s.accepts_commit(m), s.consumer[m].epoch < s.member[m].epoch) for m in Member
+            all_of(s.accepts_commit(m, p), s.consumer[m].epoch < s.member[m].epoch)
+            for m in Member
+            for p in TopicPartition
         )
 
     @witness
     def a_zombie_owns(s) -> Bool:
-        """Reachable: a consumer still reads the partition while another member has it."""
+        """Reachable: a consumer still reads a partition while another member has it."""
         return exists(
-            all_of(a != b, s.consumer[a].owns, s.has(b), s.consumer[b].owns)
+            all_of(a != b, s.consumer[a].owns[p], s.has(b, p), s.consumer[b].owns[p])
+            for p in TopicPartition
             for a in Member
             for b in Member
         )

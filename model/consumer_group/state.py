@@ -2,9 +2,9 @@
 
 Source: KIP-848, KIP-1251 (assignment epochs, for commits); kafka trunk of 2026,
 CurrentAssignmentBuilder and ConsumerGroup.
-Simplified: one partition. The coordinator's log always has all of its state. There is no failover,
-because it would change nothing: by the claim `partition_epoch_iff_assigned`, a new coordinator
-would compute the same state.
+Simplified: the coordinator's log always has all of its state. There is no failover, because it
+would change nothing: by the claim `partition_epoch_iff_assigned`, a new coordinator would compute
+the same state.
 Left out: Kafka accepts a commit in the member's present epoch even for a partition that the member
 never had.
 """
@@ -20,9 +20,11 @@ from model.language import (
     Nothing,
     Record,
     Scope,
+    Set,
     Sort,
     Spec,
     any_of,
+    false,
     forall,
     nothing,
 )
@@ -32,6 +34,10 @@ class Member(Sort):
     """A consumer of the group."""
 
     prefix = "m"
+
+
+class TopicPartition(Sort):
+    """A partition of a topic that the group reads."""
 
 
 class Epoch(Int):
@@ -44,39 +50,54 @@ class MemberState(Record):
     joined: Bool
     epoch: Epoch
     previous_epoch: Epoch  # accepted too: the last answer may be lost
-    assigned: Epoch | Nothing  # the epoch in which the partition was assigned
-    revoking: Epoch | Nothing  # the same, for a partition to give up
+    assigned: Map[TopicPartition, Epoch | Nothing]  # since which epoch
+    revoking: Map[TopicPartition, Epoch | Nothing]  # the same, for partitions to give up
 
 
 class Consumer(Record):
-    """What a consumer believes about its epoch and its partition."""
+    """What a consumer believes about its epoch and its partitions."""
 
     epoch: Epoch  # 0: it must join
     answered: Bool  # a heartbeat's answer is in flight
-    assigned: Bool  # the partition, by the last answer
-    owns: Bool  # it reads the partition
+    assigned: Set[TopicPartition]  # by the last answer
+    owns: Set[TopicPartition]  # it reads them
+
+    @classmethod
+    def outside(cls) -> Consumer:
+        """Returns a consumer that must join, and reads nothing."""
+        return cls(
+            epoch=Epoch(0),
+            answered=false,
+            assigned=Map(TopicPartition, lambda _: false),
+            owns=Map(TopicPartition, lambda _: false),
+        )
 
 
 class ConsumerGroupState(Spec):
     members: Annotated[int, range(1, 10)] = 2
+    partitions: Annotated[int, range(1, 10)] = 1
     epochs: Annotated[int, range(1, 20)] = 4
 
     group_epoch: Epoch
     assignment_epoch: Epoch  # the group epoch of the target
-    target: Member | Nothing
-    partition_epoch: Epoch | Nothing
+    target: Map[TopicPartition, Member | Nothing]
+    partition_epoch: Map[TopicPartition, Epoch | Nothing]
     member: Map[Member, MemberState]
     consumer: Map[Member, Consumer]
 
     def scope(s) -> Scope:
-        return {Member: s.members, Epoch: range(s.epochs + 1)}
+        return {
+            Member: s.members,
+            TopicPartition: s.partitions,
+            Epoch: range(s.epochs + 1),
+        }
 
-    def has(s, m: Member) -> Bool:
+    def has(s, m: Member, p: TopicPartition) -> Bool:
         """True if the partition is assigned to the member, or the member has not yet given it
         up.
         """
         x = s.member[m]
-        return x.joined & any_of(x.assigned != nothing, x.revoking != nothing)
+        return x.joined & any_of(x.assigned[p] != nothing, x.revoking[p] != nothing)
 
     def is_empty(s) -> Bool:
         return forall(~s.member[x].joined for x in Member)

@@ -1,8 +1,12 @@
-"""The version of the spec `consumer-group`."""
+"""The versions of the spec `consumer-group`.
+
+The version `kip-1251` (the default) has no static members.
+"""
 
 from __future__ import annotations
 
 from model.consumer_group.claims import ConsumerGroupClaims
+from model.consumer_group.static_members import StaticMembersClaims
 from model.releases import LATEST, kafka
 from model.variants import version
 
@@ -14,3 +18,18 @@ from model.variants import version
 )
 class ConsumerGroup(ConsumerGroupClaims):
     """Consumer groups of KIP-848 with KIP-1251, as of Kafka 4.3."""
+
+
+@version(
+    "static-members",
+    in_force=kafka(
+        "4.3",
+        LATEST,
+        "and the fixes of KAFKA-20442 and of Kafka's pull request 23542, which are newer",
+        needs="members with a group.instance.id",
+    ),
+)
+class StaticMembers(StaticMembersClaims):
+    """The version `kip-1251`, but consumers may be static members, which leave for a while and come
+    back without a new group epoch.
+    """

@@ -5,7 +5,7 @@ decorator names.
 from __future__ import annotations
 
 from model.consumer_group_abstract.state import Epoch, Member, TopicPartition
-from model.consumer_group_abstract.versions import AbstractConsumerGroup
+from model.consumer_group_abstract.versions import AbstractConsumerGroup, AbstractStaticMembers
 from model.language import Bool, all_of, false, ite, true
 from model.releases import UNRELEASED, kafka
 from model.variants import bug
@@ -110,3 +110,22 @@ class ForgetsWhoRejoins(AbstractConsumerGroup):
 
     def may_join(s, m: Member) -> Bool:
         return s.must_join(m)
+
+
+@bug(
+    "frees-while-away",
+    breaks="no_double_assignment",
+    steps=8,
+    fixed_by="static-members",
+    in_force=UNRELEASED,
+)
+class FreesWhileAway(AbstractStaticMembers):
+    """The partitions of a static member are free while the member is away, but stay assigned to
+    the member.
+
+    Another member gets them too. The action `leave_for_now` breaks the claim
+    `taken_partitions_have_a_member`.
+    """
+
+    def keeps_while_away(s) -> Bool:
+        return false

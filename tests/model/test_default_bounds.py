@@ -18,6 +18,7 @@ from typing import NamedTuple
 import pytest
 
 from checkers.explicit.search import explore
+from model.consumer_group.versions import ConsumerGroup, StaticMembers
 from model.election.versions import Kip966
 from model.group_offsets.versions import GroupOffsets
 from model.language import Spec
@@ -47,7 +48,7 @@ COUNTS = {
     "reassignment": Counts(24_759, 65_193, 23, (4, 2, 5, 5, 1, 4, 2)),
     "group-offsets": Counts(220_612, 911_696, 26, (8, 9, 7, 7)),
     "classic-group": Counts(86_284, 485_888, 26, (7, 7, 10, 12)),
-    "consumer-group": Counts(73_756, 291_255, 24, (9, 11, 7, 9)),
+    "consumer-group": Counts(73_756, 303_153, 24, (9, 11, 7, 9)),
     "share-group": Counts(69_904, 211_892, 20, (3, 6, 5, 6, 5)),
     "retention": Counts(8_964, 31_738, 16, (4, 6, 6, 5)),
     "quorum": Counts(80_350, 302_508, 24, (6, 6, 11)),
@@ -70,7 +71,9 @@ COUNTS = {
 # With one input, no consumer can read on after its commit; with two generations, no commit of the
 # first is older than the last but one. No replica of a quorum and no append to the log of a
 # transaction coordinator fails by default. An earlier version of the election has guards of its
-# own, and so has the replication that may lose records. A second producer matters to a reader.
+# own, and so has the replication that may lose records. A second producer matters to a reader, and
+# a second partition to the member of a group that revokes one after another. By default, that group
+# has no static members.
 BEYOND = [
     (
         GroupOffsets(inputs=2, generations=1, log_size=3),
@@ -88,6 +91,8 @@ BEYOND = [
         Counts(389_904, 4_612_730, 25, (5, 4, 6, 7, 8, 6)),
     ),
     (ReadCommitted(producers=2, offsets=3), Counts(64_164, 351_136, 20, (3, 6, 5, -1))),
+    (ConsumerGroup(partitions=2), Counts(319_115, 1_356_449, 27, (9, 11, 7, 9))),
+    (StaticMembers(), Counts(288_585, 1_296_685, 26, (9, 11, 7, 9, 9, 8, 11))),
 ]
 
 
@@ -116,6 +121,8 @@ def test_the_counts_at_the_default_bounds_are_the_recorded_ones(spec: str) -> No
         "failed appends of transactions",
         "losses of replication-abstract",
         "two producers of read-committed-abstract",
+        "two partitions of consumer-group",
+        "static members of consumer-group",
     ],
 )
 def test_the_counts_beyond_the_default_bounds_are_the_recorded_ones(

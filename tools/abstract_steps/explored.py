@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from checkers.explicit.graph import compiled_graph
 from model.classic_group.versions import ClassicGroup
-from model.consumer_group.versions import ConsumerGroup
+from model.consumer_group.versions import ConsumerGroup, StaticMembers
 from model.idempotence.bugs import SnapshotKeepsNewest
 from model.idempotence.state import QUIET as NO_FAULTS
 from model.idempotence.versions import IdempotentProducer
@@ -46,6 +46,7 @@ from properties.refinement.detailed_aborts import AbortRefinement, AbortsWithout
 from properties.refinement.detailed_continuation import ContinuationRefinement
 from properties.refinement.detailed_group_offsets import WithoutResets
 from properties.refinement.detailed_kept_transactions import KeptTransactionsRefinement
+from properties.refinement.detailed_static_members import StaticMembersRefinement
 from properties.refinement.detailed_verification import (
     VerificationRefinement,
     WithoutEmptyEnds,
@@ -176,7 +177,13 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
     "classic-group-abstract": (
         walk(detailed_classic_group.Refinement(ClassicGroup(generations=2))),
     ),
-    "consumer-group-abstract": (walk(detailed_consumer_group.Refinement(ConsumerGroup(epochs=3))),),
+    "consumer-group-abstract": (
+        walk(detailed_consumer_group.Refinement(ConsumerGroup(epochs=3))),
+        walk(detailed_consumer_group.Refinement(ConsumerGroup(partitions=2, epochs=2))),
+    ),
+    "consumer-group-abstract static-members": (
+        walk(StaticMembersRefinement(StaticMembers(epochs=2))),
+    ),
     "reassignment-abstract": (
         walk(
             detailed_reassignment.Refinement(

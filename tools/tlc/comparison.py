@@ -23,6 +23,7 @@ LARGEST = Budget(states=600_000, seconds=60.0)  # of the explorer, before TLC is
 # Smaller constants of a spec or of a variant, for graphs with more states than TLC explores soon on
 # a busy core.
 SOON = 25_000
+FEW_EPOCHS: Sequence[Constants] = [{"epochs": 3}, {"epochs": 2}]
 SMALLER: Mapping[str, Sequence[Constants]] = {
     "election/controller-failover": [{"max_disruptions": 0}],
     "election/starts-uncommitted": [{"max_disruptions": 0}],
@@ -32,6 +33,12 @@ SMALLER: Mapping[str, Sequence[Constants]] = {
     "reassignment": [{"max_reassignments": 1}, {"max_disruptions": 0}],
     "group-offsets": [{"generations": 1, "log_size": 3}],
     "classic-group": [{"generations": 2}, {"members": 1}],
+    "consumer-group/static-members": FEW_EPOCHS,
+    "consumer-group/refuses-own-instance": FEW_EPOCHS,
+    "consumer-group/replaces-instance-in-use": FEW_EPOCHS,
+    "consumer-group/adds-instances": FEW_EPOCHS,
+    "consumer-group/frees-while-away": FEW_EPOCHS,
+    "consumer-group/fences-no-instance": FEW_EPOCHS,
     "retention": [{"keys": 1}],
     "quorum": [{"log_size": 1}, {"replicas": 2}],
     "transactions": [{"transactions": 1}],

@@ -12,7 +12,7 @@ The liveness property `converges` is evaluated ten rounds after the last action.
 member sends a heartbeat. The member rejoins if the coordinator refuses the heartbeat, and otherwise
 revokes the partitions that are no longer assigned to it.
 
-The model has one partition, and chooses the member that gets it. On the broker, the uniform
+Here the model has one partition, and chooses the member that gets it. On the broker, the uniform
 assignor chooses. So the harness has a topic of two partitions, to which the first member always
 subscribes. The second partition stands for that of the model: the second member gets it if it
 subscribes, otherwise the first one.
@@ -111,7 +111,10 @@ class ConsumerGroupHarness:
         consumer.epoch, consumer.assigned = answer.member_epoch, frozenset(answer.assignment)
         consumer.owned |= consumer.assigned
 
-    def revoke(self, m: int) -> None:
+    def revoke(self, m: int, _: int = 0) -> None:
+        """Makes member `m` give up what its last response did not assign; the spec names its one
+        partition.
+        """
         self.consumers[m].owned &= self.consumers[m].assigned
 
     def rejoin(self, m: int) -> None:
@@ -130,7 +133,7 @@ class ConsumerGroupHarness:
                 self.receive(m)
                 self.revoke(m)
 
-    def assign_to(self, owner: int) -> None:
+    def assign_to(self, _: int, owner: int) -> None:
         """Changes subscriptions so that the assignor gives the partition to member `owner`."""
         second = self.consumers[SECOND]
         second.topics = (TOPIC,) if owner == SECOND else ()
@@ -140,6 +143,10 @@ class ConsumerGroupHarness:
 
     def expire(self, m: int) -> None:
         self._write(without_members(self.group, self._context(), MEMBERS[m]))
+
+    def leave(self, m: int) -> None:
+        self.expire(m)
+        self.rejoin(m)
 
     def _write(self, after: ConsumerGroup) -> None:
         for entry in entries(self.group, after):
@@ -159,6 +166,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "receive_response": ConsumerGroupHarness.receive,
     "revoke": ConsumerGroupHarness.revoke,
     "expire": ConsumerGroupHarness.expire,
+    "leave": ConsumerGroupHarness.leave,
     "be_fenced": ConsumerGroupHarness.rejoin,
 }
 # `assign_to` changes the second member's subscription, once the target of the partition is chosen.
@@ -177,8 +185,8 @@ def cells(harness: ConsumerGroupHarness) -> Mapping[Cell, Value]:
     read: dict[Cell, Value] = {
         ("group_epoch", ()): _epoch(group.epoch),
         ("assignment_epoch", ()): _epoch(group.assignment_epoch),
-        ("target", ()): next(owners, None),
-        ("partition_epoch", ()): _partition_epoch(group.partition_epochs),
+        ("target", (0,)): next(owners, None),
+        ("partition_epoch", (0,)): _partition_epoch(group.partition_epochs),
     }
     for m, id_ in enumerate(MEMBERS):
         member, consumer = group.members.get(id_, NOBODY), harness.consumers[m]
@@ -186,12 +194,12 @@ def cells(harness: ConsumerGroupHarness) -> Mapping[Cell, Value]:
             ("member.joined", (m,)): id_ in group.members,
             ("member.epoch", (m,)): _epoch(member.epoch),
             ("member.previous_epoch", (m,)): _epoch(member.previous_epoch),
-            ("member.assigned", (m,)): _partition_epoch(member.assigned),
-            ("member.revoking", (m,)): _partition_epoch(member.revoking),
+            ("member.assigned", (m, 0)): _partition_epoch(member.assigned),
+            ("member.revoking", (m, 0)): _partition_epoch(member.revoking),
             ("consumer.epoch", (m,)): _epoch(consumer.epoch),
             ("consumer.answered", (m,)): consumer.answer is not None,
-            ("consumer.assigned", (m,)): PARTITION in consumer.assigned,
-            ("consumer.owns", (m,)): PARTITION in consumer.owned,
+            ("consumer.assigned", (m, 0)): PARTITION in consumer.assigned,
+            ("consumer.owns", (m, 0)): PARTITION in consumer.owned,
         }
     return read
 

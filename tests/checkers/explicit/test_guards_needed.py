@@ -35,6 +35,8 @@ HANGS = "no_hanging_transaction"
 VERIFIES, KEEPS, IDS = "kip-890-part-1", "kip-939", "topic-ids"
 STAYS, DECIDES = "a_database_commit_stays", "the_client_decides"
 ONE_EPOCH = "one_instance_has_an_epoch"
+TAKEN = "taken_partitions_have_a_member"
+STATIC, ONE_MEMBER = "static-members", "one_member_of_an_instance"
 TWO: Constants = {"instances": 2, "transactions": 1}
 FAILS: Constants = {"max_failures": 1}
 NEEDED = [
@@ -173,6 +175,17 @@ NEEDED = [
     Needed("classic-group", "assign", "is_rebalancing", "one_owner", 11),
     Needed("consumer-group", "change_subscription", "forall", "an_empty_group_is_settled", 1),
     Needed("consumer-group", "join", "joined", "epochs_grow", 4),
+    Needed("consumer-group", "start_static", "joined", ONE_MEMBER, 4, variant=STATIC),
+    Needed("consumer-group", "leave_for_now", "joined", ONE_MEMBER, 10, variant=STATIC),
+    Needed(
+        "consumer-group",
+        "come_back",
+        "m == other",
+        "partition_epoch_iff_assigned",
+        9,
+        variant=STATIC,
+        at={"epochs": 3},
+    ),
     Needed("share-group", "acquire", "is_active", "acknowledgements_last", 5),
     Needed("classic-group", "receive_assignment", "is_assigned", "old_answers_change_nothing", 7),
     Needed("replication-abstract", "elect", "isr[newest]", "isr_has_what_is_committed", 8),
@@ -213,6 +226,8 @@ NEEDED = [
         "consumer-group-abstract", "heartbeat", "member_epoch", "taken_partitions_have_a_member", 6
     ),
     Needed("classic-group-abstract", "start_static", "~is_joining", "one_member_of_an_instance", 4),
+    Needed("consumer-group-abstract", "leave_for_now", "joined", TAKEN, 6, variant=STATIC),
+    Needed("consumer-group-abstract", "come_back", "is_away", TAKEN, 5, variant=STATIC),
     Needed(
         "classic-group-abstract",
         "replace",

@@ -130,11 +130,12 @@ def classic_group(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
 
 def members(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
     for m in ranges["Member"]:
-        member, reads = Read(state, "member.", (m,)), state["consumer.owns", (m,)]
-        revoking, assigned = member["revoking"] is not None, member["assigned"] is not None
+        joined, reads = state["member.joined", (m,)], state["consumer.owns", (m, 0)]
+        has = Read(state, "member.", (m, 0))
+        revoking, assigned = has["revoking"] is not None, has["assigned"] is not None
         yield named(
-            FENCED_OWNER=reads and not member["joined"],
-            NO_MEMBER=not member["joined"],
+            FENCED_OWNER=reads and not joined,
+            NO_MEMBER=not joined,
             REVOKING=reads and revoking,
             REVOKED=revoking,
             OWNER=reads and assigned,

@@ -10,6 +10,7 @@ from model.consumer_group.bugs import (
     CommitsInAnyEpoch,
     ErasesWhatComesBack,
     ForgetsWhoRejoins,
+    FreesAfterOneRevocation,
     FreesAtOnce,
     LeavesEmptyGroupOpen,
     RefusesReturn,
@@ -21,12 +22,12 @@ from tests.model.conftest import Play
 
 Begin = Callable[[Spec], Play]
 
-OWNED_BY_0 = ("join 0", "compute_target 0", "heartbeat 0", "receive_response 0")
-TO_1 = ("join 1", "compute_target 1")
+OWNED_BY_0 = ("join 0", "compute_target 0 0", "heartbeat 0", "receive_response 0")
+TO_1 = ("join 1", "compute_target 0 1")
 REVOKED_BY_0 = (
     "heartbeat 0",
     "receive_response 0",
-    "revoke 0",
+    "revoke 0 0",
     "heartbeat 0",
     "receive_response 0",
 )
@@ -37,26 +38,67 @@ REVOKED_BY_0 = (
 
 def test_the_new_owner_waits_until_the_old_one_has_revoked(play: Begin) -> None:
     group = play(ConsumerGroup()).do(*OWNED_BY_0, *TO_1, "heartbeat 1", "receive_response 1")
-    assert (group["consumer.epoch 1"], group["consumer.owns 1"]) == (2, False)
+    assert (group["consumer.epoch 1"], group["consumer.owns 1 0"]) == (2, False)
     group.do("heartbeat 0", "receive_response 0")
     assert group["consumer.epoch 0"] == 1  # it keeps its epoch while it revokes
     group.do("heartbeat 1", "receive_response 1")
-    assert group["consumer.owns 1"] is False
-    group.do("revoke 0", "heartbeat 0", "receive_response 0", "heartbeat 1", "receive_response 1")
-    assert (group["consumer.epoch 0"], group["consumer.owns 1"]) == (2, True)
+    assert group["consumer.owns 1 0"] is False
+    group.do("revoke 0 0", "heartbeat 0", "receive_response 0", "heartbeat 1", "receive_response 1")
+    assert (group["consumer.epoch 0"], group["consumer.owns 1 0"]) == (2, True)
 
 
 def test_two_consumers_read_a_partition_that_is_free_before_its_revocation(play: Begin) -> None:
     assigned = (*OWNED_BY_0, *TO_1, "heartbeat 0", "heartbeat 1", "receive_response 1")
-    assert play(ConsumerGroup()).do(*assigned)["consumer.owns 1"] is False
+    assert play(ConsumerGroup()).do(*assigned)["consumer.owns 1 0"] is False
     assert play(FreesAtOnce()).do(*assigned, "receive_response 0").broken() == {"one_reader"}
+
+
+# ---- two partitions
+
+BOTH_MOVE = (
+    *OWNED_BY_0, *TO_1, "change_subscription", "compute_target 1 1",
+    "heartbeat 0", "receive_response 0", "revoke 0 0", "heartbeat 0", "receive_response 0",
+)  # fmt: skip
+
+
+def test_a_partition_without_a_target_gets_the_same_member(play: Begin) -> None:
+    group = play(ConsumerGroup(partitions=2)).do(*OWNED_BY_0, "join 1", "compute_target 1 1")
+    assert (group["target 0"], group["target 1"]) == (0, 1)
+    group.do("expire 0", "compute_target 1 1")
+    assert (group["target 0"], group["target 1"]) == (1, 1)
+
+
+def test_a_member_has_both_partitions_until_it_has_revoked_both(play: Begin) -> None:
+    group = play(ConsumerGroup(partitions=2)).do(*BOTH_MOVE)
+    assert (group["partition_epoch 0"], group["partition_epoch 1"]) == (1, 1)
+    group.do("revoke 0 1", "heartbeat 0")
+    assert group["partition_epoch 0"] is None
+    assert group["partition_epoch 1"] is None
+
+
+def test_two_consumers_read_a_partition_that_is_freed_with_another(play: Begin) -> None:
+    assigned = (*BOTH_MOVE, "heartbeat 1", "receive_response 1")
+    assert play(ConsumerGroup(partitions=2)).do(*assigned).broken() == set()
+    wrong = play(FreesAfterOneRevocation(partitions=2)).do(*assigned)
+    assert "one_reader" in wrong.broken()
+
+
+# ---- members that leave
+
+
+def test_a_member_that_leaves_owns_nothing_and_frees_its_partition(play: Begin) -> None:
+    group = play(ConsumerGroup()).do(*OWNED_BY_0, *TO_1, "leave 0")
+    assert (group["consumer.owns 0 0"], group["partition_epoch 0"]) == (False, None)
+    group.do("compute_target 0 1", "heartbeat 1", "receive_response 1")
+    assert (group["consumer.owns 1 0"], group["group_epoch"]) == (True, 3)
+    assert group.refused("leave 0")
 
 
 # ---- the books (KAFKA-16147)
 
 COMES_BACK = (
-    *OWNED_BY_0, *TO_1, "heartbeat 0", "receive_response 0", "revoke 0",
-    "change_subscription", "compute_target 0", "heartbeat 0",
+    *OWNED_BY_0, *TO_1, "heartbeat 0", "receive_response 0", "revoke 0 0",
+    "change_subscription", "compute_target 0 0", "heartbeat 0",
 )  # fmt: skip
 
 
@@ -66,15 +108,15 @@ def test_a_partition_assigned_back_stays_with_its_owner(play: Begin) -> None:
     In the variant `erases-what-comes-back`, m0 loses the partition by the same steps.
     """
     group = play(ConsumerGroup()).do(*COMES_BACK)
-    assert group["partition_epoch"] == 3
-    group.do("change_subscription", "compute_target 1", "heartbeat 1")
-    assert group["member.assigned 1"] is None
+    assert group["partition_epoch 0"] == 3
+    group.do("change_subscription", "compute_target 0 1", "heartbeat 1")
+    assert group["member.assigned 1 0"] is None
 
 
 def test_a_partition_without_epoch_is_assigned_to_a_second_member(play: Begin) -> None:
     group = play(ErasesWhatComesBack()).do(*COMES_BACK)
     assert group.broken() == {"partition_epoch_iff_assigned"}
-    group.do("change_subscription", "compute_target 1", "heartbeat 1")
+    group.do("change_subscription", "compute_target 0 1", "heartbeat 1")
     assert group.broken() == {"no_double_assignment"}
 
 
@@ -86,23 +128,23 @@ def test_a_heartbeat_one_epoch_behind_is_accepted_and_two_behind_is_fenced(play:
 
     Every response to m0 is lost, so m0 stays in epoch 1 while the group's epoch rises.
     """
-    next_epoch = ("change_subscription", "compute_target 0", "heartbeat 0")
+    next_epoch = ("change_subscription", "compute_target 0 0", "heartbeat 0")
     group = play(ConsumerGroup()).do(*OWNED_BY_0, *next_epoch)
     assert group.refused("be_fenced 0")
     group.do(*next_epoch, "be_fenced 0")
-    assert (group["consumer.epoch 0"], group["consumer.owns 0"]) == (0, False)
+    assert (group["consumer.epoch 0"], group["consumer.owns 0 0"]) == (0, False)
 
 
 FENCED = (
-    *OWNED_BY_0, "change_subscription", "compute_target 0", "heartbeat 0", "receive_response 0",
-    "change_subscription", "compute_target 0", "heartbeat 0",
-    "change_subscription", "compute_target 0", "heartbeat 0", "be_fenced 0",
+    *OWNED_BY_0, "change_subscription", "compute_target 0 0", "heartbeat 0", "receive_response 0",
+    "change_subscription", "compute_target 0 0", "heartbeat 0",
+    "change_subscription", "compute_target 0 0", "heartbeat 0", "be_fenced 0",
 )  # fmt: skip
 
 
 def test_a_fenced_member_joins_again_with_epoch_0(play: Begin) -> None:
     group = play(ConsumerGroup(epochs=5)).do(*FENCED, "heartbeat 0", "receive_response 0")
-    assert (group["consumer.epoch 0"], group["consumer.owns 0"]) == (4, True)
+    assert (group["consumer.epoch 0"], group["consumer.owns 0 0"]) == (4, True)
     assert play(RefusesReturn(epochs=5)).do(*FENCED).refused("heartbeat 0")
 
 
@@ -126,7 +168,7 @@ def test_the_last_member_leaves_a_group_with_equal_epochs(play: Begin) -> None:
 
 # ---- commits (KIP-1251)
 
-MOVED_ON = (*OWNED_BY_0, "change_subscription", "compute_target 0", "heartbeat 0")
+MOVED_ON = (*OWNED_BY_0, "change_subscription", "compute_target 0 0", "heartbeat 0")
 
 
 def test_an_owner_commits_an_epoch_behind(play: Begin) -> None:

@@ -12,11 +12,12 @@ from model.consumer_group_abstract.bugs import (
     ErasesWhatComesBack,
     ForgetsWhoRejoins,
     FreesAtOnce,
+    FreesWhileAway,
     ReadsOnWhenFenced,
     TakesWhatIsOwned,
     WantsExactEpoch,
 )
-from model.consumer_group_abstract.versions import AbstractConsumerGroup
+from model.consumer_group_abstract.versions import AbstractConsumerGroup, AbstractStaticMembers
 from model.language import Spec
 from tests.model.conftest import Play
 
@@ -28,6 +29,20 @@ def test_the_claims_are_proved_without_bounds(seed: int) -> None:
     proof = prove(AbstractConsumerGroup(), seed=seed)
     assert proof.holds, proof.reason
     assert proof.assumptions == ()
+
+
+def test_the_claims_are_proved_with_static_members() -> None:
+    proof = prove(AbstractStaticMembers())
+    assert proof.holds, proof.reason
+    assert proof.assumptions == ()
+
+
+def test_partitions_that_are_free_while_their_member_is_away_fail_the_proof() -> None:
+    failed = prove(FreesWhileAway()).failed
+    assert {f"{c.action} {c.claim}" for c in failed} == {
+        "leave_for_now taken_partitions_have_a_member"
+    }
+    assert {c.verdict for c in failed} == {"refuted"}
 
 
 @pytest.mark.parametrize(

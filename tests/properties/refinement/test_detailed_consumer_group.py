@@ -29,6 +29,12 @@ def test_every_step_of_the_detailed_spec_is_explained() -> None:
     assert (walk.states, walk.disagreements) == (10_861, 0)
 
 
+def test_every_step_with_two_partitions_is_explained() -> None:
+    walk = Refinement(ConsumerGroup(partitions=2, epochs=2)).walk()
+    assert not walk.unexplained
+    assert (walk.states, walk.disagreements) == (1_143, 0)
+
+
 @pytest.mark.parametrize(
     ("wrong", "epochs", "at"),
     [

@@ -1,0 +1,99 @@
+"""Bugs of static members: each class changes the version `static-members` so that a claim breaks.
+
+The decorator of the class names the claim.
+"""
+
+from __future__ import annotations
+
+from model.consumer_group.state import Member
+from model.consumer_group.versions import StaticMembers
+from model.language import Bool, false, nothing
+from model.releases import LATEST, UNRELEASED, kafka
+from model.variants import bug
+
+
+@bug(
+    "refuses-own-instance",
+    breaks="who_is_fenced_comes_back",
+    steps=12,
+    fixed_by="static-members",
+    issue="apache/kafka#23542",
+    in_force=kafka("3.7", LATEST, needs="members with a group.instance.id"),
+)
+class RefusesOwnInstance(StaticMembers):
+    """A static member that joins again with its own member id gets UNRELEASED_INSTANCE_ID.
+
+    The member was fenced, or the answer to its join was lost. The error ends the consumer, and its
+    partitions are not read until its session expires.
+    """
+
+    def may_rejoin(s, m: Member) -> Bool:
+        return super().may_rejoin(m) & (s.instance[m] == nothing)
+
+
+@bug(
+    "replaces-instance-in-use",
+    breaks="a_replaced_process_owns_nothing",
+    steps=7,
+    fixed_by="static-members",
+    in_force=UNRELEASED,
+)
+class ReplacesInstanceInUse(StaticMembers):
+    """A process may take the place of a static member that is not away.
+
+    The coordinator never answers UNRELEASED_INSTANCE_ID. So two processes read the same partition
+    until the old one is fenced.
+    """
+
+    def may_replace(s, m: Member, other: Member) -> Bool:
+        return super().may_replace(m, other) | (m != other)
+
+
+@bug(
+    "adds-instances",
+    breaks="one_member_of_an_instance",
+    steps=4,
+    fixed_by="static-members",
+    in_force=UNRELEASED,
+)
+class AddsInstances(StaticMembers):
+    """A process that joins with the group.instance.id of a member becomes a second member."""
+
+    def is_in_use(s, m: Member) -> Bool:
+        return false
+
+
+@bug(
+    "frees-while-away",
+    breaks="no_double_assignment",
+    steps=9,
+    fixed_by="static-members",
+    in_force=UNRELEASED,
+)
+class FreesWhileAway(StaticMembers):
+    """The partitions of a static member are free while the member is away, but stay assigned to
+    the member.
+
+    Another member gets them too.
+    """
+
+    def keeps_while_away(s) -> Bool:
+        return false
+
+
+@bug(
+    "fences-no-instance",
+    breaks="a_member_that_is_away_owns_nothing",
+    steps=12,
+    fixed_by="static-members",
+    in_force=UNRELEASED,
+)
+class FencesNoInstance(StaticMembers):
+    """The coordinator finds a static member by its group.instance.id, and compares no member ids.
+
+    A replaced process leaves, and the process in its place counts as away. It still reads its
+    partitions, and a third process may get them. The coordinator never answers FENCED_INSTANCE_ID.
+    """
+
+    def compares_member_ids(s) -> Bool:
+        return false

@@ -1,0 +1,172 @@
+"""Static members of abstract KIP-848 groups: a member is away, and another process takes its place.
+
+A member that is *away* has left with epoch -2. It keeps its assigned partitions, which are not
+free. A process that joins in its place gets these partitions and their targets.
+
+Why at most one consumer reads a partition: a process reads nothing when it leaves, and nothing when
+it joins. Only one of the two processes is a member, so the coordinator accepts the heartbeats of
+one.
+
+The spec has these actions and those of the module `actions`; no action is fair.
+
+    static       leave_for_now, come_back
+
+Source: KIP-848; GroupMetadataManager of Apache Kafka 4.3.
+Simplified: there is no group.instance.id, so every process may take the place of a member that is
+away.
+"""
+
+from __future__ import annotations
+
+from model.consumer_group_abstract.claims import AbstractConsumerGroupClaims
+from model.consumer_group_abstract.state import Epoch, Member, TopicPartition
+from model.language import (
+    Bool,
+    Set,
+    action,
+    all_of,
+    any_of,
+    exists,
+    false,
+    forall,
+    implies,
+    ite,
+    lemma,
+    true,
+    when,
+    witness,
+)
+
+
+class StaticMembersState(AbstractConsumerGroupClaims):
+    is_away: Set[Member]  # its member epoch is -2
+
+
+class StaticMembersActions(StaticMembersState):
+    @action
+    def expire(s, m: Member, epoch: Epoch) -> None:
+        """A member leaves for good, or its session expires, also while it is away.
+
+        Kafka, the simplification and the guards: as in `AbstractConsumerGroupActions`.
+        """
+        s.is_away[m] = False
+        super().expire(m, epoch)
+
+    def accepts_heartbeat(s, m: Member) -> Bool:
+        """True if the member is not away, and the coordinator accepts the epoch."""
+        return super().accepts_heartbeat(m) & ~s.is_away[m]
+
+    def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
+        return super().accepts_commit(m, p) & ~s.is_away[m]
+
+    def keeps_while_away(s) -> Bool:
+        """True: the assigned partitions of a member that is away are not free.
+
+        Without this rule, the claim `no_double_assignment` breaks (bug `frees-while-away`, 8
+        steps).
+        """
+        return true
+
+    @action
+    def leave_for_now(s, m: Member) -> None:
+        """A static member gives up its partitions and leaves with epoch -2; the coordinator keeps
+        the member and its assigned partitions.
+
+        Kafka: GroupMetadataManager.consumerGroupStaticMemberGroupLeave. Simplified: the epochs of
+        the member are the least one from now on. Without the guard that the process is a member,
+        the claim `taken_partitions_have_a_member` breaks in 6 steps.
+        """
+        when(s.joined[m], ~s.must_join(m))
+        for p in TopicPartition:
+            kept = s.assigned[m][p] & s.keeps_while_away()
+            s.taken[p] = s.taken_after(m, p, kept, false)
+            s.revoking[m][p] = False
+            s.since[m][p] = Epoch.least()
+            s.received[m][p] = False
+            s.owns[m][p] = False
+        s.member_epoch[m] = Epoch.least()
+        s.previous_epoch[m] = Epoch.least()
+        s.consumer_epoch[m] = Epoch.least()
+        s.answered[m] = False
+        s.is_away[m] = True
+
+    @action
+    def come_back(s, m: Member, other: Member) -> None:
+        """A process joins in the place of a member that is away, with the member's partitions.
+
+        Kafka: GroupMetadataManager.getOrMaybeSubscribeStaticConsumerGroupMember and replaceMember.
+        Simplified: the process receives its epoch with a later heartbeat. The old process may come
+        back too. Without the guard that the other member is away, the claim
+        `taken_partitions_have_a_member` breaks in 5 steps.
+        """
+        when(s.is_away[other], (m == other) | ~s.joined[m], s.must_join(m))
+        for p in TopicPartition:
+            s.target[p] = ite(s.target[p] == other, m, s.target[p])
+            s.assigned[m][p] = s.assigned[other][p]
+            s.revoking[m][p] = False
+            s.since[m][p] = Epoch.least()
+        s.member_epoch[m] = Epoch.least()
+        s.previous_epoch[m] = Epoch.least()
+        s.answered[m] = False
+        s.joined[other] = False
+        s.joined[m] = True
+        s.is_away[other] = False
+
+
+class StaticMembersClaims(StaticMembersActions):
+    # ---- witnesses
+
+    @witness
+    def a_static_member_keeps_its_partition(s) -> Bool:
+        """Reachable: a member was away and reads its partition again, in the partition's first
+        assignment epoch.
+        """
+        return exists(
+            all_of(
+                s.is_live_owner(m, p),
+                s.since[m][p] == Epoch.least(),
+                s.assignment_epoch.is_next_after(Epoch.least()),
+            )
+            for m in Member
+            for p in TopicPartition
+        )
+
+    @witness
+    def another_waits_for_one_that_is_away(s) -> Bool:
+        """Reachable: a partition shall go to another member, while its member is away."""
+        return exists(
+            all_of(s.is_away[a], s.has(a, p), s.target[p] == b, a != b)
+            for p in TopicPartition
+            for a in Member
+            for b in Member
+        )
+
+    # ---- lemmas
+
+    @lemma
+    def members_that_are_away_revoke_nothing(s) -> Bool:
+        """A member that is away is in the group, and must give up no partition.
+
+        The lemma is true because the coordinator frees these partitions when the member leaves.
+        """
+        return forall(
+            implies(s.is_away[m], s.joined[m] & ~s.revoking[m][p])
+            for m in Member
+            for p in TopicPartition
+        )
+
+    @lemma
+    def members_with_partitions_have_an_epoch(s) -> Bool:
+        """A member with a response in flight, or with a partition to give up, has a larger epoch
+        than the least one.
+
+        The lemma is true because the coordinator asks only consumers with a larger epoch to give up
+        partitions. A member that comes back has partitions and the least epoch.
+        """
+        return forall(
+            implies(
+                any_of(s.answered[m], exists(s.revoking[m][p] for p in TopicPartition)),
+                s.member_epoch[m] != Epoch.least(),
+            )
+            for m in Member
+        )
