@@ -1,5 +1,5 @@
-"""The idempotent producer in a small spec, provable for any number of producers, epochs and
-offsets.
+"""A small spec of the idempotent producer. Its claims are proved for any number of producers,
+epochs and offsets.
 """
 
 from model.idempotence_abstract import bugs, versions

@@ -1,10 +1,11 @@
 """The actions of the abstract idempotent producer: retries, reordering, and changes of the leader.
 
-A leader knows a producer only by the records in its log, and appends only a record that continues
-these records. The retry of a record in the log does not continue them.
+A leader knows a producer only by the records in its log. It appends a record only if the record
+continues the producer's records in the log. The retry of a record that is in the log does not
+continue these records.
 
-The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved.
-Retries and late batches are further calls of the two actions that append.
+The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved. A
+retry or a late batch is a further step of one of the two actions that append.
 
     leader       append_first, append_next, advance_high_watermark, change_leader, acknowledge
 """
@@ -26,7 +27,9 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
     # ---- rules against retries and old instances
 
     def begins_epoch(s, producer: Producer, new_epoch: ProducerEpoch) -> Bool:
-        """True if the epoch `new_epoch` is larger than every epoch of the producer in the log."""
+        """Returns True if `new_epoch` is larger than every epoch that the records of the producer
+        in the log have.
+        """
         return forall(
             implies(s.holds(o, producer), s.stamp[o].producer_epoch < new_epoch) for o in Offset
         )
@@ -48,9 +51,11 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
     def append_first(s, producer: Producer, new_epoch: ProducerEpoch, end: Offset) -> None:
         """The leader appends the first record of a producer epoch.
 
-        Kafka: ProducerAppendInfo.checkProducerEpoch and checkSequence. Simplified: a batch is one
-        record. Without the guard `begins_epoch`, the claim `epochs_do_not_go_back` breaks (bug
-        `any-epoch`, 2 steps).
+        Kafka: ProducerAppendInfo.checkProducerEpoch and checkSequence.
+        Simplified: a batch is one record.
+
+        Without the guard `begins_epoch`, the claim `epochs_do_not_go_back` breaks (bug `any-epoch`,
+        2 steps).
         """
         when(end.is_next_after(s.end_offset), s.begins_epoch(producer, new_epoch))
         s.stamp[s.end_offset] = Stamp(
@@ -60,11 +65,15 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
 
     @action
     def append_next(s, producer: Producer, sequence: Sequence, latest: Offset, end: Offset) -> None:
-        """The leader appends the next record of a producer epoch, if its sequence is the next one.
+        """The leader appends the next record of a producer epoch, if the record has the next
+        sequence.
 
-        Kafka: ProducerAppendInfo.checkSequence. Simplified: the leader finds the last record in its
-        log, and keeps no producer state. Without the guard that the sequence is the next one
-        (`continues`), the claim `in_order_without_duplicates` breaks (bug `any-sequence`, 2 steps).
+        Kafka: ProducerAppendInfo.checkSequence.
+        Simplified: the leader finds the producer's latest record in its log, and stores no producer
+        state.
+
+        Without the guard that the sequence is the next one (`continues`), the claim
+        `in_order_without_duplicates` breaks (bug `any-sequence`, 2 steps).
         """
         when(
             end.is_next_after(s.end_offset),
@@ -82,21 +91,24 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
     def advance_high_watermark(s, offset: Offset) -> None:
         """The high watermark grows to a larger offset, and the records below it are committed.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: the spec has no followers. Without the
-        guard that the new offset is at most the end of the log, the claim `acknowledged_is_durable`
-        breaks in 3 steps.
+        Kafka: Partition.maybeIncrementLeaderHW.
+        Simplified: the spec has no followers.
+
+        Without the guard that the new offset is at most the end of the log, the claim
+        `acknowledged_is_durable` breaks in 3 steps.
         """
         when(s.high_watermark < offset, offset <= s.end_offset)
         s.high_watermark = offset
 
     @action
     def change_leader(s, end: Offset) -> None:
-        """A replica whose log ends at `end` becomes leader; the records after `end` are lost.
+        """A replica whose log ends at `end` becomes leader. The records from `end` on are lost.
 
-        Kafka: Partition.makeLeader. Simplified: the new leader's log is a prefix of the old
-        leader's. Without the guard that the new leader has every committed record
-        (`may_lead_with`), the claim `acknowledged_is_durable` breaks (bug `unclean-election`, 5
-        steps).
+        Kafka: Partition.makeLeader.
+        Simplified: the new leader's log is a prefix of the old leader's log.
+
+        Without the guard that the new leader has every committed record (`may_lead_with`), the
+        claim `acknowledged_is_durable` breaks (bug `unclean-election`, 5 steps).
         """
         when(s.may_lead_with(end), end <= s.end_offset)
         s.end_offset = end
@@ -105,9 +117,11 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
     def acknowledge(s, offset: Offset) -> None:
         """The producer receives the acknowledgement of a committed record.
 
-        Kafka: a Produce response with acks=all. Simplified: the acknowledgement may arrive at any
-        later time. Without the guard that the record is committed, the claim
-        `acknowledged_is_durable` breaks in 1 step.
+        Kafka: a Produce response with acks=all.
+        Simplified: the acknowledgement may arrive at any later time.
+
+        Without the guard that the record is committed, the claim `acknowledged_is_durable` breaks
+        in 1 step.
         """
         when(offset < s.high_watermark)
         stamp = s.stamp[offset]

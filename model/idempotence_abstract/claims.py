@@ -12,7 +12,9 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @invariant
     def in_order_without_duplicates(s) -> Bool:
-        """In the log, the sequences of each producer epoch are in order, each at most once."""
+        """In the log, the records of each producer epoch are in the order of their sequences, and
+        each sequence occurs at most once.
+        """
         return forall(
             implies(
                 all_of(a < b, b < s.end_offset, s.same_session(a, b)),
@@ -24,7 +26,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @invariant
     def without_gaps(s) -> Bool:
-        """A record with sequence n > 0 comes after a record of the same producer epoch with
+        """If a record has a sequence n > 0, an earlier record of the same producer epoch has the
         sequence n - 1.
         """
         return forall(
@@ -41,7 +43,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @invariant
     def epochs_do_not_go_back(s) -> Bool:
-        """In the log the epochs of a producer never decrease."""
+        """In the log, the epochs of a producer never decrease."""
         return forall(
             implies(
                 all_of(a < b, b < s.end_offset, s.stamp[a].producer == s.stamp[b].producer),
@@ -76,7 +78,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @witness
     def a_session_goes_on(s) -> Bool:
-        """Reachable: an acknowledged record is not the first one of its producer epoch."""
+        """Reachable: a record is acknowledged that is not the first record of its producer epoch."""
         return exists(
             s.acked[p][e][q] & (Sequence.least() < q)
             for p in Producer
@@ -86,7 +88,9 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @witness
     def a_new_instance_writes(s) -> Bool:
-        """Reachable: the log has records of an old and a new instance of the same producer."""
+        """Reachable: the log has a record of an old instance of a producer, and a record of a newer
+        instance of the same producer.
+        """
         return exists(
             all_of(
                 s.holds(a, p),
@@ -100,8 +104,8 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @witness
     def a_newer_record_was_cut_off(s) -> Bool:
-        """Reachable: a newer instance's record was truncated, and an older instance's record is
-        still in the log.
+        """Reachable: the record of a newer instance of a producer was truncated, and a record of an
+        older instance is still in the log.
         """
         return exists(
             all_of(

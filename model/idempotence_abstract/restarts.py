@@ -1,25 +1,27 @@
-"""The abstract idempotent producer with batches, clients that number them, and restarts.
+"""The abstract idempotent producer with batches, clients that number their batches, and restarts.
 
-A client gives each batch a number: the producer, its present epoch, and a sequence. A leader has a
-*window*: the records whose retries it detects as duplicates. If the leader refuses a batch that is
-not in its window, the client moves to a larger producer epoch and gives its unanswered batches new
-numbers. So a batch that was appended must stay in the window while the client may send it again.
+A client gives each batch a number, which consists of the producer, its present epoch, and a
+sequence. A leader has a *window*: the records whose retries it detects as duplicates. If the leader
+refuses a batch that is not in its window, the client moves to a larger producer epoch. It then
+gives its unanswered batches new numbers. So a batch that was appended must stay in the window as
+long as the client may send the batch again.
 
-A leader that restarts reads its window from a snapshot, which in Kafka has only the newest batch of
-each producer (the version `snapshot-keeps-newest`).
+A leader that restarts reads its window from a snapshot. In Kafka, the snapshot contains only the
+newest batch of each producer (the version `snapshot-keeps-newest`).
 
-Why no batch is in the log twice: a batch gets a new number only after a refusal, so it is not in
-the window and not in the log. The log has no gaps, so it has no later batch of that epoch either.
+No batch is in the log twice, for the following reason. A batch gets a new number only after a
+refusal, so it is neither in the window nor in the log. The log has no gaps, so it has no later
+batch of the same epoch either.
 
-The spec has these actions and those of the module `actions`; no action is fair.
+The spec has the actions of this table and the actions of the module `actions`. No action is fair.
 
     client       send, refuse, renumber
     leader       restart
 
 Source: KIP-98; KIP-360; ProducerStateManager; TransactionManager of Apache Kafka's client.
 Simplified: a batch that waits for a new number does not arrive under its old number. The window has
-every record of the log; Kafka's has five batches of each producer, and a client has at most five in
-flight. A client does not give up.
+every record of the log. Kafka's window has five batches of each producer, and a client has at most
+five batches in flight. A client does not give up a batch.
 """
 
 from __future__ import annotations
@@ -52,9 +54,10 @@ class Batch(Sort):
 
 
 class RestartsState(AbstractIdempotenceClaims):
-    """The variables of clients and of the leader's window.
+    """The variables of the clients, and the leader's window: the records whose retries the leader
+    detects as duplicates.
 
-    The log, its claims and their lemma are those of the version `kip-360`.
+    The log, the claims about the log and their lemma are inherited from the version `kip-360`.
     """
 
     producers: Annotated[int, range(1, 10)] = 1
@@ -77,11 +80,15 @@ class RestartsState(AbstractIdempotenceClaims):
         )
 
     def is_open(s, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
-        """True if the client has no answer to the batch with this number."""
+        """Returns True if a batch has the number `p`, `e`, `q`, and the client waits for the answer
+        to this batch under this number.
+        """
         return s.is_number[p][e][q] & ~s.is_replaced[p][e][q] & ~s.acked[p][e][q]
 
     def arrives(s, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
-        """True if a batch with this number may arrive: its epoch is the client's present epoch."""
+        """Returns True if a batch with the number `p`, `e`, `q` may arrive at the leader: its epoch
+        is the client's present epoch.
+        """
         return s.is_number[p][e][q] & (s.current_epoch[p] == e)
 
 
@@ -92,8 +99,8 @@ class RestartsActions(RestartsState):
     def send(s, batch: Batch, producer: Producer, sequence: Sequence) -> None:
         """The client sends a batch with an unused sequence number of the producer's present epoch.
 
-        Kafka: Sender.sendProducerData. Simplified: the client may choose any unused sequence, so
-        there may be gaps.
+        Kafka: Sender.sendProducerData.
+        Simplified: the client may choose any unused sequence, so the sequences may have gaps.
         """
         producer_epoch = s.current_epoch[producer]
         when(~s.is_sent[batch], ~s.is_number[producer][producer_epoch][sequence])
@@ -102,10 +109,11 @@ class RestartsActions(RestartsState):
         s.batch[producer][producer_epoch][sequence] = batch
 
     def is_lowest(s, producer: Producer, sequence: Sequence) -> Bool:
-        """True if all batches of the client's present epoch with lower sequences are answered.
+        """Returns True if all batches of the client's present epoch with lower sequences are
+        answered.
 
-        Without this guard of `refuse`, a batch in the log gets a new number and is appended again:
-        the claim `at_most_once` breaks in 6 steps.
+        Without this guard of `refuse`, a batch in the log gets a new number and is appended a
+        second time. The claim `at_most_once` breaks in 6 steps.
         """
         producer_epoch = s.current_epoch[producer]
         return forall(
@@ -117,9 +125,12 @@ class RestartsActions(RestartsState):
         """The leader refuses the lowest unanswered batch as out of order, and the client moves to a
         larger epoch.
 
-        Kafka: ProducerAppendInfo.checkSequence; TransactionManager.canRetry. Simplified: the leader
-        may refuse each batch that is not in its window. Without the guard that the batch is not in
-        the window, the claim `at_most_once` breaks in 5 steps.
+        Kafka: ProducerAppendInfo.checkSequence; TransactionManager.canRetry.
+        Simplified: the leader may refuse each batch that is not in its window (the records whose
+        retries it detects as duplicates).
+
+        Without the guard that the batch is not in the window, the claim `at_most_once` breaks in 5
+        steps.
         """
         producer_epoch = s.current_epoch[producer]
         when(
@@ -140,8 +151,8 @@ class RestartsActions(RestartsState):
         """The client gives an unanswered batch of an older epoch a sequence number of the present
         epoch.
 
-        Kafka: TransactionManager.bumpIdempotentProducerEpoch. Simplified: each step gives one batch
-        its new number, in any order.
+        Kafka: TransactionManager.bumpIdempotentProducerEpoch.
+        Simplified: each step gives one batch its new number, in any order.
         """
         producer_epoch = s.current_epoch[producer]
         when(
@@ -159,7 +170,9 @@ class RestartsActions(RestartsState):
     def append_first(s, producer: Producer, new_epoch: ProducerEpoch, end: Offset) -> None:
         """The leader appends the first batch of a producer epoch.
 
-        The batch is then in the leader's window, so a retry of it is detected as a duplicate.
+        The leader adds the batch to its window, so that it detects a retry of the batch as a
+        duplicate.
+
         Kafka: ProducerStateEntry.addBatch, after a new producer epoch.
         """
         when(s.arrives(producer, new_epoch, Sequence.least()))
@@ -170,7 +183,9 @@ class RestartsActions(RestartsState):
     def append_next(s, producer: Producer, sequence: Sequence, latest: Offset, end: Offset) -> None:
         """The leader appends the next batch of a producer epoch.
 
-        The batch is then in the leader's window, so a retry of it is detected as a duplicate.
+        The leader adds the batch to its window, so that it detects a retry of the batch as a
+        duplicate.
+
         Kafka: ProducerStateEntry.addBatch.
         """
         when(s.arrives(producer, s.stamp[latest].producer_epoch, sequence))
@@ -178,20 +193,20 @@ class RestartsActions(RestartsState):
         super().append_next(producer, sequence, latest, end)
 
     def is_restored(s, offset: Offset, end: Offset) -> Bool:
-        """True if a leader that restarts with a log up to `end` has the record at `offset` in its
-        window.
+        """Returns True if a leader that restarts with a log up to `end` restores the record at
+        `offset` to its window. It then detects retries of this record as duplicates.
 
-        So it detects retries of this record as duplicates. If only the newest record of each
-        producer is restored, the variant `snapshot-keeps-newest` breaks the claim `at_most_once` in
-        8 steps.
+        If only the newest record of each producer is restored, the variant `snapshot-keeps-newest`
+        breaks the claim `at_most_once` in 8 steps.
         """
         return true
 
     @action
     def restart(s, end: Offset) -> None:
-        """The leader restarts and leads again, with a log that ends at `end`.
+        """The leader restarts with a log that ends at `end`, and leads again.
 
-        Kafka: LogLoader.load. Simplified: the log has every committed record.
+        Kafka: LogLoader.load.
+        Simplified: the log has every committed record.
         """
         when(s.may_lead_with(end), end <= s.end_offset)
         for o in Offset:
@@ -202,7 +217,7 @@ class RestartsActions(RestartsState):
 class RestartsClaims(RestartsActions):
     @invariant
     def at_most_once(s) -> Bool:
-        """No batch is in the log twice; in this spec, each record of the log is a whole batch."""
+        """No batch is in the log twice. In this spec, each record of the log is a whole batch."""
         return forall(
             implies(
                 all_of(s.has(a, p, e, q), s.has(b, r, f, t), a < b),
@@ -222,7 +237,9 @@ class RestartsClaims(RestartsActions):
 
     @witness
     def a_batch_with_a_new_number_is_appended(s) -> Bool:
-        """Reachable: a batch was refused, got a new sequence number, and is in the log."""
+        """Reachable: a batch that was refused got a new sequence number, and the batch is in the
+        log under this number.
+        """
         return exists(
             all_of(
                 s.is_replaced[p][e][q],
@@ -241,17 +258,17 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def the_window_has_the_log(s) -> Bool:
-        """Every record of the leader's log is in the leader's window (the records whose retries it
-        detects as duplicates).
+        """Every record of the leader's log is in the leader's window (the records whose retries the
+        leader detects as duplicates).
 
-        The lemma is true because a leader adds each record that it appends, and a restart restores
-        the records of the log.
+        The lemma is true because a leader adds each record that it appends to the window, and a
+        restart restores the records of the log to the window.
         """
         return forall(implies(o < s.end_offset, s.is_in_window[o]) for o in Offset)
 
     @lemma
     def no_number_is_of_a_later_epoch(s) -> Bool:
-        """No batch has a producer epoch above the client's present epoch."""
+        """No batch has a producer epoch that is larger than the client's present epoch."""
         return forall(
             implies(s.is_number[p][e][q], e <= s.current_epoch[p])
             for p in Producer
@@ -261,9 +278,7 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def records_have_numbers(s) -> Bool:
-        """The producer, epoch and sequence of each record are those that a client gave to one
-        batch.
-        """
+        """Each record carries a producer, an epoch and a sequence that a client gave to a batch."""
         return forall(
             implies(s.has(o, p, e, q), s.is_number[p][e][q])
             for o in Offset
@@ -310,8 +325,8 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def a_replaced_number_is_old(s) -> Bool:
-        """A batch's replaced number is not acknowledged, and its epoch is before the client's
-        present epoch.
+        """If a batch has got a new number, no batch was acknowledged under the old number, and the
+        old number has an epoch before the client's present epoch.
         """
         return forall(
             implies(
@@ -325,7 +340,9 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def lower_sequences_are_there(s) -> Bool:
-        """Each record comes after records with all lower sequences of its producer epoch."""
+        """For each record and each lower sequence, the log has an earlier record of the same
+        producer epoch with this sequence.
+        """
         return forall(
             implies(
                 s.has(b, p, e, q) & (lower < q),
@@ -343,7 +360,8 @@ class RestartsClaims(RestartsActions):
         """The log has no unanswered batch of an epoch before the client's present epoch.
 
         The lemma is true because the client moves to a larger epoch only if its lowest unanswered
-        batch is not in the log; then no later batch of the old epoch is there either.
+        batch is not in the log. No later batch of the old epoch is in the log then, because the log
+        has no gaps.
         """
         return forall(
             implies(

@@ -1,10 +1,10 @@
 """The state of the abstract idempotent producer: one log, and the acknowledged records.
 
 Source: KIP-98; KIP-360.
-Simplified: there is one log, that of the present leader; a new leader's log is a prefix of it. A
-batch is one record; sequences do not wrap. The leader never forgets a producer; in Kafka a producer
-expires, and then the leader accepts any sequence (KAFKA-15591). Only the version `with-restarts`
-and its variants have clients and restarts.
+Simplified: the spec has one log, which is the log of the present leader. The log of a new leader is
+a prefix of this log. A batch is one record, and sequences do not wrap. The leader never forgets a
+producer. In Kafka a producer expires, and the leader then accepts any sequence (KAFKA-15591). Only
+the version `with-restarts` of the spec and its variants have clients and restarts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Producer(Sort):
 
 
 class ProducerEpoch(Ordered):
-    """The epoch of a producer's instance; a newer instance has a larger epoch."""
+    """The epoch of an instance of a producer. A newer instance has a larger epoch."""
 
 
 class Sequence(Ordered):
@@ -31,7 +31,7 @@ class Offset(Ordered):
 
 
 class Stamp(Record):
-    """The producer, epoch and sequence that a record carries."""
+    """The producer, the producer epoch and the sequence that a record carries."""
 
     producer: Producer
     producer_epoch: ProducerEpoch

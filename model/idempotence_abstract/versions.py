@@ -1,4 +1,5 @@
-"""The versions of the spec `idempotence-abstract`: two are proved, and one breaks a claim.
+"""The versions of the spec `idempotence-abstract`. The claims of two versions are proved, and one
+version breaks a claim.
 
 The version `kip-360` (the default) has one log and no clients.
 """
@@ -19,10 +20,10 @@ from model.variants import version
     default=True,
 )
 class IdempotentProducer(AbstractIdempotenceClaims):
-    """A leader appends only the record that continues the producer's records in the log.
+    """A leader appends a record only if it continues the producer's records in the log.
 
-    The first record of a producer epoch has sequence 0, which Kafka up to 4.3 checks only for a
-    known producer and in transactions of version 2 (KAFKA-15591).
+    The first record of a producer epoch has sequence 0. Kafka up to 4.3 checks this only for a
+    known producer, and in transactions of version 2 (KAFKA-15591).
     """
 
 
@@ -31,8 +32,8 @@ class IdempotentProducer(AbstractIdempotenceClaims):
     in_force=unreleased("proposed: a snapshot of Kafka keeps one batch of each producer"),
 )
 class WithRestarts(RestartsClaims):
-    """Clients number their batches again after a refusal. A leader that restarts can detect a retry
-    of any batch in its log.
+    """Clients give a batch a new sequence number after the leader has refused the batch. A leader
+    that has restarted detects a retry of any batch in its log.
     """
 
 
@@ -44,16 +45,16 @@ class WithRestarts(RestartsClaims):
     fixed_by="with-restarts",
 )
 class SnapshotKeepsNewest(WithRestarts):
-    """A leader that restarts detects only a retry of the newest batch of each producer.
+    """A leader that has restarted detects only a retry of the newest batch of each producer.
 
-    The answer to an older batch was lost, so the producer sends this batch again, and the leader
-    refuses it as out of order. The client gives the batch a new sequence number, and the leader
-    appends it again. The proof fails at the action `restart`, which does not preserve the lemma
-    `the_window_has_the_log`.
+    If the answer to an older batch was lost, the producer sends this batch again, and the leader
+    refuses the batch as out of order. The client gives the batch a new sequence number, and the
+    leader appends the batch a second time. The proof fails at the action `restart`, which does not
+    preserve the lemma `the_window_has_the_log`.
     """
 
     def is_restored(s, offset: Offset, end: Offset) -> Bool:
-        """True if the record at `offset` is the newest record of its producer below `end`.
+        """Returns True if the record at `offset` is the newest record of its producer below `end`.
 
         Kafka: ProducerStateManager.writeSnapshot and readSnapshot.
         """

@@ -1,4 +1,4 @@
-"""Bugs of retention: each class changes the spec so that a claim breaks."""
+"""Bugs of the retention spec. Each class changes a rule of the spec, so that a claim breaks."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from model.variants import bug
     in_force=kafka("0.11", "3.0"),
 )
 class CleansPastHighWatermark(Retention):
-    """Compaction runs up to the end of the log if no transaction is open (KAFKA-13194).
+    """Compaction reads up to the end of the log if no transaction is open, and not only up to the
+    high watermark (KAFKA-13194).
 
-    Compaction removes a committed record, because its key has a later record that is not committed.
-    If the later record is truncated, the key has no value.
+    Compaction removes a committed record, because a later record has the same key. This later
+    record is not committed. If the later record is truncated, the key has no value.
     """
 
     def cleanable_end(s, r: Replica) -> Offset:
@@ -37,7 +38,7 @@ class CleansPastHighWatermark(Retention):
 class ExpiresUncommitted(Retention):
     """Retention deletes records that are not committed yet (KAFKA-5634).
 
-    The log start grows beyond the high watermark, and followers adopt this log start.
+    The log start of the replica grows beyond its high watermark. Followers adopt this log start.
     """
 
     def may_delete(s, r: Replica, end: Offset) -> Bool:
@@ -52,7 +53,8 @@ class ExpiresUncommitted(Retention):
     in_force=kafka(None, "2.4.0"),
 )
 class LeavesHighWatermarkBehind(Retention):
-    """A follower that drops its log keeps its old high watermark, below its log start (KAFKA-9491).
+    """A follower that deletes its whole log retains its old high watermark, which is below its new
+    log start (KAFKA-9491).
 
     When this follower becomes leader, a read at the high watermark is out of range.
     """
@@ -63,9 +65,10 @@ class LeavesHighWatermarkBehind(Retention):
 
 @bug("answers-alone", breaks="deleted_stays_deleted", steps=6, in_force=UNRELEASED)
 class AnswersAlone(Retention):
-    """DeleteRecords succeeds when only the leader has deleted the records.
+    """A DeleteRecords request succeeds when the leader has deleted the records, although other
+    replicas still have the records.
 
-    The next leader still has the records, and readers receive them.
+    The next leader still has the records, and readers receive the records.
     """
 
     def is_deleted(s, r: Replica) -> Bool:
@@ -76,7 +79,7 @@ class AnswersAlone(Retention):
 class TakesLeadersStart(Retention):
     """A follower adopts the leader's log start, even if the follower's own log start is larger.
 
-    So records that the follower had deleted are again above its log start.
+    So records that the follower had deleted are above its log start again.
     """
 
     def start_after_fetch(s, r: Replica) -> Offset:

@@ -1,4 +1,6 @@
-"""The claims about retention: deleted records stay deleted, and no other record is lost."""
+"""The claims about retention: deleted records stay deleted, and no record is lost that was not
+deleted.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class RetentionClaims(RetentionActions):
 
     @invariant
     def log_start_is_committed(s) -> Bool:
-        """On every replica: log start <= high watermark <= end offset."""
+        """On every replica, the log start is at most the high watermark, and the high watermark is
+        at most the end offset.
+        """
         return forall(
             all_of(
                 s.log[r].log_start <= s.log[r].high_watermark,
@@ -44,8 +48,8 @@ class RetentionClaims(RetentionActions):
 
     @invariant
     def latest_values_are_kept(s) -> Bool:
-        """Every member of the ISR has the last committed record of each key, unless the offset of
-        this record is below the member's log start.
+        """Every member of the ISR has the latest committed record of each key. The only exceptions
+        are records below the member's log start.
         """
         return forall(
             implies(
@@ -58,8 +62,8 @@ class RetentionClaims(RetentionActions):
 
     @invariant
     def deleted_stays_deleted(s) -> Bool:
-        """After DeleteRecords succeeds, the deleted records are below the log start of every later
-        leader.
+        """After a DeleteRecords request succeeds, the deleted records are below the log start of
+        every later leader.
         """
         return s.deleted <= s.log[s.leader].log_start
 
@@ -72,14 +76,14 @@ class RetentionClaims(RetentionActions):
 
     @witness
     def a_follower_is_too_far_behind(s) -> Bool:
-        """Reachable: the leader has deleted the next record that a follower would fetch."""
+        """Reachable: the leader has deleted the next record that a follower must fetch."""
         return exists(
             s.is_following(r) & (s.log[r].end_offset < s.log[s.leader].log_start) for r in Replica
         )
 
     @witness
     def a_value_gave_way(s) -> Bool:
-        """Reachable: compaction removed a committed record from the leader's log, because a
+        """Reachable: compaction has removed a committed record from the leader's log, because a
         later record has the same key.
         """
         return exists(

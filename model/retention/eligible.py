@@ -1,8 +1,9 @@
-"""Retention with eligible leader replicas (KIP-966): a replica outside the ISR may lead.
+"""Retention with eligible leader replicas (ELR, KIP-966): a replica outside the ISR may become
+leader.
 
-While the ISR is smaller than min.insync.replicas, nothing is committed. So a replica whose removal
-makes the ISR too small has every committed record. This replica joins the ELR and may be elected,
-but it learns no new log start until it fetches again.
+While the ISR is smaller than min.insync.replicas, no record is committed. So if the removal of a
+replica makes the ISR too small, this replica has every committed record. The replica joins the ELR
+and may be elected. But it learns no new log start until it fetches again.
 
 The spec has the actions of `actions.py` and one further action:
 
@@ -27,7 +28,9 @@ from model.variants import bug, version
     in_force=unreleased("proposed: Kafka waits for the live replicas only"),
 )
 class WithElr(Retention):
-    """Retention with an ELR; DeleteRecords waits for every member of the ISR and of the ELR."""
+    """Retention with eligible leader replicas (ELR). A DeleteRecords request succeeds after every
+    member of the ISR and of the ELR has deleted the records.
+    """
 
     elr: Set[Replica]
 
@@ -35,11 +38,12 @@ class WithElr(Retention):
         return count(s.isr[r] for r in Replica) >= 2
 
     def is_deleted(s, r: Replica) -> Bool:
-        """True if every replica that may lead has deleted all records that DeleteRecords names.
+        """Returns True if every replica that may be elected has deleted all records below the
+        offset of the DeleteRecords request.
 
-        A replica outside the ISR and the ELR learns the log start before it joins the ISR. If only
-        live replicas count, the claim `deleted_stays_deleted` breaks (bug `waits-for-the-live`, 7
-        steps).
+        A replica that is neither in the ISR nor in the ELR cannot be elected. It learns the
+        leader's log start before it joins the ISR. If only live replicas must have deleted the
+        records, the claim `deleted_stays_deleted` breaks (bug `waits-for-the-live`, 7 steps).
         """
         return forall(
             implies(s.isr[x] | s.elr[x], s.requested <= s.log[x].log_start) for x in Replica
@@ -47,7 +51,7 @@ class WithElr(Retention):
 
     @action
     def advance_high_watermark(s, r: Replica) -> None:
-        """The leader commits the next record, if the ISR has min.insync.replicas members.
+        """The leader commits the next record, if the ISR has at least min.insync.replicas members.
 
         Kafka: Partition.maybeIncrementLeaderHW and isUnderMinIsr (KIP-966).
         """
@@ -56,7 +60,8 @@ class WithElr(Retention):
 
     @action
     def shrink_isr(s, r: Replica) -> None:
-        """A follower leaves the ISR; it joins the ELR if the ISR becomes too small.
+        """The leader removes a follower from the ISR. If the ISR is then smaller than
+        min.insync.replicas, the follower joins the ELR.
 
         Kafka: PartitionChangeBuilder.maybePopulateTargetElr (KIP-966).
         """
@@ -67,8 +72,8 @@ class WithElr(Retention):
 
     @action
     def expand_isr(s, r: Replica) -> None:
-        """A follower joins the ISR, which then has min.insync.replicas members; so the ELR becomes
-        empty.
+        """A follower joins the ISR, and the ELR becomes empty, because the ISR then has at least
+        min.insync.replicas members.
 
         Kafka: PartitionChangeBuilder.maybePopulateTargetElr (KIP-966).
         """
@@ -80,7 +85,8 @@ class WithElr(Retention):
     def elect_eligible(s, r: Replica) -> None:
         """The leader stops, and a replica from the ELR becomes leader.
 
-        Kafka: PartitionChangeBuilder.electLeader. Simplified: the members of the ISR stop too.
+        Kafka: PartitionChangeBuilder.electLeader.
+        Simplified: the members of the ISR stop in the same step.
         """
         when(s.elr[r], s.leader_epoch < s.max_leader_epoch)
         leader_epoch = s.leader_epoch + 1
@@ -94,7 +100,9 @@ class WithElr(Retention):
 
     @witness
     def an_eligible_replica_has_an_old_epoch(s) -> Bool:
-        """Reachable: a replica in the ELR has not yet followed the leader of the present epoch."""
+        """Reachable: a replica in the ELR has not yet followed the leader of the present leader
+        epoch.
+        """
         return exists(s.elr[r] & (s.epoch[r] < s.leader_epoch) for r in Replica)
 
 
@@ -106,16 +114,18 @@ class WithElr(Retention):
     fixed_by="with-elr",
 )
 class WaitsForTheLive(WithElr):
-    """DeleteRecords waits for live replicas only, and not for a replica in the ELR that is down.
+    """A DeleteRecords request waits for live replicas only. It does not wait for a replica in the
+    ELR that is down.
 
-    If the leader then stops, the replica in the ELR leads, and its log begins with the deleted
-    records. This rule of KIP-107 was safe before there was an ELR.
+    If the leader then stops, the replica in the ELR becomes leader. Its log still begins with the
+    deleted records. This rule of KIP-107 was safe before Kafka had an ELR.
     """
 
     def is_deleted(s, r: Replica) -> Bool:
-        """True if every member of the ISR has deleted all records that DeleteRecords names.
+        """Returns True if every member of the ISR has deleted all records below the offset of the
+        DeleteRecords request.
 
-        Kafka: Partition.lowWatermarkIfLeader, which waits for the live replicas. Simplified: the
-        live replicas are those in the ISR.
+        Kafka: Partition.lowWatermarkIfLeader, which waits for the live replicas.
+        Simplified: the live replicas are the members of the ISR.
         """
         return forall(s.requested <= s.log[x].log_start for x in s.isr)

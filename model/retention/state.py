@@ -2,11 +2,11 @@
 
 Source: KIP-107 (DeleteRecords), KIP-320; kafka 3.7 UnifiedLog, LogCleanerManager,
 ReplicaFetcherThread.
-Simplified: every record is a segment. A deposed leader stops at once (the spec `replication` has
-deposed leaders that go on), and only a member of the ISR is elected. Logs are compared by the
-epochs of their records, and compaction keeps the epoch of a removed record. There are no
-transactions: Kafka's compaction stops at the last stable offset, here it stops at the high
-watermark.
+Simplified: every record is a segment. A leader that is replaced stops at once (in the spec
+`replication`, such a leader may continue). Only a member of the ISR is elected. Logs are compared
+by the leader epochs of their records. Compaction preserves the leader epoch of a removed record.
+The spec has no transactions: Kafka's compaction stops at the last stable offset, and the compaction
+of the spec stops at the high watermark.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from model.language import Bool, Int, Map, Nothing, Record, Scope, Set, Sort, Sp
 
 
 class Replica(Sort):
-    """A broker that keeps a copy of the partition."""
+    """A broker that stores a copy of the partition."""
 
     prefix = "b"
 
 
 class Key(Sort):
-    """A record key; compaction keeps the last record of each key."""
+    """The key of a record. Compaction retains the latest record of each key."""
 
     prefix = "k"
 
@@ -33,18 +33,19 @@ class Offset(Int):
 
 
 class LeaderEpoch(Int):
-    """The leader epoch: the number of elections."""
+    """The leader epoch: the number of elections so far."""
 
 
 class LogRecord(Record):
-    """A record of the log, with its key and its leader epoch."""
+    """A record of the log. The record has a key and a leader epoch."""
 
     key: Key | Nothing  # nothing: compaction has removed the record
     leader_epoch: LeaderEpoch
 
 
 class Log(Record):
-    """A replica's log, with a record at each offset from the log start up to before the end offset.
+    """A replica's log. It has a record at each offset from the log start up to the offset before
+    the end offset.
 
     At every other offset, the map `record` has a placeholder: `LogRecord.blank()`.
     """
@@ -70,7 +71,9 @@ def later_of(a: Offset, b: Offset) -> Offset:
 
 
 def same_epoch(a: Log, b: Log, offset: Offset) -> Bool:
-    """True if both logs have a record of the same leader epoch at the offset: the same record."""
+    """Returns True if both logs have a record at `offset`, and both records have the same leader
+    epoch. Then they are copies of the same record.
+    """
     return a.has_offset(offset) & (a.record[offset].leader_epoch == b.record[offset].leader_epoch)
 
 
@@ -104,7 +107,9 @@ class RetentionState(Spec):
         s.isr = everything(Replica)
 
     def is_following(s, r: Replica) -> Bool:
-        """True if the replica has truncated its log for the present leader epoch, and fetches."""
+        """Returns True if the replica is a follower and has truncated its log for the present
+        leader epoch. Only such a replica fetches.
+        """
         return (r != s.leader) & (s.epoch[r] == s.leader_epoch)
 
     def leads(s, r: Replica) -> Bool:

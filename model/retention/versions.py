@@ -1,4 +1,5 @@
-"""The versions of the retention spec: Kafka 4.3, with and without a stricter rule for the ISR.
+"""The versions of the retention spec: the rules of Kafka 4.3, with and without a stricter condition
+for joining the ISR.
 
 Source: KIP-107; Kafka 4.3 (Partition).
 """
@@ -20,9 +21,10 @@ from model.variants import version
     default=True,
 )
 class Retention(RetentionClaims):
-    """Kafka 4.3, but a follower joins the ISR only after its log start has reached the leader's.
+    """The rules of Kafka 4.3 with one more condition: a follower joins the ISR only after its log
+    start has reached the leader's log start.
 
-    No release of Kafka has this rule.
+    No release of Kafka has this condition.
     """
 
 
@@ -33,14 +35,19 @@ class Retention(RetentionClaims):
     in_force=kafka("3.5", LATEST, "reproduced on real brokers of 3.5.2 and 4.3"),
 )
 class Kafka43(Retention):
-    """Kafka 4.3: a follower joins the ISR at the high watermark, whatever its log start is.
+    """The rules of Kafka 4.3: a follower joins the ISR when its log reaches the high watermark,
+    even if its log start is below the leader's log start.
 
-    A new follower asks the leader for the end offset of an old epoch. If the leader has deleted
-    that epoch, the leader answers with its own log start. So the follower keeps records below this
-    log start, even uncommitted ones, until it learns the log start. If the follower becomes leader
-    earlier, consumers read these records. No report of this failure is known outside this project.
+    A new follower asks the leader for the end offset of an old leader epoch. If the leader has
+    deleted the records of that epoch, the leader answers with its own log start. So the follower
+    retains its records below this log start, even uncommitted ones, until it learns the log start.
+    If the follower becomes leader before it learns the log start, consumers read these records. No
+    report of this failure is known outside this project.
     """
 
     def has_heard_log_start(s, r: Replica) -> Bool:
-        """True for every follower. Kafka: Partition.isFollowerInSync compares no log starts."""
+        """Returns True for every follower.
+
+        Kafka: Partition.isFollowerInSync, which does not compare log starts.
+        """
         return true
