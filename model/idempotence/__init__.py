@@ -1,5 +1,5 @@
-"""The idempotent producer: a client may send a batch several times, but a partition appends it
-once.
+"""A spec of the idempotent producer: a client may send a batch several times, but a partition
+appends the batch only once.
 """
 
 from model.idempotence import bugs, versions

@@ -1,12 +1,14 @@
 """The actions of the idempotent producer: replicas append and copy, the client sends and retries.
 
-A leader keeps the producer's epoch, its last sequence, and its newest batches, the *window*. The
-leader acknowledges a batch of the window again without an append, appends the next batch, and
-refuses any other as out of order. A follower builds the same state from the records that it copies.
+A leader stores the producer's epoch, its latest sequence, and its newest batches. The stored
+batches are the *window*. If a batch is in the window, the leader does not append it, and
+acknowledges it again. The leader appends the next batch of the producer. It refuses every other
+batch as out of order. A follower computes the same state from the records that it copies.
 
-A client numbers the batches of a partition, keeps a few in flight, and retries each batch until it
-is answered. If the lowest batch in flight is out of order, or a batch was given up, the client
-moves to a larger producer epoch and numbers its batches in flight from 0.
+A client numbers the batches of a partition. It has at most a few batches in flight, and retries
+each batch until the leader answers it. The client moves to a larger producer epoch in two cases:
+the lowest batch in flight is refused as out of order, or the client gave up a batch. It then
+numbers its batches in flight from 0.
 
 The table lists all actions (`Next` in TLA+); WF is weakly fair, and the others are not fair.
 
@@ -58,7 +60,9 @@ class IdempotenceActions(IdempotenceState):
         return o < s.log[p].end_offset
 
     def is_duplicate(s, p: TopicPartition, b: Batch) -> Bool:
-        """True if the leader detects the batch as a duplicate: its window has the batch."""
+        """Returns True if the leader detects the batch as a duplicate. It does so if the batch is
+        in its window (the producer's newest batches, which the leader stores).
+        """
         known = s.leader_knows[p]
         return all_of(
             known.is_known,
@@ -67,20 +71,22 @@ class IdempotenceActions(IdempotenceState):
         )
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
-        """True if the leader accepts the sequence of a producer that it does not know.
+        """Returns True if the leader accepts `sequence` as the first sequence of a producer that it
+        does not know.
 
-        This is 0 if the partition never had a record, and otherwise any sequence, because the
-        leader may have forgotten the producer. Kafka up to 4.3 checks the first sequence only in
-        transactions of version 2. Without this check, the version `kip-360` breaks the claim
-        `in_order_without_gaps` in 3 steps (KAFKA-15591).
+        If the partition never had a record, the leader accepts only the sequence 0. Otherwise it
+        accepts any sequence, because it may have forgotten the producer. Kafka up to 4.3 checks the
+        first sequence only in transactions of version 2. Without this check, the version `kip-360`
+        breaks the claim `in_order_without_gaps` in 3 steps (KAFKA-15591).
         """
         return (sequence == 0) | (s.log[p].end_offset > 0)
 
     def continues(s, p: TopicPartition, b: Batch) -> Bool:
-        """True if the leader accepts the batch as the next batch of the producer.
+        """Returns True if the leader accepts the batch as the producer's next batch.
 
-        It is the next of the producer's epoch, or the first of a larger epoch; `begins_unknown`
-        decides for an unknown producer.
+        If the leader knows the producer, the batch must have the next sequence of the producer's
+        epoch, or the sequence 0 of a larger epoch. If the leader does not know the producer,
+        `begins_unknown` decides.
         """
         known, sequence = s.leader_knows[p], s.sequence_of[b]
         same = known.producer_epoch == s.epoch_of[b]
@@ -91,8 +97,8 @@ class IdempotenceActions(IdempotenceState):
         )
 
     def keeps(s, p: TopicPartition, sequence: Sequence, newer: Sequence) -> Bool:
-        """True if the batch with the sequence `sequence` stays in the leader's window after the
-        leader has appended the batch `newer`.
+        """Returns True if the batch with the sequence `sequence` stays in the leader's window after
+        the leader has appended the batch with the sequence `newer`.
 
         The leader detects retries of the batches in its window as duplicates. With a window of one
         batch, the claim `at_most_once` breaks (bug `window-of-one`, 6 steps; KAFKA-5494).
@@ -100,7 +106,9 @@ class IdempotenceActions(IdempotenceState):
         return newer < sequence + s.window
 
     def learn(s, p: TopicPartition, known: ProducerState, record: LogRecord, at: Offset) -> None:
-        """Updates a replica's producer state with an appended record."""
+        """Updates a replica's producer state `known` with the record that the replica has appended
+        at the offset `at`.
+        """
         same = known.is_known & (known.producer_epoch == record.producer_epoch)
         for q in Sequence:
             stays = all_of(same, q < record.sequence, s.keeps(p, q, record.sequence))
@@ -110,7 +118,7 @@ class IdempotenceActions(IdempotenceState):
         known.last_sequence = record.sequence
 
     def lose(s, known: ProducerState, forgets: Bool) -> None:
-        """Clears a replica's producer state if `forgets`."""
+        """Clears a replica's producer state `known` if `forgets` is true."""
         known.is_known = known.is_known & ~forgets
         known.producer_epoch = ite(forgets, ProducerEpoch(0), known.producer_epoch)
         known.last_sequence = ite(forgets, Sequence(0), known.last_sequence)
@@ -121,11 +129,14 @@ class IdempotenceActions(IdempotenceState):
 
     @action(fair="weak")
     def append(s, p: TopicPartition, b: Batch) -> None:
-        """The leader appends the next batch: a first attempt, a retry, or a copy that arrives late.
+        """The leader appends the producer's next batch. The batch may be a first attempt, a retry,
+        or a copy that arrives late.
 
         Kafka: ProducerAppendInfo.checkSequence, ProducerStateEntry.findDuplicateBatch.
-        Simplified: a batch is one record. Without the guard that the batch is the next of its
-        producer epoch (`continues`), the claim `in_order_without_gaps` breaks in 3 steps.
+        Simplified: a batch is one record.
+
+        Without the guard that the batch is the next one of its producer epoch (`continues`), the
+        claim `in_order_without_gaps` breaks in 3 steps.
         """
         end = s.log[p].end_offset
         when(
@@ -140,10 +151,10 @@ class IdempotenceActions(IdempotenceState):
         s.learn(p, s.leader_knows[p], record, end)
 
     def may_copy(s, p: TopicPartition) -> Bool:
-        """Always true: a follower copies a record without a check of its sequence.
+        """Returns True always: a follower copies a record without a check of its sequence.
 
-        If it checks the sequence, the claim `followers_can_copy` breaks (bug `checks-copies`, 7
-        steps; KAFKA-6003).
+        If a follower checks the sequence, the claim `followers_can_copy` breaks (bug
+        `checks-copies`, 7 steps; KAFKA-6003).
         """
         return true
 
@@ -151,9 +162,11 @@ class IdempotenceActions(IdempotenceState):
     def copy(s, p: TopicPartition) -> None:
         """The follower copies the next record of the leader's log, and the record is committed.
 
-        Kafka: UnifiedLog.appendAsFollower. Simplified: copying and committing are one step. Without
-        the guard that the leader's log has such a record, the claim `at_most_once` breaks in 3
-        steps.
+        Kafka: UnifiedLog.appendAsFollower.
+        Simplified: copying and committing are one step.
+
+        Without the guard that the leader's log has such a record, the claim `at_most_once` breaks
+        in 3 steps.
         """
         copied = s.log[p].high_watermark
         record = s.log[p].record[copied]
@@ -163,12 +176,14 @@ class IdempotenceActions(IdempotenceState):
 
     @action
     def change_leader(s, p: TopicPartition) -> None:
-        """The follower becomes leader with its own producer state; the old leader truncates and
-        follows.
+        """The follower becomes leader with its own producer state. The old leader truncates its log
+        and becomes the follower.
 
-        Kafka: ProducerStateManager.truncateAndReload. Simplified: the logs are equal afterwards. If
-        the old leader restores only the newest batch of its window, the claim `at_most_once` breaks
-        (bug `snapshot-keeps-newest`, 10 steps).
+        Kafka: ProducerStateManager.truncateAndReload.
+        Simplified: after this step, both logs are equal.
+
+        If the old leader restores only the newest batch of its window, the claim `at_most_once`
+        breaks (bug `snapshot-keeps-newest`, 10 steps).
         """
         copied = s.log[p].high_watermark
         when(s.leader_epoch[p] < s.leader_changes)
@@ -180,20 +195,23 @@ class IdempotenceActions(IdempotenceState):
         s.restart(p)
 
     def restart(s, p: TopicPartition) -> None:
-        """The old leader restarts as a follower with its whole producer state: no variable
-        changes.
+        """The old leader restarts as a follower with its whole producer state, so the method
+        changes no variable.
         """
 
     def is_retried(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the client may still send the batch of the record at offset `o`."""
+        """Returns True if the client may still send the batch of the record at the offset `o`."""
         b = s.log[p].record[o].batch
         return (s.status[b] == IN_FLIGHT) | (s.status[b] == FAILED)
 
     @action
     def delete(s, p: TopicPartition) -> None:
-        """The oldest record is deleted, if the client no longer retries the batch of the record.
+        """The leader and the follower delete the oldest record, if the client no longer retries the
+        batch of the record.
 
-        Kafka: UnifiedLog.deleteOldSegments, or DeleteRecords. Simplified: only the log start moves.
+        Kafka: UnifiedLog.deleteOldSegments, or DeleteRecords.
+        Simplified: the log start moves, and the deleted record stays in the state.
+
         Every claim also holds without the guard of this action.
         """
         start = s.log[p].start_offset
@@ -203,10 +221,10 @@ class IdempotenceActions(IdempotenceState):
         s.forget(p, start + 1)
 
     def forget(s, p: TopicPartition, start: Offset) -> None:
-        """Forgets nothing: replicas keep the producer state when records are deleted (KIP-360).
+        """Does nothing: replicas retain the producer state when records are deleted (KIP-360).
 
-        If replicas forget a producer with its last record, the version `kip-98` breaks the claim
-        `the_next_is_accepted` in 6 steps (KAFKA-7190).
+        If replicas forget a producer when its latest record is deleted, the version `kip-98` breaks
+        the claim `the_next_is_accepted` in 6 steps (KAFKA-7190).
         """
 
     # ---- the client
@@ -218,8 +236,8 @@ class IdempotenceActions(IdempotenceState):
         return forall(~s.is_in_flight(p, b) for b in Batch)
 
     def is_unresolved(s, p: TopicPartition) -> Bool:
-        """True if the client gave up a batch, which may be in the log, and has not moved to a new
-        epoch for the partition since.
+        """Returns True if the client gave up a batch of the partition, and has not moved to a new
+        epoch for the partition since then. The given-up batch may be in the log.
         """
         return exists(
             all_of(s.sent_to[b] == p, s.status[b] == FAILED, s.epoch_of[b] == s.next_epoch[p])
@@ -230,21 +248,24 @@ class IdempotenceActions(IdempotenceState):
         return s.next_epoch[p] < s.producer_epoch
 
     def restarts_sequences(s, p: TopicPartition) -> Bool:
-        """True if the client numbers the partition's next batch with 0, because the epoch grew.
+        """Returns True if the client numbers the partition's next batch with 0, because the
+        producer epoch grew after the latest batch of the partition.
 
-        If this is so in one partition only, the claim `the_next_is_accepted` breaks (bug
-        `keeps-sequences`, 8 steps; KAFKA-12152).
+        If the client restarts the sequences of one partition only, the claim `the_next_is_accepted`
+        breaks (bug `keeps-sequences`, 8 steps; KAFKA-12152).
         """
         return s.is_stale(p)
 
     @action
     def send(s, p: TopicPartition, b: Batch) -> None:
-        """The client gives the next batch its sequence number and sends it; batches of an older
-        epoch must be answered first.
+        """The client gives the next batch its sequence number and sends it. If the producer epoch
+        grew, the partition's batches of the older epoch must be answered first.
 
-        Kafka: Sender.sendProducerData and TransactionManager. Simplified: the client never waits
-        for a full batch. Without the guard that the batches are sent in their order, the claim
-        `the_next_is_accepted` breaks in 2 steps.
+        Kafka: Sender.sendProducerData and TransactionManager.
+        Simplified: the client never waits for a full batch.
+
+        Without the guard that the batches are sent in their order, the claim `the_next_is_accepted`
+        breaks in 2 steps.
         """
         sequence = ite(s.restarts_sequences(p), Sequence(0), s.next_sequence[p])
         when(
@@ -266,12 +287,14 @@ class IdempotenceActions(IdempotenceState):
 
     @action(fair="weak")
     def acknowledge(s, p: TopicPartition, b: Batch, o: Offset) -> None:
-        """The leader acknowledges a committed batch with its offset, at the first attempt or a
-        retry.
+        """The leader acknowledges a committed batch with its offset. The acknowledgement answers
+        the first attempt or a retry.
 
-        Kafka: DUPLICATE handling in UnifiedLog.analyzeAndValidateProducerState. Simplified:
-        acks=all. Without the guard that the record is committed, the claim `acknowledged_is_there`
-        breaks in 3 steps.
+        Kafka: DUPLICATE handling in UnifiedLog.analyzeAndValidateProducerState.
+        Simplified: the client uses acks=all.
+
+        Without the guard that the record is committed, the claim `acknowledged_is_there` breaks in
+        3 steps.
         """
         when(
             s.is_in_flight(p, b),
@@ -284,18 +307,21 @@ class IdempotenceActions(IdempotenceState):
 
     @action
     def give_up(s, p: TopicPartition, b: Batch) -> None:
-        """The client gives up a batch after the delivery timeout; the application learns no
-        outcome.
+        """The client gives up a batch after the delivery timeout. The application does not learn
+        whether the batch was appended.
 
-        Kafka: delivery.timeout.ms. Simplified: this may happen at any time, to the lowest batch in
-        flight. Every claim also holds without the guard of this action.
+        Kafka: delivery.timeout.ms.
+        Simplified: the client may give up the lowest batch in flight at any time.
+
+        Every claim also holds without the guard of this action.
         """
         when(true if s.gives_up else false)
         when(s.is_in_flight(p, b), forall(implies(c < b, ~s.is_in_flight(p, c)) for c in Batch))
         s.status[b] = FAILED
 
     def goes_before(s, c: Batch, b: Batch) -> Bool:
-        """True if batch `c` gets its new number before batch `b`, because `c` was sent first.
+        """Returns True if batch `c` gets a lower new number than batch `b`, because the client sent
+        `c` first.
 
         In the reverse order, the claim `as_it_was_sent` breaks (bug `renumbers-backwards`, 7 steps;
         KAFKA-8483).
@@ -303,8 +329,8 @@ class IdempotenceActions(IdempotenceState):
         return c < b
 
     def rank(s, p: TopicPartition, b: Batch) -> Sequence:
-        """Returns the sequence of batch `b` in a new epoch: the number of the partition's batches
-        in flight that go before `b`.
+        """Returns the sequence that batch `b` gets in a new epoch. It is the number of the
+        partition's batches in flight that go before `b`.
         """
         before = count(s.is_in_flight(p, c) & s.goes_before(c, b) for c in Batch)
         rank = Sequence(0)
@@ -313,7 +339,9 @@ class IdempotenceActions(IdempotenceState):
         return rank
 
     def bump_epoch(s, p: TopicPartition) -> None:
-        """The client moves to the next producer epoch, and numbers its batches in flight from 0."""
+        """Moves the client to the next producer epoch, and numbers the partition's batches in
+        flight from 0.
+        """
         larger = s.producer_epoch + 1
         when(larger <= s.max_epoch)
         in_flight = count(s.is_in_flight(p, b) for b in Batch)
@@ -334,9 +362,11 @@ class IdempotenceActions(IdempotenceState):
         """The leader refuses the lowest batch in flight as out of order, and the client moves to a
         new epoch.
 
-        Kafka: TransactionManager.canRetry and bumpIdempotentProducerEpoch. Simplified: the client
-        renumbers the partition's batches in one step. Without the guard that the leader has not
-        appended the batch yet, the claim `at_most_once` breaks in 4 steps.
+        Kafka: TransactionManager.canRetry and bumpIdempotentProducerEpoch.
+        Simplified: the client renumbers the partition's batches in one step.
+
+        Without the guard that the leader has not appended the batch yet, the claim `at_most_once`
+        breaks in 4 steps.
         """
         when(
             s.is_in_flight(p, b),
@@ -348,10 +378,12 @@ class IdempotenceActions(IdempotenceState):
 
     @action(fair="weak")
     def resolve(s, p: TopicPartition) -> None:
-        """After the client gave up a batch, and when no batch is in flight, the client moves to the
+        """A client that gave up a batch waits until no batch is in flight. It then moves to the
         next epoch.
 
-        Kafka: TransactionManager.maybeResolveSequences. Simplified: the epoch grows at once.
+        Kafka: TransactionManager.maybeResolveSequences.
+        Simplified: the epoch grows at once.
+
         Without the guard that no batch is in flight, the claim `at_most_once` breaks in 7 steps.
         """
         when(s.is_unresolved(p), s.none_in_flight(p))

@@ -1,4 +1,4 @@
-"""Bugs of the idempotent producer: each class changes the spec so that a claim breaks.
+"""Bugs of the idempotent producer. Each class changes a rule of the spec, so that a claim breaks.
 
 The decorator of the class names the claim.
 
@@ -25,11 +25,11 @@ from model.variants import bug
     in_force=kafka("0.11", "0.11", "its clients had to send one batch at a time"),
 )
 class WindowOfOne(IdempotentProducer):
-    """A leader detects only a retry of the newest batch, but clients have several batches in
-    flight.
+    """A leader detects only a retry of the producer's newest batch, although a client may have
+    several batches in flight.
 
-    The client gives a refused older batch a new number, and the leader appends the batch again
-    (KAFKA-5494).
+    The leader refuses the retry of an older batch. The client gives this batch a new number, and
+    the leader appends the batch a second time (KAFKA-5494).
     """
 
     def keeps(s, p: TopicPartition, sequence: Sequence, newer: Sequence) -> Bool:
@@ -45,10 +45,10 @@ class WindowOfOne(IdempotentProducer):
     in_force=kafka(None, LATEST, needs="a producer.id.expiration.ms shorter than the retries"),
 )
 class Expires(IdempotentProducer):
-    """A leader forgets a producer that still retries (producer.id.expiration.ms).
+    """A leader forgets a producer that still retries a batch (producer.id.expiration.ms).
 
-    This is no bug of Kafka's code: a short expiration makes a retry a first batch, which is
-    appended again.
+    This is no bug of Kafka's code. With a short expiration, the leader takes a retry for the first
+    batch of the producer, and appends the batch a second time.
     """
 
     @action
@@ -71,12 +71,14 @@ class SnapshotKeepsNewest(IdempotentProducer):
     """A replica that restarts restores only the newest batch of the producer from its snapshot.
 
     Kafka up to 4.3 writes only the newest batch to its snapshots. The leader refuses the retry of
-    an older batch, the client gives this batch a new number, and it is appended again. This was
-    reproduced on brokers of Kafka 4.3.
+    an older batch. The client gives this batch a new number, and the leader appends the batch a
+    second time. This was reproduced on brokers of Kafka 4.3.
     """
 
     def restart(s, p: TopicPartition) -> None:
-        """The old leader restarts, and then detects only retries of its newest batch."""
+        """The old leader restarts as a follower, and from then on detects only retries of the
+        producer's newest batch.
+        """
         known = s.follower_knows[p]
         last = known.last_sequence
         for q in Sequence:
@@ -94,8 +96,8 @@ class SnapshotKeepsNewest(IdempotentProducer):
 class ChecksCopies(Kip98):
     """A follower checks whether a copied record continues the producer's sequence.
 
-    A follower that has deleted its producer state earlier than the leader copies nothing more
-    (KAFKA-6003).
+    A follower that has deleted its producer state earlier than the leader then refuses to copy the
+    producer's further records (KAFKA-6003).
     """
 
     def may_copy(s, p: TopicPartition) -> Bool:
@@ -115,9 +117,10 @@ class ChecksCopies(Kip98):
     in_force=kafka(None, "2.7.0"),
 )
 class KeepsSequences(IdempotentProducer):
-    """When the epoch grows, the client restarts the sequences of one partition only.
+    """When the producer epoch grows, the client restarts the sequences of one partition only.
 
-    The leader of another partition expects 0, but gets the next sequence (KAFKA-12152).
+    The leader of another partition expects the sequence 0, but receives the next sequence of the
+    old epoch (KAFKA-12152).
     """
 
     def restarts_sequences(s, p: TopicPartition) -> Bool:
@@ -133,7 +136,8 @@ class KeepsSequences(IdempotentProducer):
     in_force=kafka(None, "2.2"),
 )
 class RenumbersBackwards(IdempotentProducer):
-    """The client renumbers its batches in flight, but not in the order in which it sent them.
+    """The client renumbers its batches in flight, but not in the order in which it sent the
+    batches.
 
     The leader appends the batches in the order of the new numbers (KAFKA-8483).
     """

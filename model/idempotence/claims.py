@@ -1,4 +1,6 @@
-"""The claims about the idempotent producer."""
+"""The claims about the idempotent producer: each batch is appended at most once and in order, and
+each sent batch is answered.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,8 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def in_order_without_gaps(s) -> Bool:
-        """In a log, the sequences of each producer epoch are 0, 1, 2, ... in this order, each
-        once.
+        """In a log, the sequences of each producer epoch are 0, 1, 2, ... in this order. Each
+        sequence occurs once.
         """
         return forall(
             all_of(
@@ -72,7 +74,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def as_it_was_sent(s) -> Bool:
-        """Every log has its batches in the order in which the client sent them."""
+        """Every log has its batches in the order in which the client sent the batches."""
         return forall(
             implies((a < b) & s.is_held(p, b), s.log[p].record[a].batch <= s.log[p].record[b].batch)
             for p in TopicPartition
@@ -112,8 +114,8 @@ class IdempotenceClaims(IdempotenceActions):
     def knowledge_is_of_the_log(s) -> Bool:
         """A leader's producer state agrees with the leader's log.
 
-        Its producer epoch and last sequence are those of the newest batch, and its batches are in
-        the log at the same offsets.
+        The producer epoch and the latest sequence in the state are those of the newest batch in the
+        log. Every batch of the state is in the log at the offset that the state contains.
         """
         return forall(
             all_of(
@@ -144,8 +146,8 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def the_next_is_accepted(s) -> Bool:
-        """If a leader's log has every earlier batch, the leader accepts the next batch or has it
-        already.
+        """If a leader's log has every earlier batch, the leader accepts the next batch or has
+        appended it already.
         """
         return forall(
             implies(
@@ -167,15 +169,17 @@ class IdempotenceClaims(IdempotenceActions):
 
     @liveness
     def batches_are_answered(s, b: Batch) -> Temporal:
-        """Every batch in flight is eventually acknowledged or given up."""
+        """For every batch in flight, the leader eventually acknowledges the batch, or the client
+        gives it up.
+        """
         return leads_to(s.status[b] == IN_FLIGHT, s.status[b] != IN_FLIGHT)
 
     # ---- witnesses
 
     @witness
     def a_retry_is_answered_from_the_window(s) -> Bool:
-        """Reachable: a producer sends a batch again for lack of an acknowledgement, and the leader
-        detects the duplicate, although a newer batch was appended too.
+        """Reachable: a client waits for the acknowledgement of a batch, and the leader would detect
+        a retry of this batch as a duplicate, although it has appended a newer batch.
         """
         return exists(
             all_of(
@@ -189,7 +193,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @witness
     def an_epoch_begins(s) -> Bool:
-        """Reachable: after the client gave up a batch, another batch is acknowledged under a larger
+        """Reachable: the client gave up a batch, and another batch is acknowledged under a larger
         epoch.
         """
         return exists(

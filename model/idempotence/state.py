@@ -2,10 +2,11 @@
 state.
 
 Source: KIP-98; KIP-360; ProducerStateManager of Apache Kafka; KAFKA-15591.
-Simplified: one producer id. A batch is one record, and sequences do not wrap. Both replicas are in
-sync, so the follower's end offset is the high watermark. A replica that restarts keeps its window,
-where Kafka's snapshot keeps only the newest batch (see the bug `snapshot-keeps-newest`). Deleted
-records stay in the log below its log start, so that claims can read them.
+Simplified: the spec has one producer id. A batch is one record, and sequences do not wrap. Both
+replicas are in sync, so the follower's end offset is the high watermark. A replica that restarts
+retains its window (the producer's newest batches). Kafka's snapshot contains only the newest batch
+(see the bug `snapshot-keeps-newest`). Deleted records stay in the log below its log start, so that
+claims can read these records.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ QUIET: Constants = {  # two batches and no faults; a variant adds what its count
 
 
 class TopicPartition(Sort):
-    """A partition with a leader and a follower."""
+    """A partition. It has two replicas: a leader and a follower."""
 
     prefix = "p"
 
 
 class Batch(Int):
-    """A batch that the application gives to the client; batches are numbered from 0."""
+    """A batch that the application gives to the client. Batches are numbered from 0 in the order in
+    which the client sends them.
+    """
 
 
 class ProducerEpoch(Int):
@@ -46,7 +49,7 @@ class Offset(Int):
 
 
 class LeaderEpoch(Int):
-    """The number of the partition's leader changes."""
+    """The leader epoch of a partition: the number of its leader changes."""
 
 
 class Status(Int):
@@ -67,7 +70,7 @@ class LogRecord(Record):
 
 
 class Log(Record):
-    """The log of a partition's leader; the follower has the records below the high watermark."""
+    """The log of a partition's leader. The follower has the records below the high watermark."""
 
     start_offset: Offset  # records below it are deleted
     high_watermark: Offset  # the follower's end
@@ -76,8 +79,8 @@ class Log(Record):
 
 
 class ProducerState(Record):
-    """A replica's state of the producer: epoch, last sequence, and the offsets of its newest
-    batches, the window.
+    """A replica's state of the producer: the epoch, the latest sequence, and the offsets of the
+    newest batches (the *window*).
     """
 
     is_known: Bool

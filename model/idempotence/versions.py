@@ -1,5 +1,5 @@
-"""The versions of the idempotent producer: KIP-98, KIP-360, and KIP-360 with a check that the
-first sequence in a partition is 0.
+"""The versions of the idempotent producer: KIP-98, KIP-360, and KIP-360 with a check that the first
+sequence in a partition is 0.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class IdempotentProducer(IdempotenceClaims):
     """KIP-360 with the check that KAFKA-15591 promises: the first record of a partition must have
     sequence 0.
 
-    Kafka up to 4.3 checks a first sequence only in transactions of version 2: see the version
-    `kip-360`.
+    Kafka up to 4.3 checks a first sequence only in transactions of version 2. The version `kip-360`
+    of the spec has the rules of Kafka up to 4.3.
     """
 
 
@@ -36,17 +36,19 @@ class IdempotentProducer(IdempotenceClaims):
     in_force=kafka("2.5", LATEST, "only transactions of version 2 check a first sequence"),
 )
 class Kip360(IdempotentProducer):
-    """KIP-360: replicas keep producer state when records are deleted, and an unknown producer may
+    """KIP-360: replicas retain the producer state when records are deleted. An unknown producer may
     begin with any sequence.
 
-    If the second of two batches arrives first at a new partition, the leader appends it, and then
-    never the first (KAFKA-15591). The client gives both batches new numbers and sends both again,
-    so the second batch is in the log twice. This breaks the claims `in_order_without_gaps` and
-    `at_most_once`, unless max.in.flight.requests.per.connection=1.
+    If the second of two batches arrives first at a new partition, the leader appends the second
+    batch, and then refuses the first batch (KAFKA-15591). The client gives both batches new numbers
+    and sends both batches again, so the second batch is in the log twice. This breaks the claims
+    `in_order_without_gaps` and `at_most_once`, unless max.in.flight.requests.per.connection=1.
     """
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
-        """Always true: the leader may have forgotten the producer."""
+        """Returns True always: the leader accepts any first sequence, because it may have forgotten
+        the producer.
+        """
         return true
 
 
@@ -59,9 +61,10 @@ class Kip360(IdempotentProducer):
     in_force=kafka("0.11", "2.3"),
 )
 class Kip98(IdempotentProducer):
-    """KIP-98: when the log has no record of a producer any more, the broker forgets the producer.
+    """KIP-98: when the log has no record of a producer any more, the replicas forget the producer.
 
-    The producer's next batch is refused with UNKNOWN_PRODUCER_ID, which is fatal (KAFKA-7190).
+    The leader refuses the producer's next batch with UNKNOWN_PRODUCER_ID, which is fatal
+    (KAFKA-7190).
     """
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:

@@ -78,7 +78,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @witness
     def a_session_goes_on(s) -> Bool:
-        """Reachable: a record is acknowledged that is not the first record of its producer epoch."""
+        """Reachable: a record is acknowledged that is not the first one of its producer epoch."""
         return exists(
             s.acked[p][e][q] & (Sequence.least() < q)
             for p in Producer
