@@ -1,5 +1,5 @@
-"""Consume-process-produce in a small spec, provable for any number of inputs, partitions and
-instances.
+"""A small spec of consume-process-produce. Its claims are proved for any number of inputs,
+partitions and instances.
 """
 
 from model.pipeline_abstract import bugs, versions

@@ -1,11 +1,14 @@
-"""The actions of an abstract pipeline: a group, instances, and the transaction coordinator.
+"""The actions of an abstract pipeline: the actions of a group, of instances, and of the transaction
+coordinator.
 
-An instance fetches the committed offset of a partition and processes inputs from this offset on. It
-commits their output records and its position in one transaction. Two markers, in either order,
-bring the commit or abort to the output and to the group coordinator. The group may give the
+An instance is one run of an application that consumes, processes and produces. It fetches the
+committed offset of a partition, and processes inputs from this offset on. In one transaction, it
+commits the output records of these inputs and its position in the partition. Two markers bring the
+commit or abort to the output and to the group coordinator, in either order. The group may give the
 partition to another instance before the old owner learns of it.
 
-The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved.
+The table lists all actions (`Next` in TLA+). Each row begins with the part of the system that takes
+the actions. No action is fair, because only safety is proved.
 
     group        rebalance, assign
     instances    learn_generation, init_transactions, fetch_offset, process, send_offset, commit
@@ -32,9 +35,10 @@ class PipelineActions(PipelineState):
     def rebalance(s, newer: Generation) -> None:
         """The group begins a new generation, in which no partition has an owner yet.
 
-        Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: a rebalance may happen at
-        any time. Without the guard that the generation is new, the claim `each_input_at_most_once`
-        breaks in 17 steps.
+        Kafka: GroupMetadataManager.completeClassicGroupJoin.
+        Simplified: a rebalance may happen at any time.
+        Without the guard that the generation is new, the claim `each_input_at_most_once` breaks in
+        17 steps.
         """
         when(s.generation < newer)
         s.generation = newer
@@ -43,9 +47,11 @@ class PipelineActions(PipelineState):
     def assign(s, p: TopicPartition, owner: Instance) -> None:
         """The group gives a partition to an instance, for the present generation.
 
-        Kafka: GroupMetadataManager.classicGroupSync. Simplified: one partition after another, and
-        any instance may be in the group. Without the guard that the partition has no owner in this
-        generation, the claim `each_input_at_most_once` breaks in 14 steps.
+        Kafka: GroupMetadataManager.classicGroupSync.
+        Simplified: the group assigns the partitions one after another, and any instance may be in
+        the group.
+        Without the guard that the partition has no owner in this generation, the claim
+        `each_input_at_most_once` breaks in 14 steps.
         """
         when(s.owner[s.generation][p] == nothing)
         s.owner[s.generation][p] = owner
@@ -58,7 +64,8 @@ class PipelineActions(PipelineState):
             s.position[i][p] = Offset.least()
 
     def may_learn(s, i: Instance) -> Bool:
-        """True if the instance may learn the present generation: it has no open transaction.
+        """Returns True if the instance `i` may learn the present generation, because it has no open
+        transaction.
 
         Without this rule, the claim `each_input_at_most_once` breaks (bug `learns-in-transaction`,
         12 steps).
@@ -67,9 +74,10 @@ class PipelineActions(PipelineState):
 
     @action
     def learn_generation(s, i: Instance) -> None:
-        """An instance learns the present generation, and stops reading.
+        """An instance learns the present generation, and stops reading all its partitions.
 
-        Kafka: ConsumerCoordinator.onJoinPrepare and onJoinComplete. Simplified: both are one step.
+        Kafka: ConsumerCoordinator.onJoinPrepare and onJoinComplete.
+        Simplified: both methods are one step.
         Every claim also holds without the guard that the generation is new.
         """
         when(s.known_generation[i] < s.generation, s.may_learn(i))
@@ -80,7 +88,7 @@ class PipelineActions(PipelineState):
         return all_of(s.uses[i] == x, s.is_newest(i, x))
 
     def is_newest(s, i: Instance, x: TransactionalId) -> Bool:
-        """True if no instance has initialized `x` after `i`.
+        """Returns True if `i` was the last instance that initialized the transactional id `x`.
 
         Without the comparison of epochs, the claim `each_input_at_most_once` breaks (bug
         `ignores-epoch`, 13 steps).
@@ -88,23 +96,25 @@ class PipelineActions(PipelineState):
         return s.holder[x] == i
 
     def may_hand_over(s, x: TransactionalId) -> Bool:
-        """True if the transactional id has no transaction, or its newest transaction is
-        complete.
+        """Returns True if the transactional id `x` has no transaction, or if its newest transaction
+        is complete.
         """
         return ~s.is_decided(x) & ~s.has_content(x)
 
     def begin_with(s, i: Instance) -> None:
-        """Stops the reads of an instance that initializes a transactional id."""
+        """Stops all reads of the instance `i`, because it initializes a transactional id."""
         s.stop_reading(i)
 
     @action
     def init_transactions(s, i: Instance, x: TransactionalId) -> None:
-        """An instance initializes a transactional id, which fences the id's earlier instances.
+        """An instance initializes a transactional id. This fences all instances that initialized
+        the id earlier.
 
-        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: the spec stores the newest
-        instance instead of producer epochs, and any instance may use any id. Without the guard that
-        no transaction of the id is open (`may_hand_over`), the claim `each_input_at_most_once`
-        breaks (bug `inherits-transaction`, 10 steps).
+        Kafka: TransactionCoordinator.handleInitProducerId.
+        Simplified: the spec stores the newest instance instead of producer epochs, and any instance
+        may use any transactional id.
+        Without the guard that no transaction of the id is open (`may_hand_over`), the claim
+        `each_input_at_most_once` breaks (bug `inherits-transaction`, 10 steps).
         """
         when(s.may_hand_over(x))
         s.begin_with(i)
@@ -114,7 +124,8 @@ class PipelineActions(PipelineState):
     # ---- consume, process, produce
 
     def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:
-        """True if no offset of the partition is pending, as OffsetFetch with requireStable wants.
+        """Returns True if no offset of the partition `p` is pending. OffsetFetch with requireStable
+        demands this.
 
         Without this rule, the claim `each_input_at_most_once` breaks (bug `returns-unstable`, 13
         steps).
@@ -125,9 +136,10 @@ class PipelineActions(PipelineState):
     def fetch_offset(s, i: Instance, p: TopicPartition) -> None:
         """An instance starts to read a partition of its assignment at the committed offset.
 
-        Kafka: OffsetFetch, ConsumerCoordinator.initWithCommittedOffsetsIfNeeded. Simplified:
-        without a committed offset, the instance starts at the least offset. The assignment may be
-        old. Without the guard that the instance does not read the partition yet, the claim
+        Kafka: OffsetFetch, ConsumerCoordinator.initWithCommittedOffsetsIfNeeded.
+        Simplified: if no offset is committed, the instance starts at the least offset. The
+        assignment may be from an earlier generation.
+        Without the guard that the instance does not read the partition yet, the claim
         `each_input_at_most_once` breaks in 9 steps.
         """
         when(s.owner[s.known_generation[i]][p] == i, ~s.reads[i][p], s.may_fetch(i, p))
@@ -136,11 +148,13 @@ class PipelineActions(PipelineState):
 
     @action
     def process(s, i: Instance, x: TransactionalId, p: TopicPartition, after: Offset) -> None:
-        """An instance reads the next input, and writes its output record in the open transaction.
+        """An instance reads the next input of a partition, and writes its output record in the open
+        transaction.
 
-        Kafka: KafkaConsumer.poll and KafkaProducer.send. Simplified: both are one step, and each
-        input has one output record. Without the guard that the instance has not sent its position
-        in the partition in this transaction, the claim `position_is_exact` breaks in 6 steps.
+        Kafka: KafkaConsumer.poll and KafkaProducer.send.
+        Simplified: the read and the write are one step, and each input has one output record.
+        Without the guard that the instance has not sent its position in the partition in this
+        transaction, the claim `position_is_exact` breaks in 6 steps.
         """
         at = s.position[i][p]
         when(
@@ -157,15 +171,17 @@ class PipelineActions(PipelineState):
     # ---- the end of a transaction
 
     def is_current(s, i: Instance, p: TopicPartition) -> Bool:
-        """True if the instance's generation is the newest, so that it may commit offsets.
+        """Returns True if the instance `i` knows the newest generation, so that it may commit
+        offsets.
 
-        The version `id-per-partition` compares holders of the partition's transactional id instead.
+        The version `id-per-partition` has another rule: it compares the instances that initialized
+        the partition's transactional id.
         """
         return s.known_generation[i] == s.generation
 
     def accepts_offset(s, i: Instance, p: TopicPartition) -> Bool:
-        """True if the group coordinator accepts an offset from the instance, whose generation must
-        be the newest (KIP-447).
+        """Returns True if the group coordinator accepts an offset of the partition `p` from the
+        instance `i`. The instance's generation must be the newest generation (KIP-447).
 
         Without this check, the claim `each_input_at_most_once` breaks (bug `forgets-generation`, 16
         steps).
@@ -174,22 +190,26 @@ class PipelineActions(PipelineState):
 
     @action
     def send_offset(s, i: Instance, x: TransactionalId, p: TopicPartition) -> None:
-        """An instance sends its position in the transaction, and the offset is pending.
+        """An instance sends its position in a partition as part of the transaction. The offset is
+        pending until the marker arrives.
 
-        Kafka: KafkaProducer.sendOffsetsToTransaction, OffsetMetadataManager. Simplified: a request
-        has one partition. If the offset is committed at once, outside of the transaction, the claim
-        `position_is_exact` breaks (bug `commits-outside`, 5 steps). Every claim also holds without
-        the guard that the transaction is neither committed nor aborted.
+        Kafka: KafkaProducer.sendOffsetsToTransaction, OffsetMetadataManager.
+        Simplified: each request has one partition.
+        If the offset is committed at once, outside of the transaction, the claim
+        `position_is_exact` breaks (bug `commits-outside`, 5 steps).
+        Every claim also holds without the guard that the transaction is neither committed nor
+        aborted.
         """
         when(s.reads[i][p], s.may_use(i, x), ~s.is_decided(x), s.accepts_offset(i, p))
         s.pending[x][p] = True
         s.pending_offset[x][p] = s.position[i][p]
 
     def has_sent_offsets(s, x: TransactionalId) -> Bool:
-        """True if the transaction has an offset for each partition whose inputs it has processed.
+        """Returns True if the transaction has an offset for each partition whose inputs it has
+        processed.
 
-        Without this rule for applications, the claim `each_input_at_most_once` breaks (bug
-        `commits-without-offsets`, 11 steps).
+        Applications must obey this rule. Without this rule for applications, the claim
+        `each_input_at_most_once` breaks (bug `commits-without-offsets`, 11 steps).
         """
         return forall(
             implies(s.written[x][p][o], s.pending[x][p]) for p in TopicPartition for o in Offset
@@ -197,19 +217,21 @@ class PipelineActions(PipelineState):
 
     @action
     def commit(s, i: Instance, x: TransactionalId) -> None:
-        """At the request of an instance, the coordinator decides to commit the instance's
-        transaction.
+        """The coordinator decides to commit a transaction, because the instance of the transaction
+        requests the commit.
 
         Kafka: KafkaProducer.commitTransaction, TransactionCoordinator.handleEndTransaction.
-        Simplified: the commit is one step. The coordinator does not consult the group coordinator
-        again, so the commit succeeds even after a rebalance. Without the guard that the transaction
-        is open, the claim `position_is_exact` breaks in 8 steps.
+        Simplified: the commit is one step. The transaction coordinator does not consult the group
+        coordinator again, so the commit succeeds even after a rebalance.
+        Without the guard that the transaction is open, the claim `position_is_exact` breaks in 8
+        steps.
         """
         when(s.is_open(x), s.may_use(i, x), s.has_sent_offsets(x))
         s.committed[x] = True
 
     def reads_on(s, i: Instance) -> Bool:
-        """Always false: after an abort, an instance reads again from the committed offsets.
+        """Returns a formula that is always false: after an abort, the instance `i` must read again
+        from the committed offsets.
 
         Without this rule, the claim `position_is_exact` breaks (bug `reads-on-after-abort`, 10
         steps).
@@ -218,11 +240,14 @@ class PipelineActions(PipelineState):
 
     @action
     def abort(s, x: TransactionalId) -> None:
-        """The coordinator aborts a transaction, so its instance must read the inputs again.
+        """The coordinator aborts a transaction. The instance of the transaction must then read the
+        inputs again.
 
         Kafka: TransactionCoordinator.handleEndTransaction, handleInitProducerId and
-        abortTimedOutTransactions. Simplified: this action is a request, a timeout or a new
-        instance, at any time. Every claim also holds without the guard of this action.
+        abortTimedOutTransactions.
+        Simplified: this action stands for an abort request, a timeout or a new instance, and may
+        happen at any time.
+        Every claim also holds without the guard of this action.
         """
         when(s.is_open(x))
         s.aborted[x] = True
@@ -235,8 +260,8 @@ class PipelineActions(PipelineState):
     # ---- markers
 
     def delivers(s, x: TransactionalId) -> Bool:
-        """True if a reader at read_committed receives the transaction's records, as
-        `read-committed-abstract` proves.
+        """Returns True if a reader at read_committed receives the records of the transaction `x`.
+        The spec `read-committed-abstract` proves this rule.
 
         If the reader also receives other records, the claim `each_input_at_most_once` breaks (bug
         `reads-uncommitted`, 11 steps).
@@ -245,12 +270,13 @@ class PipelineActions(PipelineState):
 
     @action
     def write_output_marker(s, x: TransactionalId) -> None:
-        """The output gets the marker, and a reader receives the output records of a committed
-        transaction.
+        """The output partition writes the marker of a transaction. If the transaction is committed,
+        a reader receives its output records.
 
-        Kafka: WriteTxnMarkers to the output partitions. Simplified: the reader receives all output
-        records in one step. Without the guard that the transaction is committed or aborted, the
-        claim `position_is_exact` breaks in 7 steps.
+        Kafka: WriteTxnMarkers to the output partitions.
+        Simplified: the reader receives all output records in one step.
+        Without the guard that the transaction is committed or aborted, the claim
+        `position_is_exact` breaks in 7 steps.
         """
         when(s.is_decided(x), ~s.output_marked[x])
         s.output_marked[x] = True
@@ -264,7 +290,7 @@ class PipelineActions(PipelineState):
                 s.doubled[x][p][o] = False
 
     def counts(s, x: TransactionalId) -> Bool:
-        """True if the marker is a COMMIT, which commits the pending offsets.
+        """Returns True if the marker of `x` is a COMMIT, so that it commits the pending offsets.
 
         Without this rule, the claim `position_is_exact` breaks (bug `counts-aborted`, 7 steps).
         """
@@ -272,11 +298,13 @@ class PipelineActions(PipelineState):
 
     @action
     def write_offset_marker(s, x: TransactionalId) -> None:
-        """The group coordinator gets the marker, and commits or drops the pending offsets.
+        """The group coordinator receives the marker of a transaction, and commits or drops the
+        pending offsets.
 
-        Kafka: WriteTxnMarkers to `__consumer_offsets`. Simplified: a pending offset replaces the
-        committed offset; Kafka first checks that no later offset is committed, which cannot be
-        here. Without the guard that the transaction is committed or aborted, the claim
+        Kafka: WriteTxnMarkers to `__consumer_offsets`.
+        Simplified: a pending offset replaces the committed offset. Kafka first checks that no later
+        offset is committed; in this spec, no later offset can be committed.
+        Without the guard that the transaction is committed or aborted, the claim
         `position_is_exact` breaks in 9 steps.
         """
         when(s.is_decided(x), ~s.offsets_marked[x])
@@ -289,20 +317,22 @@ class PipelineActions(PipelineState):
             s.pending_offset[x][p] = Offset.least()
 
     def may_complete(s, x: TransactionalId) -> Bool:
-        """True if the marker is in the output partition and at the group coordinator.
+        """Returns True if the output partition and the group coordinator have the marker of `x`.
 
-        Kafka 4.3.0 does not wait for a partition without a leader (KAFKA-20734), and the claim
+        Kafka 4.3.0 does not wait for a partition without a leader (KAFKA-20734). So the claim
         `each_input_at_most_once` breaks (bug `skips-marker`, 16 steps).
         """
         return s.output_marked[x] & s.offsets_marked[x]
 
     @action
     def complete(s, x: TransactionalId) -> None:
-        """The coordinator completes a transaction, and the next transaction of its id may begin.
+        """The coordinator completes a transaction. The next transaction of the same transactional
+        id may then begin.
 
-        Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees the markers. Without the guard that the markers of the output and of the offsets are
-        written, the claim `position_is_exact` breaks in 8 steps.
+        Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion.
+        Simplified: the coordinator sees the markers in the output and at the group coordinator.
+        Without the guard that the markers of the output and of the offsets are written, the claim
+        `position_is_exact` breaks in 8 steps.
         """
         when(s.is_decided(x), s.may_complete(x))
         s.committed[x] = False

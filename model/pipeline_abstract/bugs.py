@@ -1,7 +1,7 @@
-"""Bugs of abstract pipelines: each class changes the spec so that a claim breaks.
+"""Bugs of abstract pipelines. Each class changes the spec so that a claim no longer holds.
 
-Some are bugs of applications or of client libraries, which do not use Kafka's transactions
-correctly.
+Some of them are bugs of applications or of client libraries that use Kafka's transactions
+incorrectly.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ ONE_ID = "one transactional id for each process"
     in_force=kafka("0.11", "2.4", needs=ONE_ID),
 )
 class ForgetsGeneration(Pipeline):
-    """Before KIP-447: an offset in a transaction carries no generation, so a zombie commits.
+    """Before KIP-447: an offset in a transaction carries no generation, so the group coordinator
+    accepts the offset of a zombie.
 
-    Another instance has committed the same inputs. The action `send_offset` breaks the lemma
-    `pending_offsets_match_effects`.
+    The zombie commits although another instance has committed the same inputs. The action
+    `send_offset` breaks the lemma `pending_offsets_match_effects`.
     """
 
     def accepts_offset(s, i: Instance, p: TopicPartition) -> Bool:
@@ -44,7 +45,8 @@ class ForgetsGeneration(Pipeline):
     in_force=kafka("0.11", "2.4", needs=ONE_ID),
 )
 class ReturnsUnstable(Pipeline):
-    """Before KIP-447: OffsetFetch returns the committed offset while a later offset is pending.
+    """Before KIP-447: OffsetFetch returns the committed offset, even while a later offset is
+    pending.
 
     The new owner of a partition processes the inputs of a transaction that the old owner commits
     later. The action `fetch_offset` breaks the lemma `only_the_reader_sends_offsets`.
@@ -56,10 +58,10 @@ class ReturnsUnstable(Pipeline):
 
 @bug("inherits-transaction", breaks="each_input_at_most_once", steps=10, in_force=UNRELEASED)
 class InheritsTransaction(Pipeline):
-    """An instance that initializes a transactional id inherits the open transaction of the id.
+    """An instance that initializes a transactional id inherits the open transaction of this id.
 
-    When the instance commits, it also commits the output records of its predecessor. The action
-    `init_transactions` breaks the lemma `written_is_below_position`.
+    When the instance commits, it also commits the output records of the previous instance. The
+    action `init_transactions` breaks the lemma `written_is_below_position`.
     """
 
     def may_hand_over(s, x: TransactionalId) -> Bool:
@@ -68,7 +70,8 @@ class InheritsTransaction(Pipeline):
 
 @bug("ignores-epoch", breaks="each_input_at_most_once", steps=13, in_force=UNRELEASED)
 class IgnoresEpoch(Pipeline):
-    """Producer epochs are not compared: a zombie writes in the transaction of its successor.
+    """Producer epochs are not compared, so a zombie writes in the transaction of the instance that
+    replaced it.
 
     Both instances use one transactional id. The action `process` breaks the lemma
     `written_is_below_position`.
@@ -85,8 +88,8 @@ class IgnoresEpoch(Pipeline):
 class CommitsOutside(Pipeline):
     """The application commits its position with the consumer, outside of the transaction.
 
-    If the transaction aborts, the inputs are lost. The action `send_offset` breaks the claim
-    `position_is_exact`.
+    If the transaction aborts, the application never processes the inputs again, so they are lost.
+    The action `send_offset` breaks the claim `position_is_exact`.
     """
 
     @action
@@ -104,11 +107,11 @@ class CommitsOutside(Pipeline):
     in_force=InForce(of="Alpakka Kafka"),
 )
 class CommitsWithoutOffsets(Pipeline):
-    """A transaction commits output records without the position after their inputs.
+    """A transaction commits output records, but not the position after their inputs.
 
     The next owner of the partition processes the inputs again. The claim `position_is_exact` breaks
-    at the action `commit`. The library Alpakka Kafka added offsets only in the callbacks of its
-    sends (alpakka-kafka#752).
+    at the action `commit`. The library Alpakka Kafka added offsets to a transaction only in the
+    callbacks of its sends (alpakka-kafka#752).
     """
 
     def has_sent_offsets(s, x: TransactionalId) -> Bool:
@@ -123,8 +126,8 @@ class CommitsWithoutOffsets(Pipeline):
     in_force=InForce(of="franz-go"),
 )
 class ReadsOnAfterAbort(Pipeline):
-    """After an abort, an instance keeps its position, so it never reads the transaction's inputs
-    again.
+    """After an abort, an instance does not reset its position, so it never reads the transaction's
+    inputs again.
 
     The next commit moves the committed position past these inputs. The action `abort` breaks the
     lemma `readers_skip_nothing`. In the client franz-go, fetched records stayed in a buffer after
@@ -145,9 +148,9 @@ class LearnsInTransaction(Pipeline):
     """An instance learns a new generation while its transaction is open, and commits the
     transaction later.
 
-    Its offset carries the new generation and is accepted, but another instance may have processed
-    the same inputs since. The action `learn_generation` breaks the lemma
-    `written_is_below_position`.
+    The offset of the instance carries the new generation, so the group coordinator accepts it. But
+    another instance may have processed the same inputs in the meantime. The action
+    `learn_generation` breaks the lemma `written_is_below_position`.
     """
 
     def may_learn(s, i: Instance) -> Bool:
@@ -156,8 +159,8 @@ class LearnsInTransaction(Pipeline):
 
 @bug("reads-uncommitted", breaks="each_input_at_most_once", steps=11, in_force=UNRELEASED)
 class ReadsUncommitted(Pipeline):
-    """The reader of the output reads at read_uncommitted, so it also receives aborted output
-    records.
+    """The reader of the output reads at read_uncommitted, so it also receives the output records of
+    aborted transactions.
 
     The claim `position_is_exact` breaks at the action `write_output_marker`.
     """
@@ -177,8 +180,8 @@ class ReadsUncommitted(Pipeline):
     in_force=kafka("4.3", LATEST),
 )
 class SkipsMarker(Pipeline):
-    """The coordinator completes a transaction although the group coordinator has no marker of it
-    (KAFKA-20734).
+    """The coordinator completes a transaction although the group coordinator does not have the
+    transaction's marker (KAFKA-20734).
 
     Kafka 4.3.0 does so if a partition of `__consumer_offsets` has no leader. If the next
     transaction of the transactional id aborts, its marker drops the position of the committed
@@ -192,9 +195,9 @@ class SkipsMarker(Pipeline):
 
 @bug("counts-aborted", breaks="position_is_exact", steps=7, in_force=UNRELEASED)
 class CountsAborted(Pipeline):
-    """A marker commits pending offsets, even if the marker is an ABORT.
+    """Each marker commits the pending offsets of its transaction, even if the marker is an ABORT.
 
-    The inputs of the aborted transaction are never processed again. The claim `position_is_exact`
+    No instance processes the inputs of the aborted transaction again. The claim `position_is_exact`
     breaks at the action `write_offset_marker`.
     """
 
@@ -237,11 +240,12 @@ class FetchesBeforeInit(IdPerPartition):
     in_force=UNRELEASED,
 )
 class KeepsProducer(IdPerPartition):
-    """In a rebalance, an instance keeps its producer: it does not initialize its transactional id.
+    """In a rebalance, an instance does not create a new producer: it does not initialize its
+    transactional id again.
 
-    If it gets a partition back, it may fetch the committed offset before the coordinator has the
-    marker of its previous transaction. The action `fetch_offset` breaks the lemma
-    `only_the_reader_sends_offsets`.
+    Suppose that the instance loses a partition and gets the same partition again. It may then fetch
+    the committed offset before the group coordinator has the marker of its previous transaction.
+    The action `fetch_offset` breaks the lemma `only_the_reader_sends_offsets`.
     """
 
     def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:

@@ -1,5 +1,5 @@
-"""The claims about an abstract pipeline: the output record of each input is in the output exactly
-once.
+"""The claims about an abstract pipeline: for each input, exactly one output record is in the
+output.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class PipelineClaims(PipelineActions):
         """An input is below the group's committed position if and only if its output record is
         committed.
 
-        The coordinator's decision commits output records and position together; the markers follow
-        later.
+        The coordinator's decision commits the output records and the position at the same time. The
+        markers follow later.
         """
         return forall(
             iff(s.is_below_position(p, o), s.has_committed_effect(p, o))
@@ -50,8 +50,8 @@ class PipelineClaims(PipelineActions):
         )
 
     def is_below_position(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the input at offset `o` is below the committed offset, or below an offset that a
-        marker will commit.
+        """Returns True if the offset `o` is below the committed offset of `p`, or below a pending
+        offset of a committed transaction. The marker will commit this pending offset.
         """
         return (o < s.committed_offset[p]) | exists(
             all_of(s.committed[x], s.pending[x][p], o < s.pending_offset[x][p])
@@ -59,8 +59,8 @@ class PipelineClaims(PipelineActions):
         )
 
     def has_committed_effect(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if a reader has received the output record of the input, or will after a commit
-        marker.
+        """Returns True if a reader has received the output record of the input at `o`, or will
+        receive it after the marker of a committed transaction.
         """
         return s.received[p][o] | exists(
             s.committed[x] & s.written[x][p][o] for x in TransactionalId
@@ -68,7 +68,7 @@ class PipelineClaims(PipelineActions):
 
     @invariant
     def output_is_exact_when_settled(s) -> Bool:
-        """While no transaction awaits a marker, a reader has received the output records of exactly
+        """While no transaction awaits a marker, a reader has received exactly the output records of
         the inputs below the committed offset.
         """
         return implies(
@@ -84,8 +84,8 @@ class PipelineClaims(PipelineActions):
 
     @witness
     def an_effect_is_received(s) -> Bool:
-        """Reachable: a reader has received the output of an input, and the committed offset is
-        above the input.
+        """Reachable: a reader has received the output record of an input, and the committed offset
+        is above this input.
         """
         return exists(
             s.received[p][o] & (o < s.committed_offset[p]) for p in TopicPartition for o in Offset
@@ -93,10 +93,11 @@ class PipelineClaims(PipelineActions):
 
     @witness
     def a_second_owner_reads_on(s) -> Bool:
-        """Reachable: a later owner of a partition has read past an input, and a reader receives the
-        output of this input.
+        """Reachable: a later owner of a partition has read past an input, and a reader has received
+        the output record of this input.
 
-        A later owner is one that had not owned the partition in the first generation.
+        A later owner is an instance that did not own the partition in the first generation, when
+        another instance owned it.
         """
         first = Generation.least()
         return exists(
@@ -115,8 +116,8 @@ class PipelineClaims(PipelineActions):
 
     @witness
     def a_zombie_has_written(s) -> Bool:
-        """Reachable: an instance has written output records in an open transaction, but its offsets
-        would be refused.
+        """Reachable: an instance has written output records in an open transaction, but the group
+        coordinator would refuse its offsets.
         """
         return exists(
             all_of(
@@ -134,8 +135,8 @@ class PipelineClaims(PipelineActions):
 
     @witness
     def an_aborted_offset_is_pending(s) -> Bool:
-        """Reachable: a transaction is aborted, and the group coordinator has not received its
-        marker.
+        """Reachable: a transaction is aborted, and its offset is still pending at the group
+        coordinator.
         """
         return exists(
             s.aborted[x] & s.pending[x][p] for x in TransactionalId for p in TopicPartition
@@ -143,8 +144,8 @@ class PipelineClaims(PipelineActions):
 
     @witness
     def a_new_owner_waits(s) -> Bool:
-        """Reachable: the owner of a partition may not read the partition yet, because of a pending
-        offset.
+        """Reachable: the owner of a partition may not read the partition yet, because an offset of
+        another instance is pending.
         """
         return exists(
             all_of(

@@ -1,12 +1,14 @@
-"""The lemmas that prove an abstract pipeline.
+"""The lemmas that prove the claims about an abstract pipeline.
 
-The argument: an instance is *current* for a partition if the group coordinator would accept its
-offset of the partition. A current instance that reads the partition is its *current reader*: it
-began at the committed offset, when no offset was pending, and only it can send an offset since. So
-the inputs between the committed offset and the reader's position are exactly those whose output
-records are in its open transaction. The transaction commits these records together with this
-position, the next committed offset. Another instance may write output records, but it cannot send
-an offset for them, so its transaction cannot commit.
+An instance is *current* for a partition if the group coordinator would accept its offset of the
+partition. A current instance that reads the partition is the *current reader* of the partition.
+
+The proof argues as follows. The current reader began at the committed offset, when no offset was
+pending, and since then no other instance can send an offset. So the inputs between the committed
+offset and the reader's position are exactly the inputs whose output records are in the reader's
+open transaction. The transaction commits these records together with the reader's position, which
+becomes the committed offset. Another instance may write output records, but it cannot send an
+offset for them. So its transaction cannot commit.
 """
 
 from __future__ import annotations
@@ -45,12 +47,11 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def markers_leave_nothing(s) -> Bool:
-        """After the output has a transaction's marker, no output record of the transaction is
-        pending. After the group coordinator has the marker, no offset of the transaction is
-        pending.
+        """After the output has a transaction's marker, no output record of the transaction awaits a
+        marker. After the group coordinator has the marker, no offset of the transaction is pending.
 
-        The lemma is true because a committed or aborted transaction gets neither output records nor
-        offsets.
+        The lemma is true because a committed or aborted transaction gets no further output records
+        and no further offsets.
         """
         return forall(
             all_of(
@@ -64,11 +65,11 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def committed_effects_are_new(s) -> Bool:
-        """An output record that a commit marker will deliver was not received before, and no other
-        commit marker will deliver it.
+        """If a commit marker will deliver an output record, no reader has received this output
+        record before, and no other commit marker will deliver it.
 
-        The lemma is true because a transaction commits only output records above the committed
-        position.
+        The lemma is true because a transaction commits only output records of inputs above the
+        committed position.
         """
         return forall(
             implies(
@@ -90,8 +91,8 @@ class PipelineProof(PipelineClaims):
     def nothing_is_written_twice(s) -> Bool:
         """A transaction has at most one output record of each input.
 
-        The lemma is true because positions only grow during a transaction, and no other instance
-        writes in it.
+        The lemma is true because positions only grow during a transaction, and because no other
+        instance writes in the transaction.
         """
         return forall(
             ~s.doubled[x][p][o] for x in TransactionalId for p in TopicPartition for o in Offset
@@ -120,9 +121,9 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def one_offset_is_pending(s) -> Bool:
-        """At most one transaction has a pending offset of a partition.
+        """For each partition, at most one transaction has a pending offset.
 
-        The lemma is true because the group coordinator accepts offsets of one reader only, and this
+        The lemma is true because the group coordinator accepts offsets of only one reader, and this
         reader began when no offset was pending.
         """
         return forall(
@@ -134,11 +135,11 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def pending_offsets_match_effects(s) -> Bool:
-        """While a transaction with a pending offset is open, the transaction has exactly the output
-        records of the inputs from the committed offset up to the pending offset.
+        """While a transaction with a pending offset is open, it has exactly the output records of
+        the inputs from the committed offset up to the pending offset.
 
-        After the commit, until the group coordinator gets the marker, the output records that await
-        a marker belong to inputs between the two offsets.
+        After the commit, and until the group coordinator receives the marker, each output record of
+        the transaction that awaits a marker belongs to an input between the two offsets.
 
         The lemma is true because the instance that sent the pending offset had its position just
         above these inputs.
@@ -167,13 +168,13 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def only_the_reader_sends_offsets(s) -> Bool:
-        """If a partition has a current reader, a pending offset of the partition is this reader's
-        position.
+        """If a partition has a current reader (an instance that reads it and may commit its
+        offset), a pending offset of the partition is the position of this reader.
 
         The offset is pending in the reader's own transaction.
 
-        The lemma is true because the reader began when no offset was pending, and the offsets of
-        other instances are refused.
+        The lemma is true because the reader began when no offset was pending, and the group
+        coordinator refuses the offsets of other instances.
         """
         return forall(
             implies(
@@ -187,13 +188,14 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def readers_begin_at_the_committed_offset(s) -> Bool:
-        """The position of a current reader is not below the committed offset.
+        """The position of a current reader (an instance that reads a partition and may commit its
+        offset) is not below the committed offset.
 
-        An input with an output record in the reader's open transaction is not below the committed
-        offset either.
+        If the reader's open transaction has an output record of an input, this input is not below
+        the committed offset, either.
 
         The lemma is true because the reader began at the committed offset, and only its own
-        transactions move this offset.
+        transactions move the committed offset.
         """
         return forall(
             implies(
@@ -211,11 +213,12 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def readers_skip_nothing(s) -> Bool:
-        """An input below the position of a current reader is below the committed position, or has
-        an output record in the reader's open transaction.
+        """If an input is below the position of a current reader, the input is below the committed
+        position, or the reader's open transaction has its output record.
 
-        The lemma is true because the reader goes from input to input, and after an abort it starts
-        again at the committed offset.
+        A current reader is an instance that reads a partition and may commit its offset. The lemma
+        is true because the reader goes from input to input, and after an abort it starts again at
+        the committed offset.
         """
         return forall(
             implies(
@@ -237,9 +240,10 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def generations_are_learned(s) -> Bool:
-        """No instance knows a generation above the present one.
+        """No instance knows a later generation than the present generation.
 
-        The lemma is true because an instance learns the present generation, which only grows.
+        The lemma is true because an instance learns only the present generation, and the present
+        generation only grows.
         """
         return forall(s.known_generation[i] <= s.generation for i in Instance)
 

@@ -1,21 +1,21 @@
 """The state of an abstract pipeline: a group, transactional ids, the output, and instances.
 
-An *instance* is one run of the application: it reads an input partition, writes an output record
+An *instance* is one run of the application. It reads an input partition, writes an output record
 for each input, and commits its position with these records in one transaction.
 
-A crashed instance takes no further step; a process that restarts is another instance, and may use
+A crashed instance takes no further step. A process that restarts is another instance, and may use
 the same transactional id.
 
-A transactional id has one transaction at a time, so each variable of a transaction is a map from
+A transactional id has one transaction at a time. So each variable of a transaction is a map from
 transactional ids.
 
 Source: KIP-98, KIP-447; TransactionManager, TransactionCoordinator and OffsetMetadataManager of
 Kafka 4.3.
-Simplified: the output is one partition; `transactions-abstract` proves that several partitions
-agree. A request arrives at once or never, which is not so in `transactions-abstract` and
-`coordinator-abstract`. An instance learns of an abort at once. A group has generations; the member
-epochs of KIP-848 are left out. All offsets are committed in transactions, and none is reset,
-expired or deleted.
+Simplified: the output is one partition; the spec `transactions-abstract` proves that several
+partitions agree. A request arrives at once or never; the specs `transactions-abstract` and
+`coordinator-abstract` have late requests. An instance learns of an abort at once. A group has
+generations; the member epochs of KIP-848 are left out. All offsets are committed in transactions,
+and no offset is reset, expired or deleted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Instance(Sort):
 
 
 class TransactionalId(Sort):
-    """A transactional id, with its open transaction or the transaction that it ended last."""
+    """A transactional id, together with its open transaction or the latest transaction that it
+    ended.
+    """
 
     prefix = "id"
 
@@ -51,7 +53,7 @@ class TopicPartition(Sort):
 
 
 class Offset(Ordered):
-    """An offset of an input partition: the next input to read."""
+    """An offset of an input partition. A position is the offset of the next input to read."""
 
 
 class Generation(Ordered):
@@ -106,7 +108,7 @@ class PipelineState(Spec):
         return s.committed[x] | s.aborted[x]
 
     def has_content(s, x: TransactionalId) -> Bool:
-        """True if an output record or an offset of the transaction awaits the marker."""
+        """Returns True if an output record or an offset of the transaction awaits a marker."""
         return any_of(
             exists(s.pending[x][p] for p in TopicPartition),
             exists(s.written[x][p][o] for p in TopicPartition for o in Offset),

@@ -1,11 +1,12 @@
-"""The two versions of an abstract pipeline differ in what fences an instance.
+"""The two versions of an abstract pipeline. They differ in the rule that fences the previous owner
+of a partition.
 
-- `kip-447`: the group's generation, which an offset carries; a new owner waits for pending offsets.
-- `id-per-partition`: the transactional id of an input partition; a new owner initializes it, which
-  fences the previous owner and ends its transaction.
+- `kip-447`: each offset carries the group's generation, and a new owner waits for pending offsets.
+- `id-per-partition`: each input partition has a transactional id. A new owner initializes this
+  transactional id, which fences the previous owner and ends its transaction.
 
-Kafka Streams has the second rule with processing.guarantee=exactly_once, up to Kafka 3.9, and the
-first rule with exactly_once_v2.
+Kafka Streams has the rule of `id-per-partition` with processing.guarantee=exactly_once, up to Kafka
+3.9. It has the rule of `kip-447` with exactly_once_v2.
 
 Source: KIP-98; KIP-447.
 """
@@ -35,7 +36,7 @@ from model.variants import version
 @version("kip-447", in_force=kafka("2.5", LATEST), default=True)
 class Pipeline(PipelineProof):
     """Pipelines as in KIP-447: a client that commits an offset in a transaction sends its
-    generation, and OffsetFetch waits for pending offsets.
+    generation, and OffsetFetch waits until no offset is pending.
     """
 
 
@@ -44,32 +45,37 @@ class IdPerPartition(Pipeline):
     """Before KIP-447: each input partition has its own transactional id, which fences the
     partition's previous owner.
 
-    An instance is the task of one partition, and the group coordinator compares no generations.
+    An instance is the task of one partition, and the group coordinator does not compare
+    generations.
     """
 
     id_of: Map[TopicPartition, TransactionalId | Nothing]  # the same in all instances
 
     @action
     def choose_id(s, p: TopicPartition, x: TransactionalId) -> None:
-        """The application chooses the transactional id of a partition, and never changes it.
+        """The application chooses the transactional id of a partition, and never changes this
+        choice.
 
-        Kafka: the application id and the task id in Kafka Streams. Simplified: partitions may share
-        an id. Without the guard that the partition has no id yet, the claim
-        `each_input_at_most_once` breaks in 15 steps.
+        Kafka: the application id and the task id in Kafka Streams.
+        Simplified: several partitions may have the same transactional id.
+        Without the guard that the partition has no id yet, the claim `each_input_at_most_once`
+        breaks in 15 steps.
         """
         when(s.id_of[p] == nothing)
         s.id_of[p] = x
 
     def is_current(s, i: Instance, p: TopicPartition) -> Bool:
-        """True if `i` was the last instance to initialize the transactional id of the partition."""
+        """Returns True if `i` was the last instance that initialized the transactional id of the
+        partition `p`.
+        """
         return exists((s.id_of[p] == x) & s.may_use(i, x) for x in TransactionalId)
 
     def accepts_offset(s, i: Instance, p: TopicPartition) -> Bool:
         return true
 
     def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:
-        """True if the instance has initialized the transactional id of the partition, and the id's
-        transactions are complete.
+        """Returns True if the instance `i` has initialized the transactional id of the partition
+        `p`, and all transactions of this id are complete.
 
         If an instance fetches before it has initialized the id again, the claim
         `each_input_at_most_once` breaks (bug `keeps-producer`, 18 steps).
@@ -80,7 +86,7 @@ class IdPerPartition(Pipeline):
 
     @lemma
     def readers_use_the_id(s) -> Bool:
-        """An instance that reads a partition uses the transactional id of the partition.
+        """An instance that reads a partition uses the transactional id of this partition.
 
         The lemma is true because the instance initializes this id before it fetches the committed
         offset.
@@ -93,8 +99,8 @@ class IdPerPartition(Pipeline):
 
     @lemma
     def only_the_id_has_content(s) -> Bool:
-        """For each partition, only the partition's own transactional id has output records and
-        pending offsets.
+        """Only the transactional id of a partition has output records of inputs in the partition,
+        and pending offsets of the partition.
 
         The lemma is true because only instances that use this id read the partition.
         """

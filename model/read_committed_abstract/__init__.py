@@ -1,4 +1,4 @@
-"""A small spec of reads at read_committed; its proofs cover any number of transactions and
+"""A small spec of reads at read_committed. Its claims are proved for any number of transactions and
 records.
 """
 

@@ -1,4 +1,6 @@
-"""Bugs of the spec `read-committed-abstract`: each class changes it so that a claim breaks."""
+"""Bugs of the spec `read-committed-abstract`. Each class changes the spec so that a claim no longer
+holds.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ from model.variants import bug
 class IgnoresHighWatermark(ReadCommitted):
     """The last stable offset may be above the high watermark.
 
-    A reader receives a record that the next leader lacks. The action `read` breaks the lemma
-    `passed_is_decided`.
+    A reader receives a record that the next leader does not have. The action `read` breaks the
+    lemma `passed_is_decided`.
     """
 
     def is_replicated(s, o: Offset) -> Bool:
@@ -36,7 +38,7 @@ class IgnoresHighWatermark(ReadCommitted):
 class StableAtFirstOpen(ReadCommitted):
     """The last stable offset passes a transaction whose marker is not replicated (KAFKA-5121).
 
-    If the next leader lacks the marker, the last stable offset goes back. The action
+    If the next leader does not have the marker, the last stable offset goes back. The action
     `change_leader` breaks the claim `stable_offset_never_goes_back`.
     """
 
@@ -52,7 +54,8 @@ class StableAtFirstOpen(ReadCommitted):
     in_force=UNRELEASED,
 )
 class StableAtLastOpen(ReadCommitted):
-    """The last stable offset stops at the last open transaction instead of the first one.
+    """The last stable offset stops at the last open transaction in the log, not at the first open
+    transaction.
 
     A reader passes an open transaction of another producer. The action `append_first` breaks the
     claim `stable_offset_stops_at_open`, and `read` breaks `only_committed_is_delivered`.
@@ -71,7 +74,7 @@ class StableAtLastOpen(ReadCommitted):
     in_force=UNRELEASED,
 )
 class IgnoresAbortedList(ReadCommitted):
-    """The reader does not look at the aborted transactions of the fetch response.
+    """The reader ignores the list of aborted transactions in the fetch response.
 
     So the action `read` delivers aborted records.
     """
@@ -89,8 +92,8 @@ class IgnoresAbortedList(ReadCommitted):
 class ListsFromFetchOffset(ReadCommitted):
     """A fetch response lists only the aborted transactions that begin at or after the fetch offset.
 
-    The reader drops the first record of an aborted transaction. The next response does not list the
-    transaction, so the action `read` delivers the transaction's next record.
+    The reader drops the first record of an aborted transaction. The next fetch response does not
+    list this transaction, so the action `read` delivers the transaction's next record.
     """
 
     def is_listed(s, x: Transaction, o: Offset) -> Bool:
@@ -121,7 +124,8 @@ class LateMarkers(ReadCommitted):
     in_force=kafka(None, LATEST, needs="unclean.leader.election.enable=true"),
 )
 class UncleanElection(ReadCommitted):
-    """A replica outside the ISR becomes leader, and lacks records that a reader has received.
+    """A replica outside the ISR becomes leader, and does not have records that a reader has
+    received.
 
     The action `change_leader` breaks the lemma `replicated_is_written`, and the claims
     `only_committed_is_delivered` and `stable_offset_never_goes_back`.

@@ -22,8 +22,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     """Three claims that hold in Kafka 4.3, and the lemmas that prove them for any number of
     records.
 
-    From the first two follows: the received records are a prefix of the committed ones, in log
-    order.
+    The first two claims imply that the received records are a prefix of the records that readers
+    must receive, in log order.
     """
 
     # ---- claims
@@ -31,7 +31,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     @invariant
     def only_committed_is_delivered(s) -> Bool:
         """Every delivered record is still in the log, and belongs to a committed transaction or to
-        none.
+        no transaction.
         """
         return forall(
             implies(
@@ -47,8 +47,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @invariant
     def nothing_committed_is_skipped(s) -> Bool:
-        """Below the reader's position, every record that is committed or outside of transactions
-        was delivered.
+        """The reader has received every record below its position that is committed or outside of
+        transactions.
         """
         return forall(
             implies(
@@ -81,7 +81,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @witness
     def a_committed_record_is_delivered(s) -> Bool:
-        """Reachable: a record is delivered."""
+        """Reachable: the reader has received a record."""
         return exists(s.delivered[o] for o in Offset)
 
     @witness
@@ -94,14 +94,18 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @witness
     def a_marker_waits_for_replication(s) -> Bool:
-        """Reachable: a record is replicated, its marker is not, and the reader must wait."""
+        """Reachable: the first record of a transaction is replicated, but its marker is not, so the
+        reader must wait.
+        """
         return exists(
             all_of(s.unreplicated[x], s.first_offset[x] < s.high_watermark) for x in Transaction
         )
 
     @witness
     def a_producer_goes_on(s) -> Bool:
-        """Reachable: a producer's second transaction is open after the marker of its first one."""
+        """Reachable: a producer's second transaction is open, after the marker of the producer's
+        first transaction.
+        """
         return exists(
             all_of(s.closed[x], s.is_open(y), s.producer[x] == s.producer[y])
             for x in Transaction
@@ -114,15 +118,17 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def replicated_is_written(s) -> Bool:
         """The high watermark is at most the end of the log.
 
-        A new leader has every replicated record.
+        The lemma is true because a new leader has every replicated record.
         """
         return s.high_watermark <= s.end_offset
 
     @lemma
     def one_decision(s) -> Bool:
-        """A committed or aborted transaction has begun, and no transaction is both.
+        """A committed or aborted transaction has begun, and no transaction is both committed and
+        aborted.
 
-        The coordinator decides a transaction only after it has begun, and only once.
+        The lemma is true because the coordinator decides a transaction only after it has begun, and
+        only one time. A record outside of transactions never begins a transaction.
         """
         return forall(
             all_of(
@@ -135,7 +141,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def only_begun_is_written(s) -> Bool:
-        """Every marker and every transactional record belong to a transaction that has begun."""
+        """Every marker and every transactional record belongs to a transaction that has begun."""
         return forall(implies(s.written[x], s.begun[x]) for x in Transaction) & forall(
             implies(
                 o < s.end_offset,
@@ -146,7 +152,9 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def records_lie_within(s) -> Bool:
-        """The records of a transaction lie between its first offset and the marker that ends it."""
+        """Each record of a transaction is at or after the transaction's first offset, and before
+        the marker that ends the transaction.
+        """
         return forall(
             implies(
                 s.is_transactional(o) & (s.record[o].transaction == x),
@@ -162,10 +170,11 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def transactions_are_in_the_log(s) -> Bool:
-        """If a transaction is written, its first record is in the log. If it also has a marker, the
-        marker is a later record of the same producer.
+        """If the log has a transaction, the first record of the transaction is in the log. If the
+        transaction also has a marker, this marker is a later record of the same producer.
 
-        A new leader forgets the transactions and markers that its log lacks.
+        The lemma is true because a new leader forgets the transactions and markers that its log
+        does not have.
         """
         return forall(
             all_of(
@@ -190,7 +199,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
         """A producer's transaction begins in the log only after the marker of the producer's
         previous transaction.
 
-        So no record lies inside another transaction of its producer.
+        So no record is inside another transaction of its producer.
         """
         return forall(
             implies(
@@ -206,11 +215,11 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def closed_as_decided(s) -> Bool:
-        """A transaction whose marker is in the log is committed or aborted, and it is in the
-        transaction index if and only if it is aborted.
+        """If the log has a marker that ended a transaction, the transaction is committed or
+        aborted. It is in the transaction index if and only if it is aborted.
 
-        A marker ends only its own transaction, because no other transaction of its producer is
-        open.
+        The lemma is true because a marker ends only its own transaction: no other transaction of
+        its producer is open.
         """
         return forall(
             implies(s.closed[x], s.is_decided(x) & iff(s.listed[x], s.aborted[x]))
@@ -227,7 +236,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
         """Each record below the reader's position is replicated, and its transaction is committed
         or aborted.
 
-        If the marker is lost with its leader, the coordinator writes the same marker again.
+        If a marker is lost with its leader, the coordinator writes the same marker again.
         """
         return (s.position <= s.high_watermark) & forall(
             implies(
@@ -243,7 +252,7 @@ class AbstractReadCommitted(AbstractDeliveries):
     def stable_offset_never_goes_back(s) -> Bool:
         """The last stable offset is never below the position of a reader.
 
-        A reader may be at the last stable offset itself, so the offset cannot go back.
+        A reader may be at the last stable offset itself, so the last stable offset never goes back.
         """
         return forall(implies(o < s.position, s.is_stable(o)) for o in Offset)
 
@@ -251,7 +260,7 @@ class AbstractReadCommitted(AbstractDeliveries):
     def memory_is_the_log(s) -> Bool:
         """The leader remembers exactly the transactions whose marker is not replicated.
 
-        A leader of Kafka 4.3 that restarts forgets these transactions.
+        A leader of Kafka 4.3 forgets these transactions when it restarts.
         """
         return forall(
             iff(s.unreplicated[x], s.closed[x] & (s.high_watermark <= s.marker_offset[x]))

@@ -1,14 +1,15 @@
 """The state of the spec `read-committed-abstract`: one partition, its coordinator, and one reader.
 
-The log is that of the present leader. The leader derives the last stable offset from the open
-transactions, and from those whose marker is not replicated. One reader stands for all, because a
-reader changes neither the log nor another reader.
+The log is the log of the present leader. The leader derives the last stable offset from two sets of
+transactions: the open transactions, and the transactions whose marker is not replicated. The spec
+has only one reader, because a reader changes neither the log nor the state of other readers.
 
 Source: KIP-98; ProducerStateManager.firstUnstableOffset, UnifiedLog.lastStableOffset and
 TransactionIndex.collectAbortedTxns of Kafka 4.3.
-Simplified: a batch is one record. A new leader's log is a prefix of its predecessor's. The high
-watermark never goes back; in Kafka, a new leader's may lag for a round of fetches. The coordinator
-never fails. No record is deleted. The reader begins at the least offset.
+Simplified: a batch is one record. The log of a new leader is a prefix of the old leader's log. The
+high watermark never goes back; in Kafka, the high watermark of a new leader may be lower for a
+round of fetches. The coordinator never fails. No record is deleted. The reader begins at the least
+offset.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Offset(Ordered):
 
 
 class LogRecord(Record):
-    """A record of the log: a client's record, or a marker."""
+    """A record of the log: a record of a client, or a marker."""
 
     transaction: Transaction
     is_marker: Bool  # it commits or aborts, as the coordinator has decided its transaction
@@ -93,7 +94,7 @@ class AbstractReadCommittedState(Spec):
         return s.producer[s.record[o].transaction] == producer
 
     def is_open(s, x: Transaction) -> Bool:
-        """True if the log has a record of the transaction, and no marker that ends it."""
+        """Returns True if the log has a record of the transaction `x`, and no marker of its end."""
         return s.written[x] & ~s.closed[x]
 
     def is_decided(s, x: Transaction) -> Bool:
@@ -103,7 +104,7 @@ class AbstractReadCommittedState(Spec):
         return s.has_data(o) & ~s.plain[s.record[o].transaction]
 
     def is_valid(s, x: Transaction) -> Bool:
-        """True if readers must receive the records of `x`: it is committed, or one record outside
-        of transactions.
+        """Returns True if readers must receive the records of `x`: it is a committed transaction,
+        or one record outside of transactions.
         """
         return s.plain[x] | s.committed[x]

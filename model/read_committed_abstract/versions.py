@@ -1,8 +1,10 @@
-"""The two versions of the spec `read-committed-abstract` differ in the restart of the leader.
+"""The two versions of the spec `read-committed-abstract`. They differ in what the leader remembers
+after a restart.
 
 - `kafka-4.3`: the leader forgets which markers are not replicated, so the last stable offset may go
-  back. The page docs/findings/last-stable-offset-goes-back.md has this run on real brokers.
-- `restores-unreplicated`: the leader still knows these markers, by a rule that no release has.
+  back. The page docs/findings/last-stable-offset-goes-back.md shows this run on real brokers.
+- `restores-unreplicated`: the leader still knows which markers are not replicated. No release of
+  Kafka has this rule.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from model.variants import version
     default=True,
 )
 class ReadCommitted(AbstractReadCommitted):
-    """Kafka 4.3 with a rule that no release has: a leader that restarts knows which markers are
+    """Kafka 4.3 with a rule that no release has: after a restart, a leader knows which markers are
     not replicated.
     """
 
@@ -32,11 +34,12 @@ class ReadCommitted(AbstractReadCommitted):
     in_force=kafka("0.11", LATEST, "reproduced on 4.3.0"),
 )
 class Kafka43(ReadCommitted):
-    """Kafka 4.3: a leader that restarts forgets which markers are not replicated.
+    """Kafka 4.3: after a restart, a leader does not know which markers are not replicated.
 
-    A reader passes a transaction whose marker is not replicated. The next leader lacks this marker,
-    so the last stable offset goes back. The action `restart` breaks the lemma `memory_is_the_log`.
-    No record is delivered wrongly, because the coordinator writes the same marker again.
+    A reader passes a transaction whose marker is not replicated. The next leader does not have this
+    marker, so the last stable offset goes back. The action `restart` breaks the lemma
+    `memory_is_the_log`. No reader receives a wrong record, because the coordinator writes the same
+    marker again.
     """
 
     def is_restored(s, x: Transaction) -> Bool:

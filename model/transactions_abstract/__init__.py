@@ -1,4 +1,4 @@
-"""Transactions in a small spec, provable for any number of producers, partitions and
+"""A small spec of transactions. Its claims are proved for any number of producers, partitions and
 transactions.
 """
 

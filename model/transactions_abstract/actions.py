@@ -1,10 +1,12 @@
-"""The actions of abstract transactions: those of the coordinator, and those of the partitions.
+"""The actions of abstract transactions: the actions of the coordinator, and the actions of the
+partitions.
 
-A partition keeps records pending until a commit or abort marker arrives. A request may arrive late
-or twice, so an action may be repeated until its guard is false. A marker carries a producer and an
-epoch, but no transaction: only epochs distinguish a producer's transactions.
+Records stay pending in a partition until a commit or abort marker arrives. A request may arrive
+late or twice, so an action may be repeated until its guard is false. A marker carries a producer
+and an epoch, but no transaction. So only epochs distinguish a producer's transactions.
 
-The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
+The table lists all actions (`Next` in TLA+). Each row begins with the part of the system that takes
+the actions. No action is fair, because only safety is proved.
 
     coordinator  begin, add_partition, end_commit, end_abort, fence, init_producer,
                  complete_transaction
@@ -27,27 +29,28 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     # ---- rules that versions replace
 
     def may_end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> Bool:
-        """True if a commit or abort may move the producer to `marker_epoch`, which must be larger
-        than its present epoch.
+        """Returns True if a commit or abort of `x` may raise the producer's epoch to
+        `marker_epoch`, because `marker_epoch` is larger than the producer's present epoch.
         """
         return s.current_epoch[s.producer[x]] < marker_epoch
 
     def accepts_marker(s, t: TopicPartition, x: Transaction) -> Bool:
-        """True if the partition accepts the transaction's marker: its epoch is larger than every
-        epoch of the producer that the partition has seen.
+        """Returns True if the partition `t` accepts the marker of `x`: the marker's epoch is larger
+        than every epoch of the producer that the partition has seen.
 
         If an equal epoch suffices, the claim `faithful` breaks (bug `lax-markers`, 9 steps).
         """
         return s.seen_epoch[t][s.producer[x]] < s.marker_epoch[x]
 
     def ends_above_records(s, x: Transaction) -> Bool:
-        """True if the marker's epoch is larger than that of the records, so that partitions refuse
-        late records.
+        """Returns True if the epoch of the markers of `x` is larger than the epoch of its records.
+        Partitions that have a marker then refuse late records.
         """
         return s.producer_epoch[x] < s.marker_epoch[x]
 
     def may_complete(s, x: Transaction) -> Bool:
-        """True if every partition that was added to the transaction has the transaction's marker.
+        """Returns True if every partition that was added to the transaction has the transaction's
+        marker.
 
         Kafka 4.3.0 does not wait for a partition without a leader (KAFKA-20734). So the claim
         `faithful` breaks (bug `skips-marker`, 9 steps).
@@ -58,12 +61,13 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def begin(s, x: Transaction, producer: Producer) -> None:
-        """A producer begins a transaction; all of its earlier transactions are complete.
+        """A producer begins a transaction. All earlier transactions of the producer are complete.
 
         Kafka: TransactionManager.beginTransaction; the coordinator answers CONCURRENT_TRANSACTIONS
-        while an earlier transaction is not complete. Simplified: the spec numbers the transactions;
-        Kafka's requests name no transaction. Without the guard that the earlier transactions are
-        complete, the claim `faithful` breaks in 7 steps.
+        while an earlier transaction is not complete.
+        Simplified: the spec numbers the transactions; the requests of Kafka name no transaction.
+        Without the guard that the earlier transactions are complete, the claim `faithful` breaks in
+        7 steps.
         """
         when(~s.begun[x], s.has_nothing_open(producer))
         s.begun[x] = True
@@ -72,11 +76,12 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def add_partition(s, x: Transaction, t: TopicPartition) -> None:
-        """The coordinator adds a partition to the transaction.
+        """The coordinator adds a partition to a transaction that is neither committed nor aborted.
 
-        Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: the request
-        always arrives in time. Without the guard that the transaction is undecided, the claim
-        `no_hanging_transaction` breaks in 5 steps.
+        Kafka: TransactionCoordinator.handleAddPartitionsToTransaction.
+        Simplified: the request always arrives in time.
+        Without the guard that the transaction is undecided, the claim `no_hanging_transaction`
+        breaks in 5 steps.
         """
         when(s.begun[x], ~s.decided(x))
         s.added[x][t] = True
@@ -85,9 +90,10 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     def end_commit(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
         """The coordinator decides to commit a transaction.
 
-        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: the commit is one step, and
-        no coordinator fails. If markers carry the epoch of the records, a record is accepted after
-        the marker, and the claim `no_hanging_transaction` breaks (version `v1`, 6 steps).
+        Kafka: TransactionCoordinator.handleEndTransaction.
+        Simplified: the commit is one step, and no coordinator fails.
+        If the markers carry the epoch of the records, a partition accepts a record after the
+        marker, and the claim `no_hanging_transaction` breaks (version `v1`, 6 steps).
         """
         when(s.begun[x], ~s.decided(x), s.may_end_under(x, marker_epoch))
         s.committed[x] = True
@@ -97,9 +103,9 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     def end_abort(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
         """The coordinator decides to abort a transaction.
 
-        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: the abort is one step, and
-        no coordinator fails. Without the guard that the transaction is undecided, the claim
-        `atomic` breaks in 6 steps.
+        Kafka: TransactionCoordinator.handleEndTransaction.
+        Simplified: the abort is one step, and no coordinator fails.
+        Without the guard that the transaction is undecided, the claim `atomic` breaks in 6 steps.
         """
         when(s.begun[x], ~s.decided(x), s.may_end_under(x, marker_epoch))
         s.aborted[x] = True
@@ -110,8 +116,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """The coordinator aborts an open transaction, because of a new instance or a timeout.
 
         Kafka: TransactionCoordinator.handleInitProducerId and abortTimedOutTransactions.
-        Simplified: at any time. Without the guard that the transaction is undecided, the claim
-        `atomic` breaks in 6 steps.
+        Simplified: the coordinator may abort an open transaction at any time.
+        Without the guard that the transaction is undecided, the claim `atomic` breaks in 6 steps.
         """
         when(s.begun[x], ~s.decided(x), s.current_epoch[s.producer[x]] < marker_epoch)
         s.aborted[x] = True
@@ -123,24 +129,26 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def init_producer(s, producer: Producer, new_epoch: ProducerEpoch) -> None:
-        """A new instance of a producer receives a larger epoch; the producer has no open
+        """A new instance of a producer receives a larger epoch. The producer has no open
         transaction.
 
-        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: epochs never run out. At the
-        default constants, every claim also holds without the guard on the epoch, and without the
-        guard on open transactions.
+        Kafka: TransactionCoordinator.handleInitProducerId.
+        Simplified: epochs never run out.
+        At the default constants, every claim also holds without the guard on the epoch, and without
+        the guard on open transactions.
         """
         when(s.current_epoch[producer] < new_epoch, s.has_nothing_open(producer))
         s.current_epoch[producer] = new_epoch
 
     @action
     def complete_transaction(s, x: Transaction) -> None:
-        """The coordinator completes a transaction, after every added partition has confirmed its
+        """The coordinator completes a transaction after each partition of the transaction has the
         marker.
 
-        Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees which partitions have the marker. Without the guard that all have it, the claim
-        `no_hanging_transaction` breaks in 5 steps.
+        Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion.
+        Simplified: the coordinator sees which partitions have the marker.
+        Without the guard that all partitions have the marker, the claim `no_hanging_transaction`
+        breaks in 5 steps.
         """
         when(s.decided(x), s.may_complete(x))
         s.complete[x] = True
@@ -149,11 +157,14 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def append(s, x: Transaction, t: TopicPartition) -> None:
-        """A partition appends a record of the transaction, unless it has seen a larger epoch.
+        """A partition appends a record of the transaction, unless the partition has seen a larger
+        epoch of the producer.
 
-        Kafka: ProducerAppendInfo.checkProducerEpoch. Simplified: the partition stores no records,
-        only which transactions are pending; a record may arrive late. Without the guard that the
-        partition has seen no larger epoch, the claim `no_hanging_transaction` breaks in 6 steps.
+        Kafka: ProducerAppendInfo.checkProducerEpoch.
+        Simplified: the partition stores no records, but only the set of pending transactions. A
+        record may arrive late.
+        Without the guard that the partition has seen no larger epoch, the claim
+        `no_hanging_transaction` breaks in 6 steps.
         """
         producer = s.producer[x]
         when(s.begun[x], s.added[x][t], s.seen_epoch[t][producer] <= s.producer_epoch[x])
@@ -166,9 +177,10 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """A partition writes a marker, which commits or aborts all pending records of the marker's
         producer.
 
-        Kafka: ProducerAppendInfo.appendEndTxnMarker. Simplified: sending, writing and confirming
-        the marker are one step. Without the guard `accepts_marker`, the claim `faithful` breaks in
-        9 steps.
+        Kafka: ProducerAppendInfo.appendEndTxnMarker.
+        Simplified: the coordinator's request, the append of the marker and the response are one
+        step.
+        Without the guard `accepts_marker`, the claim `faithful` breaks in 9 steps.
         """
         producer = s.producer[x]
         when(s.decided(x), s.added[x][t], s.accepts_marker(t, x))
@@ -182,13 +194,15 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def write_marker_again(s, x: Transaction, t: TopicPartition) -> None:
-        """A partition receives a copy of a marker that it has already written, and the partition's
-        state does not change (KAFKA-19999).
+        """A partition receives a marker that it has already written. The state does not change
+        (KAFKA-19999).
 
-        Kafka: WriteTxnMarkers, repeated by a new coordinator. Simplified: only while the partition
-        has no pending record of the producer. Without the guard that the partition has written the
-        marker before, a first copy would count without an effect, and the claim
-        `no_hanging_transaction` breaks in 6 steps.
+        Kafka: WriteTxnMarkers, repeated by a new coordinator.
+        Simplified: the partition receives such a marker only while it has no pending record of the
+        producer.
+        Without the guard that the partition has already written the marker, a first marker would
+        count as written without any effect, and the claim `no_hanging_transaction` breaks in 6
+        steps.
         """
         producer = s.producer[x]
         when(

@@ -42,20 +42,22 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @witness
     def a_record_is_committed(s) -> Bool:
-        """Reachable: a transaction is complete, and a record of this transaction is committed in a
-        partition.
+        """Reachable: a transaction is complete, and a partition has committed a record of this
+        transaction.
         """
         return exists(s.complete[x] & s.kept[x][t] for x in Transaction for t in TopicPartition)
 
     @witness
     def a_record_is_aborted(s) -> Bool:
-        """Reachable: a transaction is complete, and a partition has aborted a record of it."""
+        """Reachable: a transaction is complete, and a partition has aborted a record of this
+        transaction.
+        """
         return exists(s.complete[x] & s.dropped[x][t] for x in Transaction for t in TopicPartition)
 
     @witness
     def the_next_writes(s) -> Bool:
-        """Reachable: after a producer's transaction is committed on a partition, the producer's
-        next transaction writes to this partition.
+        """Reachable: a partition has committed a transaction, and has a pending record of another
+        transaction of the same producer.
         """
         return exists(
             all_of(s.kept[x][t], s.pending[y][t], s.producer[x] == s.producer[y])
@@ -80,7 +82,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
     @lemma
     def one_decision(s) -> Bool:
         """No transaction is both committed and aborted. The coordinator decides only after the
-        transaction began, and before it completes the transaction.
+        transaction has begun, and before the transaction is complete.
         """
         return forall(
             all_of(
@@ -93,8 +95,11 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def epochs_grow(s) -> Bool:
-        """For each transaction: epoch of its records <= epoch of its markers <= epoch of its
-        producer.
+        """The epoch of a transaction's records is at most the epoch of its markers, and the epoch
+        of its markers is at most the present epoch of its producer.
+
+        In transaction version 2, the epoch of the markers is larger than the epoch of the records
+        (`ends_above_records`).
         """
         return forall(
             all_of(
@@ -127,7 +132,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
         """A producer's next transaction has at least the epoch of the previous transaction's
         markers.
 
-        The previous transaction's end moved the producer to this epoch.
+        The lemma is true because the end of the previous transaction raised the producer's epoch to
+        the epoch of its markers.
         """
         return forall(
             implies(
@@ -143,12 +149,13 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def pending_is_fresh(s) -> Bool:
-        """A partition with a pending record of a transaction has neither the transaction's marker
-        nor a larger epoch of the producer.
+        """A partition with a pending record of a transaction has no marker of this transaction, and
+        has seen no larger epoch of its producer.
 
         In transaction version 2, a marker has a larger epoch than the records, so the partition
-        refuses later records. In version 1 (`v1`), it has the same epoch, so a record may follow
-        the marker, and the transaction hangs.
+        refuses records after the marker. In transaction version 1 (`v1`), the marker has the epoch
+        of the records. So the partition accepts a record after the marker, and no other marker ends
+        the transaction.
         """
         return forall(
             all_of(
@@ -165,8 +172,10 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def marked_is_decided(s) -> Bool:
-        """If a partition has a transaction's marker, the partition was added to the transaction,
-        and has seen the marker's epoch.
+        """If a partition has a transaction's marker, the transaction is committed or aborted, and
+        the partition was added to the transaction.
+
+        The partition has seen the marker's epoch or a larger epoch of the producer.
         """
         return forall(
             implies(
@@ -183,7 +192,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def complete_is_marked(s) -> Bool:
-        """A complete transaction has its marker on every partition that was added to it."""
+        """If a transaction is complete, every partition that was added to it has its marker."""
         return forall(
             implies(s.complete[x], s.marked[x][t]) for x in Transaction for t in s.added[x]
         )

@@ -3,9 +3,9 @@
 Source: KIP-98; KIP-890 part 2 (an epoch for every transaction); KIP-1228 (a marker is accepted only
 above the epoch that the partition has seen).
 Simplified: the coordinator never fails, and epochs never run out. A request to end a transaction
-names the transaction, so the late EndTxn of version 1 (KAFKA-17754) does not exist in this spec. A
-partition holds a set of transactions, not a log. Verification (KIP-890 part 1) is left out, because
-it only makes partitions refuse more records.
+names the transaction, so this spec has no late EndTxn of transaction version 1 (KAFKA-17754). A
+partition stores a set of transactions, not a log. The spec has no verification (KIP-890 part 1),
+because verification only makes partitions refuse more records.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from model.language import Bool, Map, Ordered, Scope, Set, Sort, Spec, forall, i
 
 
 class Producer(Sort):
-    """A transactional id, with its producer id."""
+    """A transactional id, together with its producer id."""
 
 
 class TopicPartition(Sort):
-    """A partition, which keeps the largest epoch that it has seen of each producer."""
+    """A partition. For each producer, it stores the largest epoch that it has seen."""
 
 
 class Transaction(Sort):
-    """One transaction, from begin to complete."""
+    """One transaction of a producer, from its begin to its completion."""
 
 
 class ProducerEpoch(Ordered):
