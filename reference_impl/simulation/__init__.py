@@ -1,1 +1,5 @@
-"""A cluster in virtual time: one seeded scheduler controls nodes, network, faults and clients."""
+"""A simulation of a Kafka cluster in virtual time.
+
+One scheduler with a random seed determines the order of all events: of the nodes, the network, the
+faults and the clients.
+"""

@@ -1,7 +1,9 @@
-"""Faults that wait for requests: how they match requests, and which messages they affect.
+"""Faults that wait for requests: how a fault matches a request, and which messages it affects.
 
-An armed fault counts the matching requests, and applies to `count` of them from the one numbered
-`occurrence` on. A fault of the response or the receiver waits under the request's correlation id.
+An armed fault counts the requests that match it. The fault applies to `count` of these requests,
+beginning with the request number `occurrence`. Some faults affect the response, or kill the
+receiver. Such a fault is stored under the sender, the receiver and the correlation id of the
+request until it takes effect.
 """
 
 from __future__ import annotations
@@ -26,13 +28,15 @@ class Exchange(NamedTuple):
 
 @dataclass(slots=True)
 class ArmedFault:
-    """`seen` counts the matching requests so far."""
+    """A fault that waits for requests. `seen` is the number of matching requests so far."""
 
     fault: On
     seen: int = 0
 
     def applies_to(self, link: Link, request: Request) -> bool:
-        """Counts the request if it matches; True if the fault applies to it."""
+        """Returns True if the fault applies to the request. If the request matches the fault,
+        `seen` grows by 1.
+        """
         if not matches(self.fault, link, request):
             return False
         self.seen += 1
@@ -44,7 +48,12 @@ class ArmedFault:
 
 
 def matches(fault: On, link: Link, request: Request) -> bool:
-    """True if the request has the API, the nodes and the topic partition of the fault."""
+    """Returns True if the request has the API, the sender, the receiver and the topic partition of
+    the fault.
+
+    A field of the fault that is None matches every request. If a request has several topic
+    partitions, one matching topic partition is enough.
+    """
     actual = (type(request).__name__, link.source, link.target)
     meant = (fault.api, fault.source, fault.target)
     if any(name not in {None, is_} for name, is_ in zip(meant, actual, strict=True)):
@@ -67,7 +76,9 @@ def places(request: Request) -> tuple[TopicPartition, ...]:
 
 @dataclass(slots=True)
 class ArmedFaults:
-    """The faults of type `On` that wait for a matching request, or for its response."""
+    """All armed faults of the type `On`: each waits for a matching request, or for the response
+    to a matched request.
+    """
 
     waiting: list[ArmedFault] = field(default_factory=list[ArmedFault])
     met: dict[Exchange, On] = field(default_factory=dict[Exchange, On])
@@ -76,7 +87,11 @@ class ArmedFaults:
         self.waiting.append(ArmedFault(fault))
 
     def fault_on_request(self, exchange: Exchange, request: Request) -> On | None:
-        """The first armed fault that applies to a request when it is sent, or None."""
+        """Returns the first armed fault that applies to a request, or None if no fault applies.
+
+        The method is called when the request is sent. If the fault takes effect later, the method
+        also stores the fault for `fatal_fault` or `fault_on_response`.
+        """
         if not self.waiting:
             return None
         link = Link(exchange.sender, exchange.receiver)
@@ -90,7 +105,11 @@ class ArmedFaults:
         return met[0].fault
 
     def fatal_fault(self, exchange: Exchange) -> On | None:
-        """The fault that kills the receiver of this request, or None."""
+        """Returns the fault that kills the receiver of the request, or None if there is no such
+        fault.
+
+        The returned fault is removed, so a second call returns None.
+        """
         fault = self.met.get(exchange)
         return self.met.pop(exchange) if fault is not None and isinstance(fault.does, Die) else None
 

@@ -1,8 +1,9 @@
 """The requests of a simulated program to leaders and coordinators, with discovery and retries.
 
-Without a response, or after an error in `RETRIABLE`, `BrokerClient` discovers leader or coordinator
-again and repeats the request, at most `attempts` times. After a last attempt without response, the
-result is None, and the outcome is unknown.
+If no response arrives, or the response has an error in `RETRIABLE`, `BrokerClient` finds the leader
+or the coordinator again and repeats the request. After CONCURRENT_TRANSACTIONS, it repeats the
+request to the same coordinator. The parameter `attempts` limits the number of attempts. If the last
+attempt has no response, the result is None, and the outcome of the request is unknown.
 
 Source: the Java client's NetworkClient and ConsumerCoordinator.
 """
@@ -23,7 +24,7 @@ BACKOFF_MS: Final = 20
 
 
 def error_of(answer: Response | None) -> ErrorCode:
-    """NETWORK_EXCEPTION if there is no response."""
+    """Returns the error code of a response, or NETWORK_EXCEPTION if there is no response."""
     return ErrorCode.NETWORK_EXCEPTION if answer is None else getattr(answer, "error")  # noqa: B009
 
 
@@ -67,9 +68,10 @@ class BrokerClient:
         attempts: int | None = None,
         timeout_ms: int = CALL_MS,
     ) -> Steps[Response | None]:
-        """Returns the response, or None if the last attempt got none.
+        """Sends a request to the coordinator of a group or of a transactional id, with retries.
 
-        `key` is a group or transactional id.
+        Returns the response of the last attempt, or None if this attempt had no response. `key` is
+        the group id or the transactional id.
         """
         while attempts is None or attempts > 0:
             to = self.coordinators.get((key, is_transactional))
@@ -95,12 +97,14 @@ class BrokerClient:
             yield from self._refresh_metadata()
 
     def refresh_leader(self) -> Steps[None]:
-        """Waits, then requests the metadata again."""
+        """Waits for `BACKOFF_MS`, and then requests the metadata, which name the leaders."""
         yield Pause(BACKOFF_MS)
         yield from self._refresh_metadata()
 
     def any_broker(self) -> NodeId:
-        """Successive calls go through all brokers in turn."""
+        """Returns the next broker in a round-robin order, for a request that every broker can
+        handle.
+        """
         self._requests += 1
         return NodeId(self.app.brokers[self._requests % len(self.app.brokers)])
 
@@ -116,7 +120,12 @@ class BrokerClient:
         yield Pause(BACKOFF_MS)
 
     def find_coordinator(self, key: str, *, is_transactional: bool) -> Steps[None]:
-        """Caches the coordinator; the first FindCoordinator creates the internal topic."""
+        """Sends one FindCoordinator request, and stores the coordinator in `coordinators` if the
+        request succeeds.
+
+        The first FindCoordinator request makes the brokers create the internal topic of the
+        coordinators.
+        """
         request = FindCoordinator(key=key, is_transactional=is_transactional)
         answer = yield Call(self.any_broker(), request)
         if isinstance(answer, FoundCoordinator) and answer.error is ErrorCode.NONE:

@@ -1,5 +1,7 @@
 """A simulated program's membership in a classic group: joining, assignment and heartbeats.
 
+Each line has a step of the member, and what happens in the step:
+
     join                the coordinator admits the member to the next generation
     sync                the group leader assigns, each member receives its assignment
     ensure_membership   sends heartbeats; joins again after REBALANCE_IN_PROGRESS
@@ -8,8 +10,8 @@ The assignor `rotating` begins with another member in each generation, so that a
 many partitions as possible.
 
 Source: KIP-62, KIP-134, KIP-394; the Java client's ConsumerCoordinator.
-Simplified: heartbeats have no thread of their own, so a slow program calls `heartbeat` itself; each
-rebalance revokes everything (the eager protocol); no static members.
+Simplified: heartbeats have no thread of their own, so a slow program calls `heartbeat` itself. Each
+rebalance revokes all partitions (the eager protocol). There are no static members.
 """
 
 from __future__ import annotations
@@ -53,10 +55,12 @@ Assignor = Callable[
 def rotating(
     generation: int, members: Sequence[str], places: Sequence[TopicPartition]
 ) -> dict[str, tuple[TopicPartition, ...]]:
-    """A round-robin assignment; each generation begins with another member.
+    """Returns a round-robin assignment of the topic partitions `places` to the members.
 
-    >>> rotating(1, ["a", "b"], [TopicPartition("orders", 0)])
-    {'a': (), 'b': (TopicPartition(topic='orders', index=0),)}
+    In each generation, the assignment begins with another member.
+
+    >>> rotating(1, ["a", "b"], [TopicPartition("orders", 0)]) {'a': (), 'b':
+    (TopicPartition(topic='orders', index=0),)}
     """
     count = len(members)
     return {
@@ -94,7 +98,11 @@ class Member:
         self.app.end("ok", *(Rebalanced(str(place)) for place in touched))
 
     def heartbeat(self) -> Steps[None]:
-        """Sends a heartbeat if one is due; an error takes effect in `ensure_membership`."""
+        """Sends a heartbeat if the heartbeat interval is over.
+
+        If the response requires a new join, the member joins in the next call of
+        `ensure_membership`.
+        """
         if self.generation == NO_GENERATION or self.app.now_ms - self._heard_ms < HEARTBEAT_MS:
             return
         request = HeartbeatGroup(
@@ -106,8 +114,10 @@ class Member:
         self._is_out = error_of(answer) in _JOIN_AGAIN
 
     def ensure_membership(self) -> Steps[bool]:
-        """True if the member stays in its generation; otherwise it joins again, and the caller must
-        fetch the committed offsets.
+        """Sends a heartbeat if it is due, and returns True if the member stays in its generation.
+
+        Otherwise, the member joins the group, and the method returns False. The caller must then
+        fetch the committed offsets of the new assignment.
         """
         yield from self.heartbeat()
         if self.generation != NO_GENERATION and not self._is_out:
@@ -123,8 +133,8 @@ class Member:
     def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
         """Returns True if the coordinator confirms that it has committed the offsets.
 
-        After False, they may be committed nevertheless: an attempt whose response was lost may have
-        committed them.
+        After False, the offsets may be committed nevertheless, by an attempt whose response was
+        lost.
         """
         did = (CommitOffset(str(place), offset) for place, offset in positions.items())
         self.app.begin("commit_offset", *did, group=self.group)
@@ -143,7 +153,11 @@ class Member:
     def committed(
         self,
     ) -> Steps[dict[TopicPartition, Offset | None]]:
-        """The owned partitions' committed offsets, once no open transaction may change them."""
+        """Returns the committed offset of each owned partition, or None for a partition without a
+        committed offset.
+
+        The method waits until no open transaction can change these offsets.
+        """
         self.app.begin("fetch_offset", group=self.group, isolation="read_committed")
         request = FetchOffsets(group=self.group, topic_partitions=self.owned, require_stable=True)
         while True:

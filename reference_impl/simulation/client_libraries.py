@@ -50,7 +50,7 @@ MAY_BE_WRITTEN: Final = frozenset({
 
 
 class Follows(Enum):
-    """What follows when a leader refuses a batch."""
+    """The reaction of a producer to an error response for a batch."""
 
     RETRY = auto()  # the batch keeps its sequence numbers
     END = auto()  # the producer sends nothing more
@@ -60,7 +60,7 @@ class Follows(Enum):
 
 
 class Moment(Enum):
-    """When a producer that has to take a new epoch takes it."""
+    """The moment at which a producer takes its next epoch, if it needs a new epoch."""
 
     DECIDED = auto()  # no batch is open: each was acknowledged or given up
     DRAINED = auto()  # no request is in flight; batches that wait for a retry are numbered again
@@ -87,7 +87,11 @@ class Library:
     knows_unwritten: bool = False
 
     def after(self, error: ErrorCode, *, is_oldest: bool, retries: bool) -> Follows:
-        """Returns what follows an error of a batch, which may be the oldest open one."""
+        """Returns the producer's reaction to an error response for a batch.
+
+        `is_oldest` is True if the batch is the oldest open batch. `retries` is True if the producer
+        is configured to retry.
+        """
         if error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and (is_oldest or retries):
             return self.oldest_out_of_order if is_oldest else self.later_out_of_order
         return Follows.RETRY if retries and error in RETRIABLE else Follows.END

@@ -1,7 +1,8 @@
-"""What all simulated clients share: finding the leader, and recording operations.
+"""Common parts of all simulated clients: the search for the leader, and the recording of
+operations.
 
-A client is an immutable value, like a broker; its time is in ns, so that operations within one
-virtual ms keep their order.
+A client is an immutable value, like a simulated broker. The clock of a client counts ns, so
+operations within the same virtual ms have an order.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ ClientEffects = tuple[Effect | Observed, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leadership:
-    """The leader as the client knows it; metadata requests go to each broker in turn."""
+    """The leader of a topic partition, according to the newest metadata that the client has
+    received.
+
+    The client sends its metadata requests to all brokers in turn.
+    """
 
     topic_partition: TopicPartition
     brokers: tuple[BrokerId, ...]
@@ -40,12 +45,17 @@ class Leadership:
     metadata_requests: int = 0
 
     def next_broker(self) -> tuple[Leadership, NodeId]:
-        """The broker for the next metadata request; all brokers take turns."""
+        """Returns the broker for the next metadata request, and the state after this request.
+
+        All brokers take turns.
+        """
         broker = self.brokers[self.metadata_requests % len(self.brokers)]
         return replace(self, metadata_requests=self.metadata_requests + 1), NodeId(broker)
 
     def learn(self, image: MetadataImage) -> Leadership:
-        """An image with an older leader epoch changes nothing."""
+        """Returns the leadership according to `image`, or an unchanged one if the leader epoch
+        in `image` is older.
+        """
         for topic_partition, state in image.topic_partitions:
             if topic_partition == self.topic_partition and state.leader_epoch >= self.leader_epoch:
                 return replace(self, leader=state.leader, leader_epoch=state.leader_epoch)
@@ -53,5 +63,5 @@ class Leadership:
 
 
 def next_tick(now_ns: int) -> SetTimer:
-    """The timer of the client's next check of its requests."""
+    """Returns the timer for the client's next check of its requests, `TICK_MS` after `now_ns`."""
     return SetTimer(TICK, now_ns // NS_PER_MS + TICK_MS)

@@ -9,9 +9,10 @@ The seed, the arguments and the calls determine the order of all events.
     cluster.recover()
     cluster.history()
 
-Every cluster has the topic partition `orders-0`, with a replica on each broker; methods without a
-topic partition refer to it. An application is a program (`reference_impl.simulation.programs`),
-which `run_program` starts and `kill` kills.
+Every cluster has the topic partition `orders-0`, with a replica on each broker. If the caller of a
+method passes no topic partition, the method refers to `orders-0`. An application is a program
+(`reference_impl.simulation.programs`): `run_program` starts the application, and `kill` kills its
+process.
 """
 
 from __future__ import annotations
@@ -104,7 +105,9 @@ class Cluster(Machines):
         )
 
     def create_topic(self, request: CreateTopic) -> None:
-        """Waits until the partitions have leaders and are in sync."""
+        """Creates a topic, and waits until all partitions of the cluster have leaders and all
+        replicas are in sync.
+        """
         self._deliver_now(CONTROLLER, RequestReceived(FIRST_CLIENT, 0, request))
         self._until(lambda: self.is_led() and self.all_in_sync(), 10_000)
 
@@ -123,9 +126,11 @@ class Cluster(Machines):
         return client_id
 
     def add_consumer(self, *, end_offset_every: int = 0) -> NodeId:
-        """Adds a consumer that reads from the beginning of the log.
+        """Adds a consumer that reads from the beginning of the log, and returns the id of the
+        consumer.
 
-        It requests the end offset once in `end_offset_every` polls; never if that is 0.
+        The consumer requests the end offset once in `end_offset_every` polls. If `end_offset_every`
+        is 0, the consumer never requests the end offset.
         """
         client_id, first_process = self._new_client()
         self._add(
@@ -170,7 +175,9 @@ class Cluster(Machines):
         return client_id
 
     def kill(self, client_id: NodeId) -> None:
-        """Kills an application; its unfinished operation stays unfinished in the history."""
+        """Kills the process of an application. If an operation is in progress, it has no
+        completion in the history.
+        """
         self._program(client_id).close()
         self._end_life(client_id)
         self.trace.add(self.now_ms, client_id, "kill", None)
@@ -184,7 +191,9 @@ class Cluster(Machines):
         return client
 
     def history(self) -> History:
-        """Completed operations in order of completion, then unfinished sends and transactions."""
+        """Returns the completed operations in the order of their completion, followed by the
+        unfinished operations.
+        """
         unfinished = (operation for c in self._clients.values() for operation in c.unfinished())
         return (*self._observed, *unfinished)
 
@@ -202,7 +211,9 @@ class Cluster(Machines):
     # ------------------------------------------------------------ state
 
     def leader(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> BrokerId:
-        """The leader according to the controller, or NO_BROKER."""
+        """Returns the leader according to the controller, or NO_BROKER if the partition has no
+        leader.
+        """
         state = self._controller().topic_partitions.get(topic_partition)
         return NO_BROKER if state is None else state.leader
 
@@ -210,44 +221,57 @@ class Cluster(Machines):
         return self._controller().topic_partitions[topic_partition].leader_epoch
 
     def in_sync(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> tuple[BrokerId, ...]:
-        """The ISR according to the controller."""
+        """Returns the ISR according to the controller."""
         return self._controller().topic_partitions[topic_partition].isr
 
     def replicas(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> tuple[BrokerId, ...]:
-        """The replicas, also those that a reassignment in progress adds or removes."""
+        """Returns the brokers that have a replica of the topic partition, according to the
+        controller.
+
+        If a reassignment is in progress, they include the brokers to which a replica is added and
+        the brokers from which a replica is removed.
+        """
         return self._controller().topic_partitions[topic_partition].replicas
 
     def log(
         self, broker: BrokerId, topic_partition: TopicPartition = TOPIC_PARTITION
     ) -> PartitionLog:
-        """The broker's log, also if the broker is down."""
+        """Returns the log of the broker's replica. If the broker is down, it is the log on the
+        disk.
+        """
         node = self._nodes.get(NodeId(broker))
         disk = node.disk() if isinstance(node, Broker) else self._disks[broker]
         return disk[topic_partition]
 
     def high_watermark(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> Offset:
-        """The leader's high watermark; 0 without a leader."""
+        """Returns the leader's high watermark, or 0 if the partition has no leader."""
         leader = self.leader(topic_partition)
         return (
             Offset(0) if leader == NO_BROKER else self.log(leader, topic_partition).high_watermark
         )
 
     def end_offset(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> Offset:
-        """The leader's log end offset; raises without a leader."""
+        """Returns the leader's log end offset. Raises KeyError if the partition has no leader."""
         return self.log(self.leader(topic_partition), topic_partition).end_offset
 
     def batches(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> tuple[bytes, ...]:
-        """The record batches in the leader's log, markers included."""
+        """Returns all record batches in the leader's log, including the transaction markers."""
         log = self.log(self.leader(topic_partition), topic_partition)
         return tuple(batch.data for batch in log.batches())
 
     def topic_partitions(self, topic: str | None = None) -> tuple[TopicPartition, ...]:
-        """The partitions of a topic, or of all topics, including internal ones."""
+        """Returns the partitions of a topic. If `topic` is None, returns the partitions of all
+        topics, including internal topics.
+        """
         known = sorted(self._controller().topic_partitions)
         return tuple(place for place in known if topic is None or place.topic == topic)
 
     def is_led(self, *places: TopicPartition) -> bool:
-        """True if the leaders of these topic partitions, by default of all, act as leaders."""
+        """Returns True if each of the topic partitions `places` has a leader that has begun to
+        lead.
+
+        Without arguments, the condition must be true for all topic partitions of the cluster.
+        """
         return all(
             isinstance(node := self._nodes.get(NodeId(state.leader)), Broker) and node.leads(place)
             for place, state in self._controller().topic_partitions.items()
@@ -255,7 +279,11 @@ class Cluster(Machines):
         )
 
     def all_moved(self) -> bool:
-        """True if no running broker still has a replica that was moved away."""
+        """Returns True if no running broker has a replica that the controller does not assign to
+        the broker.
+
+        Such a replica exists after a reassignment, until the broker has deleted it.
+        """
         states = self._controller().topic_partitions
         return all(
             place in states and broker in states[place].replicas
@@ -266,16 +294,19 @@ class Cluster(Machines):
         )
 
     def all_in_sync(self, core: Iterable[BrokerId] | None = None) -> bool:
-        """True if all replicas, or only those on the brokers in `core`, are in the ISR."""
+        """Returns True if all replicas on the brokers in `core` are in the ISR. If `core` is
+        None, all brokers count.
+        """
         meant = {*(self.broker_ids if core is None else core)}
         states = self._controller().topic_partitions.values()
         return all(meant.intersection(state.replicas) <= {*state.isr} for state in states)
 
     def may_do_alone(self, core: Iterable[BrokerId]) -> bool:
-        """True if the brokers in `core` can serve every topic partition without the others.
+        """Returns True if the brokers in `core` can serve every topic partition while all other
+        brokers are down.
 
-        In each partition, one of them must be up and in the ISR or ELR, and min.insync.replicas of
-        them must have a replica.
+        Two conditions must be true for each partition. A broker in `core` must be up and in the ISR
+        or the ELR. At least min.insync.replicas brokers in `core` must have a replica.
         """
         alone = {*core}
         up = {*filter(self._is_registered, alone)}
@@ -312,10 +343,18 @@ class Cluster(Machines):
         core: Collection[BrokerId] | None = None,
         programs: Collection[NodeId] = (),
     ) -> None:
-        """Ends all faults and waits for recovery; raises NoProgress after `within_ms`.
+        """Ends all faults, and waits until the cluster has recovered. Raises NoProgress if this
+        takes longer than `within_ms` of virtual time.
 
-        Then replicas are in sync, removed ones deleted, every send has a result, and `programs`
-        have finished. With `core`, only its brokers start and recover.
+        The cluster has recovered if all of these conditions are true:
+
+        - All replicas are in the ISR, and all partitions have leaders.
+        - The brokers have deleted all replicas that reassignments removed from them.
+        - Every send of a producer has a result.
+        - All of the `programs` have finished.
+
+        If `core` is not None, only the brokers in `core` start and recover, and all other brokers
+        crash.
         """
         self._network.calm_down()
         self._armed.disarm()
@@ -337,8 +376,10 @@ class Cluster(Machines):
         )
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:
-        """A new consumer's records from the beginning to the end offset; raises NoProgress after
-        `within_ms` of virtual time.
+        """Adds a consumer that reads from the beginning to the end offset, and returns its records
+        with their offsets.
+
+        Raises NoProgress if the consumer does not reach the end within `within_ms` of virtual time.
         """
         reader = self.add_consumer(end_offset_every=1_000_000)
         self._until(lambda: self.consumer(reader).at_end, within_ms)

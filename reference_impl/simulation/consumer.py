@@ -1,11 +1,11 @@
-"""A simulated consumer: reads one topic partition, and sometimes requests the end offset.
+"""A simulated consumer that reads one topic partition, and sometimes requests the end offset.
 
-Only a response with records becomes an operation of the history. After an offset out of range it
-goes back to the log start, which the history records.
+A fetch becomes an operation of the history only if the response has records. After the error
+OFFSET_OUT_OF_RANGE, the consumer goes back to the log start, and the history records this reset.
 
 Source: docs/kafka-rules.md A2, A7.
-Simplified: no group, no committed offsets; the consumer sends no leader epoch and does not validate
-its position (KIP-320).
+Simplified: the consumer has no group and no committed offsets. It sends no leader epoch, and does
+not validate its position (KIP-320).
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ from reference_impl.simulation.clients import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingRead:
-    """A fetch, or a request for the end offset."""
+    """A request of a consumer that has no response yet: a fetch, or a request for the end
+    offset.
+    """
 
     correlation: int
     f: str
@@ -86,7 +88,7 @@ class Consumer:
                 return self, ()
 
     def unfinished(self) -> tuple[Operation, ...]:
-        """Always (): the history contains no read without a response."""
+        """Returns (), because the history contains no read without a response."""
         return ()
 
     @property

@@ -1,16 +1,19 @@
 """A simulated program's membership in a KIP-848 group: heartbeats and assignments.
 
+Each line has something that a member does or suffers, and how it happens:
+
     joins       by a heartbeat with epoch 0; the response has the member epoch, and the partitions
                 that no other member owns
     revokes     partitions outside its assignment; reports this by a heartbeat at once
     takes       newly assigned partitions
     is fenced   loses all its partitions, and joins again with epoch 0
 
-A partition to revoke stays owned until the program calls `revoke`, so the program may commit first.
-A heartbeat without a response is sent again, with all owned partitions.
+The member owns a partition until the program calls `revoke`, so the program can first commit its
+offsets. After a heartbeat without a response, the next heartbeat lists all owned partitions again.
 
 Source: KIP-848; the Java client's ConsumerMembershipManager.
-Simplified: no heartbeats while the program works, as in `classic_member`; no static members.
+Simplified: the member sends no heartbeats while the program works, as in `classic_member`. There
+are no static members.
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ class Member:
 
     @property
     def member_id(self) -> str:
-        """The client chooses and keeps its member id (KIP-1082)."""
+        """The member id. The client chooses it and never changes it (KIP-1082)."""
         return f"member-{self.app.process}"
 
     @property
@@ -61,7 +64,9 @@ class Member:
         return tuple(place for place in self.owned if place not in self.assigned)
 
     def heartbeat(self) -> Steps[None]:
-        """Sends a heartbeat if one is due, and applies the assignment in the response."""
+        """Sends a heartbeat if the heartbeat interval is over, and stores the assignment in the
+        response.
+        """
         if self.epoch != JOINS and self.app.now_ms - self._heard_ms < HEARTBEAT_MS:
             return
         request = ConsumerGroupHeartbeat(
@@ -83,7 +88,11 @@ class Member:
                 self.assigned = answer.assignment
 
     def revoke(self) -> Steps[None]:
-        """Gives up partitions that are not assigned any more, and sends a heartbeat at once."""
+        """Gives up all owned partitions that are outside the assignment, and reports this by a
+        heartbeat at once.
+
+        If there are no such partitions, the method does nothing.
+        """
         if self.to_revoke:
             self.owned = tuple(place for place in self.owned if place in self.assigned)
             self._heard_ms = -HEARTBEAT_MS
@@ -103,7 +112,9 @@ class Member:
         self.epoch, self.owned, self.assigned = JOINS, (), ()
 
     def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
-        """Commits the group's offsets; False if the group rejects them."""
+        """Commits the offsets `positions`. Returns False if the coordinator's response has an
+        error.
+        """
         request = CommitOffsets(
             group=self.group,
             generation=self.epoch,
@@ -116,7 +127,11 @@ class Member:
     def committed(
         self, places: tuple[TopicPartition, ...]
     ) -> Steps[dict[TopicPartition, Offset | None]]:
-        """None for a partition without a committed offset."""
+        """Returns the committed offset of each partition, or None for a partition without a
+        committed offset.
+
+        The method waits until no open transaction can change these offsets.
+        """
         request = FetchOffsets(group=self.group, topic_partitions=places, require_stable=True)
         while True:
             answer = yield from self.brokers.call_coordinator(self.group, request)

@@ -1,10 +1,12 @@
-"""The log after a power loss: its flushed part, and the unflushed bytes that reached the disk.
+"""The log of a replica after a power loss: the flushed part, and the unflushed bytes that reached
+the disk.
 
-The unflushed bytes end anywhere, perhaps within a batch, and the last ones may be corrupted. The
-log is then read up to the first batch with a wrong length or checksum.
+The unflushed bytes end at any position, perhaps within a batch, and the final bytes may be
+corrupted. The restarted broker reads the log up to the first batch with a wrong length or a wrong
+checksum.
 
 Source: docs/kafka-rules.md B9; Pillai et al., All File Systems Are Not Created Equal (OSDI 2014).
-Simplified: sectors reach the disk in order, so only the end of a log is lost.
+Simplified: sectors reach the disk in order, so a power loss removes only the end of a log.
 """
 
 from __future__ import annotations
@@ -20,7 +22,12 @@ GARBLED: Final = 8  # corrupted bytes at the end
 
 
 def after_power_loss(log: PartitionLog, *, kept_percent: int, garbled: bool) -> PartitionLog:
-    """`kept_percent` of the unflushed bytes stay, `garbled` with the last `GARBLED` corrupted."""
+    """Returns the log after a power loss, in which `kept_percent` of the unflushed bytes reached
+    the disk.
+
+    If `garbled`, the final `GARBLED` of these bytes are corrupted. The log ends before the first
+    batch that is incomplete or corrupt.
+    """
     tail = b"".join(batch.data for batch in log.batches(log.flushed))
     kept = tail[: len(tail) * kept_percent // 100]
     if garbled:

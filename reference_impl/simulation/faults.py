@@ -1,7 +1,7 @@
-"""Faults as data: a plan of faults and their times can be printed, stored and shrunk.
+"""Faults as data. A plan (a list of faults with their times) can be printed, stored and shrunk.
 
-The fault `On` waits for certain requests, for example the third EndTxn to broker 2, and then loses
-the response or kills broker 2. A crashed broker stays down until the fault `Restart`.
+The fault `On` waits for certain requests, for example the third EndTxn to broker 2. It then loses
+the response, for example, or kills broker 2. A crashed broker is down until the fault `Restart`.
 
 Source: docs/kafka-rules.md B9 (the kinds of crashes); TigerBeetle's and FoundationDB's simulators.
 """
@@ -31,7 +31,11 @@ class ShutDown:
 
 @dataclass(frozen=True, slots=True)
 class PowerLoss:
-    """Keeps `kept_percent` of the unflushed bytes of each log, the last corrupted if `garbled`."""
+    """Cuts the power of a broker's host. Only `kept_percent` of the unflushed bytes of each log
+    reach the disk.
+
+    If `garbled`, the final bytes of them are corrupted.
+    """
 
     broker: BrokerId
     kept_percent: int = 0
@@ -52,7 +56,9 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class Reassign:
-    """Moves the topic partition to these replicas; None cancels the reassignment in progress."""
+    """Moves the topic partition to the brokers `replicas`. If `replicas` is None, cancels the
+    reassignment in progress.
+    """
 
     topic_partition: TopicPartition
     replicas: tuple[BrokerId, ...] | None
@@ -75,7 +81,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class OneWaySplit:
-    """Cuts the direction from `source` to `target`."""
+    """Cuts the link from `source` to `target`. The link in the opposite direction still works."""
 
     source: NodeId
     target: NodeId
@@ -83,12 +89,12 @@ class OneWaySplit:
 
 @dataclass(frozen=True, slots=True)
 class Heal:
-    """Restores every link."""
+    """Restores every link that a fault has cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class DropResponses:
-    """Drops the next responses to a client, after the cluster has applied the requests."""
+    """Drops the next `count` responses to a client. The cluster has applied their requests."""
 
     client: NodeId
     count: int = 1
@@ -101,14 +107,18 @@ class Lose:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """An effect of the fault `On`: the message is late by `for_ms`, and may be overtaken."""
+    """An effect of the fault `On`: the request or its response arrives `for_ms` later. Later
+    messages may arrive before it.
+    """
 
     for_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Die:
-    """An effect of the fault `On`: kills the receiver of the request, or its machine."""
+    """An effect of the fault `On`: the process of the receiver is killed, or the receiver's
+    machine loses power.
+    """
 
     # If the machine dies, this percentage of the unflushed bytes remains.
     kept_percent: int | None = None  # None: the process alone
@@ -116,11 +126,12 @@ class Die:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class On:
-    """A fault that waits for requests with a certain API, sender, receiver and topic partition;
-    None matches all.
+    """A fault that waits for requests with a certain API, sender, receiver and topic partition.
 
-    If `moment` is "before", the request is lost or late, or the receiver dies before it handles the
-    request. If "after", the response is lost or late, or the receiver dies before it responds.
+    A field that is None matches every request. `moment` is the time of the effect:
+
+    - "before": the request is lost or late, or the receiver dies before it handles the request.
+    - "after": the response is lost or late, or the receiver dies before it responds.
     """
 
     api: str | None = None  # the request's name: "Produce", "EndTxn", ...

@@ -1,7 +1,8 @@
-"""The simulated machines of a cluster, each with a broker and a disk, and their faults.
+"""The simulated machines of a cluster, each with a broker and a disk, and the faults of these
+machines.
 
-`apply` carries out any fault at once, except `On`, which waits for certain requests. What remains
-on the disk depends on the fault.
+The method `apply` carries out a fault at once, except the fault `On`, which waits for certain
+requests. The content of the disk after a fault depends on the kind of the fault.
 
 Source: docs/kafka-rules.md B9.
 """
@@ -28,7 +29,7 @@ from reference_impl.simulation.world import World
 
 
 class Machines(World):
-    """Brokers 1 to `brokers`, each on a machine with its own disk."""
+    """The brokers 1 to `brokers`. Each broker runs on a machine with its own disk."""
 
     def __init__(self, seed: int, conditions: Conditions, brokers: int, like: BrokerConfig) -> None:
         super().__init__(seed, conditions)
@@ -81,7 +82,9 @@ class Machines(World):
                 self.drop_responses(client, count)
 
     def crash(self, broker: BrokerId) -> None:
-        """Does nothing if the broker is down or NO_BROKER."""
+        """Kills the process of a broker. Does nothing if the broker is down, or if `broker` is
+        NO_BROKER.
+        """
         if broker not in self.broker_ids:
             return
         node = self._nodes.pop(NodeId(broker), None)
@@ -90,16 +93,19 @@ class Machines(World):
             self._end_life(NodeId(broker))
 
     def shut_down(self, broker: BrokerId) -> None:
-        """Shuts the broker down cleanly; it stops once its partitions have other leaders."""
+        """Begins a clean shutdown of the broker. The broker stops when its partitions have other
+        leaders.
+        """
         node = NodeId(broker)
         if node in self._nodes:
             shut_down = TimerFired(Timer(TimerKind.SHUT_DOWN))
             self._scheduler.schedule(self.now_ms, (node, self._lives.get(node, 0), shut_down))
 
     def lose_power(self, broker: BrokerId, kept_percent: int = 0, *, garbled: bool = False) -> None:
-        """Keeps only `kept_percent` of the unflushed bytes, the last ones corrupted if `garbled`.
+        """Cuts the power of a broker's machine. Only `kept_percent` of the unflushed bytes of each
+        log reach the disk.
 
-        Does nothing for NO_BROKER.
+        If `garbled`, the final bytes of them are corrupted. Does nothing if `broker` is NO_BROKER.
         """
         if broker not in self.broker_ids:
             return
@@ -122,7 +128,11 @@ class Machines(World):
     def reassign(
         self, topic_partition: TopicPartition, replicas: tuple[BrokerId, ...] | None
     ) -> None:
-        """Requests a reassignment, None a cancellation; the controller may reject it."""
+        """Sends the controller a request to move the topic partition to the brokers `replicas`.
+
+        If `replicas` is None, the request cancels the reassignment in progress. The controller may
+        reject the request.
+        """
         request = AlterReassignment(topic_partition=topic_partition, replicas=replicas)
         self._deliver_now(CONTROLLER, RequestReceived(FIRST_CLIENT, 0, request))
 
@@ -139,7 +149,9 @@ class Machines(World):
         self._end_life(node)
 
     def isolate(self, broker: BrokerId) -> None:
-        """Cuts the broker's links to the controller and the other brokers, but not to clients."""
+        """Cuts the broker's links to the controller and to all other brokers. The links to
+        clients still work.
+        """
         if broker not in self.broker_ids:
             return
         node = NodeId(broker)
@@ -161,7 +173,7 @@ class Machines(World):
         self._network.heal()
 
     def drop_responses(self, client: NodeId, count: int = 1) -> None:
-        """Drops the next responses to this client, after the cluster has applied the requests."""
+        """Drops the next `count` responses to a client. The cluster has applied their requests."""
         self._network.responses_to_drop[client] = count
 
     def _start(self, broker: BrokerId, disk: Disk) -> None:

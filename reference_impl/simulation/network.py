@@ -1,12 +1,12 @@
-"""The simulated network: one link for each direction between two nodes.
+"""The simulated network. It has one link for each direction between two nodes.
 
 By default, messages on a link arrive in order, as on TCP. Faults delay, lose, duplicate or reorder
-messages; a network partition loses all messages of a link. A lost request and a lost response are
-separate faults.
+messages. A network partition loses all messages of the cut links. The loss of a request and the
+loss of a response are separate faults.
 
 Simplified: a lost message does not affect later messages, whereas TCP would close the connection.
-Links to and from the controller neither duplicate nor reorder messages, because its protocol relies
-on one request at a time.
+Links to and from the controller do not duplicate or reorder messages, because the controller's
+protocol has only one request in flight at a time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """The delays of messages, and the percentage of lost, doubled and overtaken ones."""
+    """The delays of messages, and the percentages of messages that are lost, duplicated and
+    reordered.
+    """
 
     delay_ms: int = 1
     jitter_ms: int = 0  # a random extra delay of up to this
@@ -41,7 +43,9 @@ CALM: Final = Conditions()
 
 @dataclass(slots=True)
 class Network:
-    """`coins` is a random generator for the network alone."""
+    """The links between the nodes of a cluster. `coins` is a random generator that nothing else
+    uses.
+    """
 
     coins: Random
     conditions: Conditions = CALM
@@ -50,18 +54,26 @@ class Network:
     last_due: dict[Link, Due] = field(default_factory=dict[Link, Due])
 
     def overtakes(self, link: Link) -> bool:
-        """True if the next message on the link may arrive before earlier messages."""
+        """Returns True if the next message on the link may arrive before earlier messages. A
+        random number decides.
+        """
         overtaking = self.conditions.overtaking
         if not overtaking or CONTROLLER in link or self.is_connection(link):
             return False
         return self.coins.randrange(100) < overtaking
 
     def is_connection(self, link: Link) -> bool:
-        """True if messages on the link are neither doubled nor reordered, even if one is held."""
+        """Returns True if the link preserves the order of its messages and never duplicates them,
+        as a TCP connection.
+
+        A message that a fault delays then also delays the later messages of the link.
+        """
         return self.conditions.connects_clients and any(node >= FIRST_CLIENT for node in link)
 
     def delays_ms(self, link: Link, *, is_response: bool) -> tuple[int, ...]:
-        """One delay in ms for each copy of a message; empty if the message is lost."""
+        """Returns one delay in ms for each copy of the next message on the link. The result is
+        () if the message is lost.
+        """
         if link in self.split:
             return ()
         if is_response and self.responses_to_drop.get(link.target, 0) > 0:

@@ -1,4 +1,6 @@
-"""The batches of a simulated producer that have no final response, and their sequence numbers."""
+"""The open batches of a simulated producer: batches without a final response, and their sequence
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from reference_impl.simulation.unacknowledged import Begun, Unacknowledged
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenBatches:
-    """Batches in the order of their sequence numbers, under one epoch of the producer."""
+    """The open batches of a producer in the order of their sequence numbers. All of them have
+    the same producer epoch.
+    """
 
     batches: tuple[Unacknowledged, ...] = ()
     next_number: int = 0  # of a batch
@@ -29,7 +33,7 @@ class OpenBatches:
 
     @property
     def in_flight(self) -> tuple[Unacknowledged, ...]:
-        """The batches whose last request has no response and has not timed out."""
+        """The batches whose latest request has not timed out and has no response yet."""
         return tuple(batch for batch in self.batches if batch.awaits is not None)
 
     @property
@@ -38,14 +42,18 @@ class OpenBatches:
 
     @property
     def are_acknowledged(self) -> bool:
-        """True if the highest sequence number is acknowledged, and so all lower ones."""
+        """True if the highest sequence number is acknowledged. All lower sequence numbers are
+        then in the log, too.
+        """
         return self.acknowledged_end == self.next_sequence
 
     def has_room(self, most: int) -> bool:
-        """True if at most `most` batches are undecided after one more.
+        """Returns True if the producer may begin one more batch.
 
-        A broker remembers five batches, so at most five may have an unknown outcome. TCP ensures
-        that: a lost response closes the connection, and later requests on it are unknown too.
+        The batches from the oldest open batch to the new batch must be at most `most`. A broker
+        remembers five batches of a producer, so at most five batches may have an unknown outcome.
+        In Kafka, TCP ensures this limit: a lost response closes the connection, and the outcome of
+        later requests on the connection is unknown, too.
         """
         oldest = self.batches[0].number if self.batches else self.next_number
         return self.next_number - oldest < most
@@ -63,7 +71,9 @@ class OpenBatches:
         return replace(self, batches=(*self.batches[:index], batch, *self.batches[index + 1 :]))
 
     def rested(self, index: int, now_ns: int, *, may_be_written: bool) -> OpenBatches:
-        """Returns the batches, of which one waits for its retry now."""
+        """Returns the batches after a failed attempt to send the batch at `index`. This batch
+        waits for its retry from `now_ns` on.
+        """
         batch = self.batches[index]
         may_be_written = may_be_written or batch.may_be_written
         resting = replace(
@@ -79,7 +89,9 @@ class OpenBatches:
         return replace(self.without(batch), acknowledged_end=end)
 
     def renumbered(self, now_ns: int) -> OpenBatches:
-        """Returns the batches with the first sequence numbers of a new epoch, to be sent again."""
+        """Returns the same batches under a new producer epoch: their sequence numbers begin at
+        0, and each batch waits to be sent again.
+        """
         again: list[Unacknowledged] = []
         following = 0
         for number, batch in enumerate(self.batches):

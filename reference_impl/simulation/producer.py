@@ -1,22 +1,24 @@
-"""A simulated producer: numbers its records, keeps up to five requests in flight, and retries.
+"""A simulated producer. It numbers its records, has up to five requests in flight, and retries.
 
-A batch has the same sequence numbers in all retries under one epoch. No new batch is sent while one
-waits for its retry. In the history each record in flight is a process of its own.
+A batch has the same sequence numbers in all retries under one producer epoch. While a batch waits
+for its retry, the producer sends no new batch. In the history, each record in flight is a process
+of its own.
 
-A send is `ok` with the record's offset, `fail` if the record was certainly not written, otherwise
-`info`. With retries, it ends with its acknowledgement, at its delivery timeout, or with an error
-after which the producer sends nothing more.
+The outcome of a send is `ok` with the record's offset, `fail` if the record was certainly not
+written, and `info` otherwise. If the producer retries, a send ends at its acknowledgement, at its
+delivery timeout, or at an error after which the producer sends nothing more.
 
-After a delivery timeout nobody knows if the leader has the batch. Then the producer may have to go
-on under a new epoch. `client_libraries` has the rules in which the Java client and librdkafka
-differ: when they retry, give up, and take a new epoch.
+After a delivery timeout, the producer does not know whether the leader has the batch. The producer
+may then have to continue under a new producer epoch. The module `client_libraries` has the rules in
+which the Java client and librdkafka differ: when they retry, when they give up, and when they take
+a new producer epoch.
 
 Source: KIP-98, KIP-360; docs/kafka-rules.md C7; in the Java client RecordAccumulator and
 ProducerBatch (batches, linger, delivery timeout), Sender (retries) and TransactionManager; in
 librdkafka rd_kafka_handle_Produce_error and rd_kafka_idemp_*.
-Simplified: a send begins when its batch is full or has lingered, so its delivery timeout does too;
-the first batch must be acknowledged before others are in flight, because a leader accepts any first
-sequence number of an unknown producer (KAFKA-15591).
+Simplified: a send begins when its batch is full or has lingered, and its delivery timeout begins at
+the same time. The first batch must be acknowledged before later batches are sent, because a leader
+accepts any first sequence number of an unknown producer (KAFKA-15591).
 """
 
 from __future__ import annotations
@@ -83,7 +85,9 @@ class Producer:
     over: ErrorCode | None = None  # why the session ended
 
     def send(self, now_ns: int, *values: str) -> tuple[Producer, ClientEffects]:
-        """Queues the values, and sends as many as the limit of requests in flight permits."""
+        """Adds the values to the queue, and sends as many batches as the limit of requests in
+        flight permits.
+        """
         since_ns = self.waiting_since_ns if self.waiting else now_ns
         more = replace(self, waiting=self.waiting + values, waiting_since_ns=since_ns)
         return more._pump(now_ns)
@@ -150,8 +154,10 @@ class Producer:
         return producer, tuple(effects)
 
     def _next_to_send(self, now_ns: int) -> int | None:
-        """The index in `begun` of the batch to send now, the length of `begun` for a new batch, or
-        None.
+        """Returns the index in `begun` of the batch to send now.
+
+        The index is the length of `begun` if the producer should begin a new batch. The result is
+        None if no batch may be sent now.
         """
         lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
         if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:
@@ -291,7 +297,11 @@ class Producer:
         )
 
     def _with_new_id(self, now_ns: int, error: ErrorCode) -> tuple[Producer, ClientEffects]:
-        """A fatal error ends every open batch, and the application creates another producer."""
+        """Returns the producer after a fatal error.
+
+        Every open batch ends, and the producer requests a new producer id, as if the application
+        created another producer.
+        """
         producer = self
         effects: ClientEffects = ()
         for batch in self.begun:
@@ -368,7 +378,10 @@ class Producer:
     def _end(
         self, now_ns: int, batch: Unacknowledged, error: ErrorCode | None
     ) -> tuple[Producer, ClientEffects]:
-        """Ends the sends of a batch without an acknowledgement; without an error, they are late."""
+        """Ends the sends of a batch that is not acknowledged, with the outcome `fail` or `info`.
+
+        If `error` is None, the delivery timeout of the batch is over.
+        """
         is_refused = error in NOT_WRITTEN and batch.attempts == 1
         is_known = self.config.library.knows_unwritten and not batch.may_be_written
         is_certain = is_refused or (is_known and (error is None or error in NOT_WRITTEN))

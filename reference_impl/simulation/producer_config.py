@@ -10,8 +10,11 @@ from reference_impl.simulation.client_libraries import PLAIN, Library
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerConfig:
-    """Raises ValueError if `max_in_flight` is above 5, the number of batches that a broker
-    remembers, or if an idempotent producer with a delivery timeout takes no new epoch.
+    """The settings of a simulated producer.
+
+    Raises ValueError if `max_in_flight` is below 1, or above 5, the number of batches that a broker
+    remembers. Raises ValueError if an idempotent producer has a delivery timeout but the library
+    `PLAIN`, which has no rule for a new producer epoch.
     """
 
     acks: int = ACKS_ALL

@@ -1,6 +1,8 @@
-"""Applications as programs: a client whose behaviour is a generator, read from top to bottom.
+"""Applications as programs: the behaviour of a client is a generator function, read from top to
+bottom.
 
-A program yields what it waits for, and goes on when this has happened:
+A program yields a request or a pause, and continues when the response has arrived or the pause is
+over:
 
     answer = yield Call(to, request)     the response, or None if the call has timed out
     yield Pause(25)                      25 ms of virtual time have passed
@@ -13,10 +15,11 @@ For example:
             process(records)
             yield from group.commit(reader.position)
 
-The code between two yields takes no time and cannot be interrupted; a `Pause` makes a crash
-possible. A program cannot be copied, but the same seed gives the same run again.
+The code between two yields takes no virtual time and cannot be interrupted. A `Pause` between two
+statements makes a crash between them possible. The state of a program cannot be copied, but the
+same seed produces the same run again.
 
-Simplified: a program has one request open at a time.
+Simplified: a program has only one request in flight.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ class Call(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """A wait in virtual time, without a request."""
+    """A wait of `for_ms` of virtual time."""
 
     for_ms: int
 
@@ -56,8 +59,10 @@ ProgramFactory = Callable[["Application"], Program]
 
 @dataclass(slots=True, kw_only=True)
 class Application:
-    """The identity and the clock of a program, and the recorder of its operations, one at a time
-    between `begin` and `end`.
+    """The identity and the clock of a program, and the recorder of its operations.
+
+    An operation begins with `begin` and ends with `end`. The program has only one operation in
+    progress.
     """
 
     client_id: NodeId
@@ -73,7 +78,7 @@ class Application:
         return self.now_ns // NS_PER_MS
 
     def become_new_process(self) -> None:
-        """The next operations are recorded as those of a new process."""
+        """Makes the recorder use a new process id for the next operations of the program."""
         self._newest = max(self._newest, self.process) + 1
         self.process = self._newest
 
@@ -85,7 +90,9 @@ class Application:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> None:
-        """Begins an operation; `end` may add to the micro-operations in `did`, or replace them."""
+        """Begins an operation with the micro-operations `did`. The method `end` can add further
+        ones or replace them.
+        """
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1
         # If the application dies during the operation, this is its record: an unknown outcome.
@@ -118,7 +125,9 @@ class Application:
         error: str | None = None,
         instead: bool = False,
     ) -> None:
-        """Ends the operation; adds `did` to its micro-operations, or replaces them (`instead`)."""
+        """Ends the operation in progress. Adds `did` to its micro-operations, or replaces them
+        with `did` if `instead`.
+        """
         assert self.open is not None
         self.now_ns += 1
         self.observed.append(
@@ -169,7 +178,7 @@ class ProgramClient:
         return () if self.app.open is None else (self.app.open,)
 
     def close(self) -> None:
-        """Kills the application: its program never runs again."""
+        """Kills the application. Its program never runs again."""
         self.over = True
         self.program.close()
 

@@ -1,9 +1,9 @@
-"""A simulated program's reader of a topic partition, with a position and an isolation level.
+"""A simulated program's reader of one topic partition, with a position and an isolation level.
 
-Only a poll with records is recorded in the history.
+The history records a poll only if the poll returns records.
 
 Source: KIP-98, "Reading transactional messages"; docs/kafka-rules.md A2, A7.
-Simplified: a reader has one topic partition; its fetches carry no leader epoch (KIP-320).
+Simplified: a reader has one topic partition. Its fetches have no leader epoch (KIP-320).
 """
 
 from __future__ import annotations
@@ -41,7 +41,12 @@ class Reader:
     position: Offset = Offset(0)  # noqa: RUF009 - an int by another name
 
     def poll(self) -> Steps[tuple[Poll, ...]]:
-        """The next records; () after an error."""
+        """Fetches at the position, and returns the records that are visible at the reader's
+        isolation level.
+
+        The result is () after an error. After OFFSET_OUT_OF_RANGE, the position becomes the log
+        start offset.
+        """
         self.app.begin("poll", group=self.group, isolation=self.isolation)
         answer = yield from self._fetch()
         polled = self._visible_records(answer)
@@ -60,9 +65,10 @@ class Reader:
         return polled
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """The next records; () after an error.
+        """Fetches at the position, and returns the visible records as `poll` does. The result is ()
+        after an error.
 
-        In the history, the poll is part of the transaction in progress.
+        In the history, the poll is a part of the transaction in progress.
         """
         answer = yield from self._fetch()
         polled = self._visible_records(answer)
@@ -94,7 +100,7 @@ class Reader:
         return self.position
 
     def end_offset(self) -> Steps[Offset]:
-        """The end offset for the reader's isolation level; -1 after an error."""
+        """Returns the end offset for the reader's isolation level, or -1 after an error."""
         self.app.begin("end_offset", isolation=self.isolation)
         request = ListOffsets(
             topic_partition=self.topic_partition,

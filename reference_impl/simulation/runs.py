@@ -1,8 +1,13 @@
-"""Runs as data: a scenario describes a workload with faults, and a run is its result.
+"""Simulated runs as data. A scenario describes a workload with faults, and `run` returns the result
+of the scenario.
 
-Equal scenarios give the same run, byte for byte. After the faults, *safety* mode ends all of them;
-*liveness* mode ends them only for a smallest set of brokers that can serve all topic partitions.
-Then the cluster must recover within `recovery_ms`, and the log is read.
+Equal scenarios have equal results, byte for byte. A run ends in one of two modes:
+
+- *safety*: all faults end.
+- *liveness*: the faults end only for a smallest set of brokers that can serve all topic
+  partitions. All other brokers are down.
+
+The cluster must then recover within `recovery_ms`, and a reader reads the whole log.
 
 Source: TigerBeetle's simulator (safety and liveness modes).
 """
@@ -121,7 +126,9 @@ def _peers(broker: BrokerId) -> tuple[NodeId, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A workload, faults, and a cluster; each producer sends at a fixed interval."""
+    """The description of a run: a cluster, a workload and faults. Each producer sends one record
+    every `send_every_ms`.
+    """
 
     seed: int = 0
     brokers: int = 3
@@ -145,7 +152,9 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The history, the log of `orders-0`, the trace and counters."""
+    """The result of a run: the history, the log of `orders-0`, the trace of all events, and
+    counters.
+    """
 
     history: History  # of all clients, and of the final readers of the whole logs
     log: tuple[tuple[Offset, str], ...]  # as read from the beginning after recovery
@@ -155,7 +164,9 @@ class Run:
 
 
 def run(scenario: Scenario) -> Run:
-    """Raises NoProgress if the cluster does not recover."""
+    """Simulates the scenario, and returns its result. Raises NoProgress if the cluster does not
+    recover.
+    """
     cluster = Cluster(
         seed=scenario.seed,
         brokers=scenario.brokers,
@@ -205,9 +216,11 @@ def draw_faults(
     every_ms: int,
     kinds: tuple[Kind, ...] = PROCESSES,
 ) -> Plan:
-    """A random plan in which at most one broker is down; a fault begins about every `every_ms`.
+    """Returns a random plan of `count` faults. About every `every_ms`, a fault of one broker
+    begins.
 
-    Equal seeds give equal plans.
+    Each fault ends before the next fault begins, so at most one broker is down. Equal seeds produce
+    equal plans.
     """
     coins = Random(f"faults {seed}")
     plan: list[At] = []
@@ -220,7 +233,12 @@ def draw_faults(
 
 
 def draw_core(seed: int, cluster: Cluster) -> tuple[BrokerId, ...]:
-    """A smallest set of brokers that can serve all partitions; the seed decides which."""
+    """Returns a smallest set of brokers that can serve all topic partitions while all other brokers
+    are down.
+
+    If there are several smallest sets, the seed selects one. If no smaller set is sufficient, the
+    result has all brokers.
+    """
     coins = Random(f"core {seed}")
     for size in range(1, len(cluster.broker_ids)):
         enough = [*filter(cluster.may_do_alone, combinations(cluster.broker_ids, size))]

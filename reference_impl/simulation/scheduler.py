@@ -1,7 +1,8 @@
-"""The scheduler of simulated events: the earliest comes next; a seeded random number breaks ties.
+"""The scheduler of simulated events. The earliest event is next, and a seeded random number breaks
+ties.
 
-Equal seeds give equal orders. The heap never compares the content of an event, and no code here
-iterates over a set.
+Equal seeds produce equal orders. The heap never compares the contents of two events, and no code of
+this module iterates over a set.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ Event = TypeVar("Event")
 
 
 class Due(NamedTuple):
-    """The order of events: by time, then by a random number, then by a sequence number."""
+    """The position of an event in the order of all events.
+
+    Positions are compared by time, then by a random number, and finally by a sequence number.
+    """
 
     at_ms: int
     coin: int
@@ -24,7 +28,7 @@ class Due(NamedTuple):
 
 @dataclass(slots=True)
 class Scheduler(Generic[Event]):
-    """The events that are still to come, and the virtual clock."""
+    """The virtual clock, and the events that have not happened yet."""
 
     coins: Random
     now_ms: int = 0
@@ -32,9 +36,10 @@ class Scheduler(Generic[Event]):
     _scheduled: int = 0
 
     def schedule(self, at_ms: int, event: Event, *, after: Due | None = None) -> Due:
-        """Schedules the event at `at_ms`, or now if that is past, and after the event `after`.
+        """Schedules the event, and returns its position in the order of all events.
 
-        Returns its position in the order of all events.
+        The event happens at `at_ms`, or now if `at_ms` is in the past. If `after` is not None, the
+        event does not happen before the position `after`.
         """
         due = Due(max(at_ms, self.now_ms), self.coins.getrandbits(16), self._scheduled)
         if after is not None and due < after:
@@ -44,7 +49,11 @@ class Scheduler(Generic[Event]):
         return due
 
     def next_before(self, end_ms: int) -> Event | None:
-        """The next event by `end_ms`, or None; advances the clock to it, or to `end_ms`."""
+        """Removes and returns the next event if its time is at most `end_ms`. Advances the clock to
+        this time.
+
+        If there is no such event, the method advances the clock to `end_ms` and returns None.
+        """
         if not self._heap or self._heap[0][0].at_ms > end_ms:
             self.now_ms = max(self.now_ms, end_ms)
             return None

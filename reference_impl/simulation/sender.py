@@ -1,10 +1,12 @@
-"""The producer of a simulated program: it sends one record at a time, and may be idempotent.
+"""The producer of a simulated program: it sends one record at a time. The producer can be
+idempotent.
 
-A retry keeps the sequence number. A send is `ok` with an offset, `fail` if the record was certainly
-not written, otherwise `info`.
+A retry has the same sequence number as the first attempt. The outcome of a send is `ok` with an
+offset, `fail` if the record was certainly not written, and `info` otherwise.
 
 Source: KIP-98; docs/kafka-rules.md C7.
-Simplified: one record is in flight at a time; `reference_impl.simulation.producer` has up to five.
+Simplified: only one record is in flight. The producer in `reference_impl.simulation.producer` has
+up to five requests in flight.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ class Sender:
     _sequences: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
 
     def send(self, topic_partition: TopicPartition, value: str) -> Steps[Offset | None]:
-        """The record's offset, or None if no acknowledgement arrives."""
+        """Sends a record, and returns its offset. The result is None if no attempt is
+        acknowledged.
+        """
         if self.idempotent and self.producer_id == NO_PRODUCER_ID:
             yield from self._init_producer_id()
         key = str(topic_partition)

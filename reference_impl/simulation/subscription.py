@@ -1,6 +1,8 @@
-"""A simulated program's subscription: it polls the partitions that its group assigns to it.
+"""A simulated program's subscription: it polls the partitions that the consumer group assigns to
+the program.
 
-The program commits; `commit_due` does so at an interval, as with enable.auto.commit.
+The program itself commits its positions. The method `commit_due` commits them at an interval, as
+with enable.auto.commit.
 
 Source: the Java client's KafkaConsumer; docs/kafka-rules.md E1.
 Simplified: a subscription has only one topic.
@@ -26,7 +28,7 @@ OffsetReset = Literal["earliest", "latest"]
 
 @dataclass(slots=True, kw_only=True)
 class Subscription:
-    """A group member, with one reader for each partition that it owns."""
+    """A member of a consumer group. It has one reader for each partition that the member owns."""
 
     app: Application
     brokers: BrokerClient
@@ -48,25 +50,38 @@ class Subscription:
         return {place: reader.position for place, reader in self.readers.items()}
 
     def poll(self) -> Steps[tuple[Poll, ...]]:
-        """Some records in log order, after a heartbeat or a new join if needed."""
+        """Returns the next records of the owned partitions, each partition's in log order.
+
+        If necessary, the member first sends a heartbeat or joins the group again.
+        """
         yield from self.ensure_membership()
         return (yield from self.read())
 
     def read(self) -> Steps[tuple[Poll, ...]]:
-        """Some records of the owned partitions; sends no heartbeat."""
+        """Returns the next records of the owned partitions, without any heartbeat."""
         return (yield from self._read(Reader.poll))
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """As `read`; in the history the poll is part of the transaction in progress."""
+        """Returns the next records of the owned partitions, without any heartbeat.
+
+        In the history, the poll is a part of the transaction in progress.
+        """
         return (yield from self._read(Reader.poll_in_transaction))
 
     def ensure_membership(self) -> Steps[None]:
-        """Sends a heartbeat if due; a member that rejoins continues at the committed offsets."""
+        """Sends a heartbeat if the heartbeat interval is over.
+
+        If the member must join the group again, its readers continue at the committed offsets.
+        """
         if not (yield from self.member.ensure_membership()):
             yield from self.resume()
 
     def commit(self) -> Steps[bool]:
-        """Commits the positions if they have changed; False if the group rejects them."""
+        """Commits the positions of all readers, and returns False if the commit fails.
+
+        If the positions are equal to the committed positions, the method sends no request and
+        returns True.
+        """
         self._committed_ms = self.app.now_ms
         positions = self.positions
         if positions == self._committed:
@@ -76,7 +91,9 @@ class Subscription:
         return is_kept
 
     def commit_due(self, every_ms: int) -> Steps[None]:
-        """Commits the positions if the last commit was `every_ms` ago; ignores a rejection."""
+        """Commits the positions if the previous commit was at least `every_ms` ago. A failed
+        commit is ignored.
+        """
         if self.readers and self.app.now_ms - self._committed_ms >= every_ms:
             yield from self.commit()
 

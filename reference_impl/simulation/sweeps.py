@@ -1,10 +1,11 @@
-"""Sweeps as data: a workload, a network, and the kinds of faults in its runs.
+"""Sweeps as data. A sweep is a series of simulated runs with the same workload, network and kinds
+of faults.
 
-A sweep has one run for each seed, with faults under which Kafka keeps its guarantees.
+A sweep has one run for each seed. Kafka keeps its guarantees under all faults of these runs.
 
-Simplified: the next host loses its power or its disk only when the replicas of the first one are in
-the ISR again. Otherwise all replicas of a record might lose it before a flush, which Kafka does not
-prevent.
+Simplified: a host loses its power or its disk only if the replicas of the previously affected host
+are in the ISR again. Otherwise, all replicas of a record could lose the record before a flush.
+Kafka does not prevent such a loss.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ CONNECTED: Final = replace(ROUGH, connects_clients=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """A workload, a network and kinds of faults, without a seed."""
+    """The description of a series of simulated runs. `scenario` returns the run of each seed."""
 
     name: str
     says: str
@@ -60,7 +61,9 @@ def _publishing(
     producers: Sequence[ProducerConfig] = (IDEMPOTENT,),
     sends: int = 40,
 ) -> Callable[[int], Scenario]:
-    """Two producers send; each is one of `producers`, as the seed decides."""
+    """Returns a function from seeds to scenarios with two producers. The seed selects the
+    configuration of each producer among `producers`.
+    """
 
     def scenario(seed: int) -> Scenario:
         coins = Random(f"producers {seed}")
@@ -176,7 +179,9 @@ SWEEPS: Final[Mapping[str, Sweep]] = {
 
 
 def sweep_named(name: str) -> Sweep:
-    """Raises UnknownName, which lists the nearest names."""
+    """Returns the sweep called `name`. If there is none, raises UnknownName, whose message lists
+    the nearest names.
+    """
     if name not in SWEEPS:
         raise UnknownName("sweep", name, SWEEPS)
     return SWEEPS[name]

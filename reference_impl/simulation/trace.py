@@ -1,9 +1,9 @@
-"""A trace: all events of a run in order, each with its node's state after the event.
+"""A trace: all events of a run in order, each with the state of its node after the event.
 
-States are immutable, so the trace stores only references, and text is generated only on request.
-Each event is a JSON object on one line, with `seq`, `at_ms`, `node`, `action` and `args`; of a
-broker also `post`, the state of its replicas. Equal seeds give equal bytes, independent of Python's
-hash seed.
+States are immutable, so the trace stores references to them, and generates text only on request. In
+the text, each event is a JSON object on one line, with the fields `seq`, `at_ms`, `node`, `action`
+and `args`. An event of a broker also has the field `post`, the state of the broker's replicas.
+Equal seeds produce equal bytes, independent of Python's hash seed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 class Traced(NamedTuple):
-    """An input of a node, or a fault; `after` is the state of the node after it."""
+    """An event of a trace: an input of a node, a fault, or a text. `after` is the state of the
+    node after the event.
+    """
 
     at_ms: int
     node: NodeId
@@ -58,7 +60,7 @@ class Trace:
             yield json.dumps(line, separators=(",", ":"))
 
     def digest(self) -> str:
-        """The SHA-256 hash of all lines; equal runs have equal hashes."""
+        """Returns the SHA-256 hash of all lines. Equal runs have equal hashes."""
         digest = hashlib.sha256()
         for line in self.lines():
             digest.update(line.encode() + b"\n")
@@ -66,7 +68,11 @@ class Trace:
 
 
 def described(event: Input | Fault | str) -> tuple[str, Json]:
-    """The name of an event, such as `Produce`, and its fields as a JSON object."""
+    """Returns the name of an event, such as `Produce`, and the fields of the event as a JSON
+    object.
+
+    An event that is a text has no fields, so the second value is None.
+    """
     match event:
         case str():
             return event, None

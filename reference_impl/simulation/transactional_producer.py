@@ -1,4 +1,7 @@
-"""A simulated transactional producer: all sends of a transaction take effect together, or none.
+"""A simulated transactional producer. Either all sends of a transaction take effect, or none of
+them.
+
+The drawing has the calls of the application in order, and the effects of errors:
 
     init_transactions -> begin -> send, send_offsets ... -> commit | abort -> begin ...
            |                             | rejected            |
@@ -6,16 +9,18 @@
            |                        only abort is possible     v
            +--------------------------------------------- over: create another producer
 
-In V1, a producer adds each topic partition at the coordinator before it sends records, and its
-epoch changes only after an abort that an error forced. In V2 (KIP-890), the leaders add the
-partitions, and each EndTxn response has the next epoch.
+In transaction version 1 (V1), a producer adds each topic partition at the coordinator before it
+sends records to the partition. Its producer epoch changes only after an abort that an error forced.
+In transaction version 2 (V2, KIP-890), the leaders add the partitions, and each EndTxn response has
+the next producer epoch.
 
-A transaction is one operation `txn` of the history: `ok` if it committed, `fail` if it certainly
-did not, otherwise `info`. Each new producer is a new process, recorded by `init_producer`.
+A transaction is one operation `txn` of the history. Its outcome is `ok` if it committed, `fail` if
+it certainly did not commit, and `info` otherwise. Each new producer is a new process of the
+history, which begins with the operation `init_producer`.
 
 Source: KIP-98, KIP-360, KIP-588, KIP-890; docs/kafka-rules.md D1 to D4, D8, D10; the Java client's
 TransactionManager.
-Simplified: one record is in flight at a time; if a commit has no response after `attempts`
+Simplified: one record is in flight at a time. If a commit has no response after `attempts`
 requests, the producer cannot be used any more.
 """
 
@@ -66,7 +71,9 @@ FATAL_OF_COORDINATORS: Final = FATAL | {ErrorCode.INVALID_PRODUCER_EPOCH}
 
 @dataclass(slots=True, kw_only=True)
 class TransactionalProducer:
-    """One producer instance of a transactional id."""
+    """One instance of a producer with a transactional id. Another instance with the same
+    transactional id can replace it.
+    """
 
     app: Application
     brokers: BrokerClient
@@ -87,7 +94,12 @@ class TransactionalProducer:
     _acknowledged: dict[Sent, Sent] = field(default_factory=dict[Sent, Sent])
 
     def init_transactions(self) -> Steps[bool]:
-        """The coordinator aborts an older instance's transaction; False on error."""
+        """Requests a producer id and a producer epoch from the coordinator, and returns False after
+        an error.
+
+        The coordinator aborts the open transaction of an older instance with the same transactional
+        id.
+        """
         self.app.become_new_process()
         self._process = self.app.process
         self.app.begin("init_producer", transactional_id=self.transactional_id)
@@ -108,7 +120,10 @@ class TransactionalProducer:
         )
 
     def send(self, topic_partition: TopicPartition, value: str) -> Steps[Offset | None]:
-        """The record's offset; None after an error, which forces an abort."""
+        """Sends a record in the transaction, and returns its offset.
+
+        The result is None after an error. The transaction can then only be aborted.
+        """
         if self._is_stopped():
             return None
         sent = Sent(str(topic_partition), value)
@@ -142,7 +157,9 @@ class TransactionalProducer:
         generation: int = NO_GENERATION,
         member_id: str = NO_MEMBER,
     ) -> Steps[bool]:
-        """Adds the group's offsets to the transaction; after False it must be aborted."""
+        """Adds the group's offsets to the transaction. Returns False after an error: the
+        transaction can then only be aborted.
+        """
         # Without a member id, as before KIP-447, the group does not check its generation.
         if self._is_stopped():
             return False
@@ -180,7 +197,9 @@ class TransactionalProducer:
         return not self._is_stopped()
 
     def commit(self) -> Steps[Outcome]:
-        """Commits the transaction, or aborts it after an error."""
+        """Commits the transaction, or aborts it if an error occurred in the transaction. Returns
+        the outcome.
+        """
         if self._is_stopped():
             return (yield from self.abort())
         if not self._coordinator_may_know:
@@ -197,7 +216,11 @@ class TransactionalProducer:
         return self._ended("fail" if is_refusal else "info", error)
 
     def abort(self) -> Steps[Outcome]:
-        """The outcome is `fail`, or `info` if an earlier commit request may still take effect."""
+        """Aborts the transaction, and returns the outcome `fail`.
+
+        The outcome is `info` if the abort fails after a commit request, because this commit request
+        may still take effect.
+        """
         assert self.app.open is not None
         commit_was_requested = self.app.open.end_asked_ns is not None
         failed = self.failed
@@ -244,9 +267,9 @@ class TransactionalProducer:
             self._added.add(topic_partition)
 
     def _end(self, result: TxnResult) -> Steps[tuple[ErrorCode, bool]]:
-        """Sends EndTxn until it succeeds or a retry is useless.
+        """Sends EndTxn until the request succeeds or a retry is useless.
 
-        Returns the last error, and whether EndTxn was sent only once.
+        Returns the error of the final response, and True if EndTxn was sent only one time.
         """
         request = EndTxn(
             transactional_id=self.transactional_id,

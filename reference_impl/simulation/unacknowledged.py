@@ -15,7 +15,9 @@ from reference_impl.simulation.clients import NS_PER_MS
 
 
 class Begun(NamedTuple):
-    """A send that has begun: its value, its process in the history, and when it began."""
+    """A send that has begun: the value, the process in the history, and the time of the
+    beginning.
+    """
 
     value: str
     process: int
@@ -24,7 +26,7 @@ class Begun(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unacknowledged:
-    """A batch of sends that have begun and have no final response yet."""
+    """A batch of sends that have begun. The batch has no final response yet."""
 
     sends: tuple[Begun, ...]
     number: int  # of the batch, since the producer has this epoch
@@ -59,7 +61,11 @@ class Unacknowledged:
         *,
         error: str | None = None,
     ) -> tuple[Operation, ...]:
-        """Returns the operation of each send; `base_offset` is the offset of the first record."""
+        """Returns one operation of the history for each send in the batch.
+
+        `base_offset` is the offset of the first record. If it is None, the operations have no
+        offsets.
+        """
         return tuple(
             Operation(
                 process=send.process,

@@ -1,6 +1,8 @@
-"""The applications of a sweep's runs: transactions, a consume-produce pipeline, and readers.
+"""The applications in the runs of a sweep (a series of simulated runs): transactions, a
+consume-produce pipeline, and readers.
 
-Each ends at a fixed time, and replaces a producer that cannot be used any more.
+Each application ends at a fixed time. If its producer cannot be used any more, the application
+creates another producer.
 """
 
 from __future__ import annotations
@@ -34,12 +36,14 @@ def transfers(
     version: TransactionVersion = TransactionVersion.V2,
     send_attempts: int | None = None,
 ) -> ProgramFactory:
-    """Transactions with one record per account (a topic partition), of which a quarter abort.
+    """Returns a program that runs transactions with one record for each account (a topic
+    partition).
 
-    A send without an answer after `send_attempts` requests aborts its transaction, and the producer
-    goes on with the next one; None: it is repeated until it is answered. After some transactions a
-    new instance replaces the producer, and the old one runs one more transaction, which a broker
-    must refuse.
+    The program aborts a quarter of the transactions. If a send has no response after
+    `send_attempts` requests, the program aborts the transaction, and the producer continues with
+    the next one. If `send_attempts` is None, the send is repeated until a response arrives. After
+    some transactions, a new instance replaces the producer. The replaced instance then runs one
+    more transaction, which a broker must refuse.
     """
     coins, replacements = Random(f"transfers {name} {seed}"), Random(f"replaced {name} {seed}")
 
@@ -78,9 +82,10 @@ def transfers(
 
 
 def bills(name: str, until_ms: int) -> ProgramFactory:
-    """A group member that reads orders, and writes an invoice for each.
+    """Returns a program that reads orders as a member of a group, and writes an invoice for each
+    order.
 
-    A transaction commits the invoices with the read positions.
+    Each transaction commits the invoices and the read positions together.
     """
 
     def program(app: Application) -> Program:
@@ -114,7 +119,9 @@ def bills(name: str, until_ms: int) -> ProgramFactory:
 
 
 def reads(topic: CreateTopic, until_ms: int = 0) -> ProgramFactory:
-    """Polls committed records until `until_ms`, then reads to the log's end."""
+    """Returns a program that polls committed records until `until_ms`, and then reads to the end
+    of each log.
+    """
 
     def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)

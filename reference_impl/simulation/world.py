@@ -1,7 +1,7 @@
-"""The runtime of simulated nodes: delivers messages, fires timers, and advances virtual time.
+"""The runtime of simulated nodes: it delivers messages, fires timers, and advances virtual time.
 
-It fulfils the contract of `reference_impl.node.step`. Messages and timers of an earlier *life* of a
-node, from its start to its stop, do not reach the node.
+The runtime fulfils the contract of `reference_impl.node.step`. The *life* of a node is the time
+from its start to its stop. Messages and timers of an earlier life do not reach the node.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ NS_PER_EVENT: Final = 100  # room for what one client does at once
 
 
 class NoProgress(Exception):
-    """The cluster did not recover in time after the end of the faults."""
+    """Raised if the cluster does not recover in time after the end of the faults."""
 
 
 class World(ABC):
-    """The nodes and clients of a cluster, and the order of all their events."""
+    """All nodes and clients of a cluster, and the scheduler of their events."""
 
     def __init__(self, seed: int, conditions: Conditions) -> None:
         # One generator for each purpose: one more delay does not change the order of events.
@@ -63,13 +63,16 @@ class World(ABC):
         return self._scheduler.now_ms
 
     def run_for(self, duration_ms: int) -> None:
-        """Handles all events that are due within this virtual time."""
+        """Handles all events that are due within the next `duration_ms` of virtual time."""
         end_ms = self.now_ms + duration_ms
         while self._next(end_ms):
             pass
 
     def run_until(self, condition: Callable[[], bool], within_ms: int) -> bool:
-        """False if the condition is not true within this virtual time."""
+        """Handles events until the condition is true, and returns True.
+
+        Returns False if the condition is still false after `within_ms` of virtual time.
+        """
         end_ms = self.now_ms + within_ms
         while not condition():
             if not self._next(end_ms):
