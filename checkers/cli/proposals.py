@@ -121,10 +121,12 @@ def words_in(lemmas: Sequence[Lemma]) -> list[str]:
 
 def in_brief(found: Proposal) -> str:
     """Returns a line with the result and the effort of the search."""
-    effort = (
-        f"{found.tried:,} of {found.true:,} candidates tried that are true in "
-        f"{found.states:,} explored states, {found.seconds:.1f} s"
-    )
+    effort = f"{found.seconds:.1f} s"
+    if found.tried:
+        effort = (
+            f"{found.tried:,} of {found.true:,} candidates tried that are true in "
+            f"{found.states:,} explored states, {effort}"
+        )
     result = f"{len(found.lemmas)} proposed" if found.lemmas else "none found"
     if found.why:
         result += f": {found.why}"

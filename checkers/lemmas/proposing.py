@@ -11,21 +11,21 @@ If no lemmas are found, the search starts again at a larger scope.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from checkers.explicit.actions import Program
 from checkers.explicit.instance import Instance
 from checkers.lemmas.pool import Candidate
-from checkers.lemmas.reachable import reached
+from checkers.lemmas.reachable import MOST, reached
 from checkers.lemmas.scoped import SearchAtScope
 from checkers.lemmas.text import Lemma, lemma_of, with_lemmas
 from checkers.symbolic.limits import Effort
 from checkers.symbolic.proof import Proof
 from checkers.symbolic.small_scope import larger
 from model.language.scope import Scope, ranges_of
-from model.language.spec import Spec
+from model.language.spec import Claim, Spec
 
 CANDIDATES: Final = 3_000
 ROUNDS: Final = 12  # at one scope
@@ -90,6 +90,10 @@ class Proposer:
         return replace(self.best, missing=missing, why=why if missing else "", seconds=seconds)
 
     def _search(self) -> Why:
+        claims = [c for c in self.spec.claims if c.name in self.targets]
+        self._refute(self._false_at(self.spec.scope(), claims, MOST))
+        if len(self.best.false) == len(self.targets):
+            return "a claim is false"
         for scope in self._scopes():
             search = SearchAtScope(
                 self.spec,
@@ -99,8 +103,9 @@ class Proposer:
                 effort=Effort(seed=self.seed, units=UNITS, poll=self._poll),
                 progress=self.progress,
             )
-            false = tuple(name for name in self.targets if name in search.false)
-            self.best = replace(self.best, false=false, states=len(search.states))
+            self._refute(search.false)
+            false = self.best.false
+            self.best = replace(self.best, states=len(search.states))
             if len(false) == len(self.targets):
                 return "a claim is false"
             search.first()
@@ -131,11 +136,11 @@ class Proposer:
         If one of these lemmas fails, the next ones are tried.
         """
         for _ in range(PROOFS):
-            chosen = search.support(self.targets)
+            chosen = search.support(n for n in self.targets if n not in self.best.false)
             if not chosen:
                 return
             lemmas = self._lemmas(chosen)
-            false = self._false_at(beyond, lemmas)
+            false = self._false_at(beyond, [one.claim for one in lemmas], SAMPLE)
             if not false:
                 extended = with_lemmas(self.spec, [one.claim for one in lemmas])
                 self.progress(f"proof with {len(lemmas)} lemmas")
@@ -157,11 +162,15 @@ class Proposer:
             taken.add(lemmas[-1].claim.name)
         return lemmas
 
-    def _false_at(self, scope: Scope, lemmas: Sequence[Lemma]) -> set[str]:
-        """Returns the names of the lemmas that are false in a state of a larger scope."""
+    def _refute(self, false: Collection[str]) -> None:
+        known = {*self.best.false, *false}
+        self.best = replace(self.best, false=tuple(n for n in self.targets if n in known))
+
+    def _false_at(self, scope: Scope, claims: Sequence[Claim], most: int) -> set[str]:
+        """Returns the names of the claims that are false in an explored state of the scope."""
         program = Program(Instance.of(self.spec, scope))
-        states = reached(program, program.initial(), most=SAMPLE, widest=200, seed=self.seed)
-        judges = {one.claim.name: program.predicate(one.claim.formula) for one in lemmas}
+        states = reached(program, program.initial(), most=most, seed=self.seed)
+        judges = {claim.name: program.predicate(claim.formula) for claim in claims}
         return {name for name, holds in judges.items() if not all(map(holds, states))}
 
     def _keep(self, proof: Proof, lemmas: Sequence[Lemma]) -> None:

@@ -75,8 +75,9 @@ def test_a_false_claim_that_exploration_does_not_reach_is_not_proved_either(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With the initial states alone, every claim and most candidates look true."""
-    initial_only = "checkers.lemmas.scoped.reached"
-    monkeypatch.setattr(initial_only, lambda program, starts, **_: list(starts))
+    for module in ("scoped", "proposing"):
+        initial_only = f"checkers.lemmas.{module}.reached"
+        monkeypatch.setattr(initial_only, lambda program, starts, **_: list(starts))
     for spec in (Outage(), GrantsTwice()):
         found = proposed(spec)
         assert (found.proves, found.lemmas) == ((), ())
