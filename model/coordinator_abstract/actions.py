@@ -1,5 +1,5 @@
-"""The actions of clients and partitions; `coordinator.py` has the actions of the coordinator and
-its log.
+"""The actions of clients and partitions in the spec `coordinator-abstract`. The module
+`coordinator.py` has the actions of the coordinator and its log.
 
 Requests, markers and responses may arrive late or twice. So an action may be taken at any time
 while its guard is true, and it may be repeated. A failed coordinator and the next coordinator may

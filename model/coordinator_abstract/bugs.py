@@ -1,5 +1,5 @@
-"""Bugs of abstract coordinators. Each class changes the spec so that a claim no longer holds. The
-decorator of the class names this claim.
+"""Bugs of the spec `coordinator-abstract`. Each class changes the spec so that a claim no longer
+holds. The decorator of the class names this claim.
 """
 
 from __future__ import annotations

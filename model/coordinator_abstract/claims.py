@@ -1,4 +1,4 @@
-"""The claims about abstract coordinators, and states that must be reachable."""
+"""The claims of the spec `coordinator-abstract`, and states that must be reachable."""
 
 from __future__ import annotations
 

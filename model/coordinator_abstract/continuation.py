@@ -1,5 +1,5 @@
-"""Abstract coordinators whose producers continue after an error (KIP-360), and whose responses may
-be lost.
+"""The version `kip-360` of the spec `coordinator-abstract`: producers may continue after an error
+(KIP-360), and responses may be lost.
 
 A client that continues sends InitProducerId with its producer id and epoch. The coordinator raises
 the epoch, and stores the previous producer id and epoch in its log. The coordinator recognizes a
@@ -8,8 +8,8 @@ repeated request by the previous producer id and epoch, and sends the same respo
 A new instance sends no producer id and epoch. The coordinator then stores no previous producer id
 and epoch in its log, so a replaced instance cannot repeat its request.
 
-The spec has the actions of the version `kip-1228`, and the actions in this table. No action is
-fair.
+This version of the spec has the actions of the version `kip-1228`, and the actions in this table.
+No action is fair.
 
     coordinator  raise_epoch, repeat_response, lose_response
 
@@ -89,11 +89,11 @@ class ContinuationActions(AbstractCoordinator):
     def commit_append(s, i: TransactionalId) -> None:
         """The record that the coordinator appended is committed.
 
-        If the record answers an instance that sent no producer id and epoch, this instance becomes
-        the newest instance.
+        If the record answers an instance that sent InitProducerId without a producer id and epoch,
+        this instance becomes the newest instance of its transactional id.
 
-        The action `commit_append` of the version `kip-1228` has the same source in Kafka and the
-        same simplifications. Every claim also holds without the guard of this action.
+        The action `commit_append` of the spec's version `kip-1228` has the same source in Kafka and
+        the same simplifications. Every claim also holds without the guard of this action.
         """
         begins = s.is_empty(s.appended[i]) & ~s.appends_last[i]
         s.newest[i] = ite(begins, s.answering[i], s.newest[i])
@@ -104,8 +104,8 @@ class ContinuationActions(AbstractCoordinator):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log. Appends that are not committed are lost.
 
-        The action `fail_over` of the version `kip-1228` has the same source in Kafka, the same
-        simplifications and the same guards.
+        The action `fail_over` of the spec's version `kip-1228` has the same source in Kafka, the
+        same simplifications and the same guards.
         """
         for i in TransactionalId:
             s.appends_last[i] = s.has_last[i]
@@ -241,7 +241,7 @@ class ContinuationLemmas(ContinuationActions):
         producer id and epoch are new (`continues`) or are the same as in the log (`repeats`).
 
         The appended record has no transaction, and the coordinator responds only to the newest
-        instance.
+        instance (the latest instance that sent InitProducerId without a producer id and epoch).
         """
         return forall(
             implies(
@@ -261,8 +261,9 @@ class ContinuationLemmas(ContinuationActions):
         """If the log's last record stores a previous producer id and epoch, and is not a commit or
         abort, only the newest instance may have this previous producer id and epoch.
 
-        The last record then has no transaction, and its previous producer id is assigned to the
-        transactional id.
+        The newest instance is the latest instance that sent InitProducerId without a producer id
+        and epoch. The last record then has no transaction, and its previous producer id is assigned
+        to the transactional id.
         """
         return forall(
             implies(
@@ -283,6 +284,9 @@ class ContinuationLemmas(ContinuationActions):
     def transactions_are_of_the_newest_instance(s) -> Bool:
         """If the coordinator's log has the producer id and epoch of a transaction, or the commit or
         abort of a transaction, the client of this transaction is the newest instance.
+
+        The newest instance is the latest instance that sent InitProducerId without a producer id
+        and epoch.
         """
         return forall(
             all_of(
@@ -305,16 +309,20 @@ class ContinuationLemmas(ContinuationActions):
     in_force=kafka("4.2", LATEST, needs="clients that continue with InitProducerId"),
 )
 class Continuation(ContinuationLemmas):
-    """The version `kip-1228` with two changes: clients continue after an error (KIP-360), and
-    responses to InitProducerId may be lost.
+    """The spec's version `kip-1228` with two changes: clients may continue after an error
+    (KIP-360), and responses to InitProducerId may be lost.
+
+    A client that continues sends InitProducerId with its producer id and epoch, and receives a
+    larger epoch or another producer id.
     """
 
     @invariant
     def only_the_newest_instance_has_the_epoch(s) -> Bool:
         """Only the newest instance has the producer id and epoch in the coordinator's log.
 
-        So a replaced instance never receives the present epoch, even if it requests to continue or
-        repeats such a request.
+        The newest instance is the latest instance that sent InitProducerId without a producer id
+        and epoch. So a replaced instance never receives the present epoch, even if it requests to
+        continue or repeats such a request.
         """
         return forall(
             implies(

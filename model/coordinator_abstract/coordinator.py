@@ -80,7 +80,7 @@ class Coordinator(AbstractCoordinatorState):
         """The record that the coordinator appended is committed.
 
         Kafka: TransactionStateManager.appendTransactionToLog and its callback.
-        Simplified: a response to InitProducerId arrives at once or never.
+        Simplified: a response to InitProducerId arrives immediately or never.
         Every claim also holds without the guard of this action.
         """
         when(s.is_appending[i])

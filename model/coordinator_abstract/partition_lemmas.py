@@ -1,5 +1,5 @@
-"""The lemmas about the partitions of a transaction: the requests that a partition got, and the
-epochs that a partition has seen.
+"""The lemmas about the partitions of a transaction: which records and markers a partition has, and
+which epochs it has seen.
 
 First a partition is added to a transaction. Then the partition has pending records of the
 transaction, and at the end it has the marker. The partition remembers the producer epoch of each
@@ -110,8 +110,8 @@ class PartitionLemmas(CoordinatorLemmas):
         """Returns a formula that is always true. The log has the epoch of the ongoing transaction's
         records, so the lemma `partitions_see_no_newer_epoch` already limits this epoch.
 
-        The version `kip-939` replaces this formula, because a new instance may keep the transaction
-        under another epoch.
+        The spec's version `kip-939` replaces this formula, because a new instance may keep the
+        transaction under another epoch.
         """
         return all_of()
 

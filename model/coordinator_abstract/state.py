@@ -1,4 +1,4 @@
-"""The state of abstract coordinators: clients, the coordinator's log, and partitions.
+"""The state of the spec `coordinator-abstract`: clients, the coordinator's log, and partitions.
 
 A request carries a *stamp*: a transactional id, a producer id and a producer epoch. In Kafka, only
 stamps distinguish the transactions of a producer. The spec also numbers the transactions, but no
@@ -12,10 +12,10 @@ Simplified:
   committed.
 - The record of a commit or abort already has the producer id of the next transaction.
 - The next epoch is any larger epoch.
-- Only the version `kip-360` has an expected producer id and epoch in InitProducerId.
-- Only the version `kip-890-part-1` has partitions that verify transactions, and transaction version
-  1.
-- Only the version `kip-939` has two-phase commit.
+- Only the spec's version `kip-360` has an expected producer id and epoch in InitProducerId.
+- Only the spec's version `kip-890-part-1` has partitions that verify transactions, and transaction
+  version 1.
+- Only the spec's version `kip-939` has two-phase commit.
 - Partitions lose no records.
 """
 

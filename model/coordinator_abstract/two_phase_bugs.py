@@ -1,4 +1,4 @@
-"""Bugs of two-phase commit (KIP-939). Each class replaces a rule of the version `kip-939`.
+"""Bugs of two-phase commit (KIP-939). Each class replaces a rule of the spec's version `kip-939`.
 
 A new instance *keeps* the ongoing transaction of an older instance: it sends InitProducerId with
 keepPreparedTxn. Then it ends this transaction as the database decided.
@@ -102,10 +102,11 @@ class RaisesEpochOnce(TwoPhaseCommit):
     def complete_prepared(
         s, i: TransactionalId, raised_epoch: ProducerEpoch, next_id: ProducerId
     ) -> None:
-        """The coordinator commits or aborts a kept transaction. Its record has the transaction's
-        own producer id and epoch as `last_id` and `last_epoch`.
+        """The coordinator commits or aborts a transaction that a new instance keeps
+        (keepPreparedTxn). The record has the transaction's own producer id and epoch as `last_id`
+        and `last_epoch`.
 
-        Kafka: KIP-939, as in the version `kip-939`.
+        Kafka: KIP-939, as in the spec's version `kip-939`.
         """
         records = s.stamp[s.log[i].transaction]
         super().complete_prepared(i, raised_epoch, next_id)
@@ -195,8 +196,8 @@ class ForgetsNewEpoch(TwoPhaseCommit):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """The next coordinator reads the log. The log lacks the producer id and epoch of an
-        instance that keeps a transaction.
+        """The next coordinator reads the log. If an instance keeps a transaction (keepPreparedTxn),
+        the log does not have the producer id and epoch of this instance.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition.
         """

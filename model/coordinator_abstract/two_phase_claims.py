@@ -29,7 +29,7 @@ from model.variants import version
     ),
 )
 class TwoPhaseCommit(DatabaseLemmas):
-    """The version `kip-1228` with two-phase commit (KIP-939).
+    """The spec's version `kip-1228` with two-phase commit (KIP-939).
 
     A new instance keeps the ongoing transaction of an older instance (keepPreparedTxn), and ends
     this transaction as the database decided.
@@ -72,7 +72,7 @@ class TwoPhaseCommit(DatabaseLemmas):
     @invariant
     def only_the_newest_epoch_writes(s) -> Bool:
         """A transaction with a pending record is committed or aborted, or it has the newest
-        producer id and epoch of its transactional id, or a new instance keeps it.
+        producer id and epoch of its transactional id, or a new instance keeps it (keepPreparedTxn).
         """
         return forall(
             implies(
@@ -118,7 +118,7 @@ class TwoPhaseCommit(DatabaseLemmas):
     @witness
     def the_next_coordinator_knows_the_new_epoch(s) -> Bool:
         """Reachable: another coordinator has taken over, and its log has the producer id and epoch
-        of a new instance that keeps an ongoing transaction.
+        of a new instance that keeps an ongoing transaction (keepPreparedTxn).
         """
         return exists(
             all_of(
@@ -134,8 +134,8 @@ class TwoPhaseCommit(DatabaseLemmas):
 
     @witness
     def a_kept_transaction_gets_another_id(s) -> Bool:
-        """Reachable: the epochs run out while a new instance keeps a transaction. So the new
-        instance has another producer id than the transaction's pending records.
+        """Reachable: the epochs run out while a new instance keeps a transaction (keepPreparedTxn).
+        So the new instance has another producer id than the transaction's pending records.
         """
         return exists(
             all_of(

@@ -1,5 +1,5 @@
-"""Abstract coordinators with two-phase commit (KIP-939): a new instance keeps the ongoing
-transaction of an older instance.
+"""The version `kip-939` of the spec `coordinator-abstract`: two-phase commit, in which a new
+instance keeps the ongoing transaction of an older instance.
 
 A client writes to a database and to Kafka. The database first commits its part of the transaction,
 together with the *prepared state*: the producer id and epoch of the transaction. Then the client
@@ -16,8 +16,8 @@ may end it. The markers have the producer id of the records. The coordinator res
 the markers when the first new instance keeps the transaction. The reserved epoch is above the epoch
 of the records, and at most the epoch of the new instance.
 
-The spec has the actions of the version `kip-1228`, and the actions in this table. No action is
-fair.
+This version of the spec has the actions of the version `kip-1228`, and the actions in this table.
+No action is fair.
 
     coordinator  enable_two_phase, keep_prepared, complete_prepared
     database     commit_in_database
@@ -163,11 +163,11 @@ class TwoPhaseActions(AbstractCoordinator):
     def keep_prepared(
         s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> None:
-        """The coordinator keeps the ongoing transaction for a new instance, and gives this instance
-        a larger epoch or another producer id.
+        """The coordinator keeps the ongoing transaction open for a new instance, and gives this
+        instance a larger epoch or another producer id.
 
         Kafka: KIP-939, InitProducerId with keepPreparedTxn.
-        Simplified: the response arrives at once or never.
+        Simplified: the response arrives immediately or never.
         Without the guard that a transaction is ongoing, the claim `a_database_commit_stays` breaks
         in 9 steps.
         """
@@ -202,7 +202,8 @@ class TwoPhaseActions(AbstractCoordinator):
     def complete_prepared(
         s, i: TransactionalId, raised_epoch: ProducerEpoch, next_id: ProducerId
     ) -> None:
-        """The coordinator commits or aborts a kept transaction, as the new instance requests.
+        """The coordinator commits or aborts a kept transaction (keepPreparedTxn), because the new
+        instance that keeps it requests the commit or abort.
 
         Kafka: KIP-939, EndTxn under the epoch of the new instance.
         If the epoch is not raised again, the claim `one_instance_has_an_epoch` breaks in 13 steps
@@ -221,9 +222,9 @@ class TwoPhaseActions(AbstractCoordinator):
     @action
     def begin(s, x: Transaction, i: Instance) -> None:
         """A client begins a transaction. A client that keeps the transaction of an older instance
-        may not begin one.
+        (keepPreparedTxn) may not begin one.
 
-        The action `begin` of the version `kip-1228` has the same source in Kafka, the same
+        The action `begin` of the spec's version `kip-1228` has the same source in Kafka, the same
         simplifications and the other guards. Without the guard that the client keeps no
         transaction, the claim `the_client_decides` breaks in 13 steps.
         """
@@ -256,9 +257,9 @@ class TwoPhaseActions(AbstractCoordinator):
         """A client sends EndTxn to commit its transaction. In two-phase commit, the client sends
         EndTxn only after the database has committed.
 
-        The action `request_commit` of the version `kip-1228` has the same source in Kafka, the same
-        simplifications and the other guards. Without the guard that the database has committed, the
-        claim `the_client_decides` breaks in 9 steps.
+        The action `request_commit` of the spec's version `kip-1228` has the same source in Kafka,
+        the same simplifications and the other guards. Without the guard that the database has
+        committed, the claim `the_client_decides` breaks in 9 steps.
         """
         when(implies(s.is_two_phase(x), s.in_database[x]))
         super().request_commit(x)
@@ -268,9 +269,9 @@ class TwoPhaseActions(AbstractCoordinator):
         """A client sends EndTxn to abort its transaction, unless the database has committed its
         part.
 
-        The action `request_abort` of the version `kip-1228` has the same source in Kafka, the same
-        simplifications and the other guards. Without the guard that the database has not committed,
-        the claim `a_database_commit_stays` breaks in 8 steps.
+        The action `request_abort` of the spec's version `kip-1228` has the same source in Kafka,
+        the same simplifications and the other guards. Without the guard that the database has not
+        committed, the claim `a_database_commit_stays` breaks in 8 steps.
         """
         when(~s.in_database[x])
         super().request_abort(x)
@@ -301,9 +302,11 @@ class TwoPhaseActions(AbstractCoordinator):
     @action
     def request_completion(s, c: Instance) -> None:
         """A new instance reads the database, and sends EndTxn for the transaction that the instance
-        keeps.
+        keeps (keepPreparedTxn).
 
-        The request may arrive late or twice.
+        The instance requests the commit if the database has committed its part of the transaction.
+        Otherwise it stores a refusal in the database, and requests the abort. The request may
+        arrive late or twice.
 
         Kafka: KIP-939, completeTransaction of the producer.
         Simplified: the instance reads the database and sends the request in one step.
@@ -321,8 +324,8 @@ class TwoPhaseActions(AbstractCoordinator):
 
     @action
     def receive_completion(s, c: Instance) -> None:
-        """A new instance learns that the transaction that it keeps was committed or aborted. It
-        receives its next producer id and epoch.
+        """A new instance learns that the transaction that it keeps (keepPreparedTxn) was committed
+        or aborted. It receives its next producer id and epoch.
 
         Kafka: EndTxnResponse, TransactionManager.
         Without the guard that the log has a commit or abort, the claim `one_instance_has_an_epoch`

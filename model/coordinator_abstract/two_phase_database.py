@@ -19,8 +19,9 @@ class DatabaseLemmas(TwoPhaseLemmas):
     def the_database_commits_or_refuses(s) -> Bool:
         """The database never has both a commit and a refusal of a transaction.
 
-        The client requests the commit only after the database has committed. After the database has
-        committed, the client never requests the abort.
+        A new instance stores a refusal if it finds no commit of the transaction that it keeps
+        (keepPreparedTxn). The client requests the commit only after the database has committed.
+        After the database has committed, the client never requests the abort.
         """
         return forall(
             all_of(
@@ -35,11 +36,11 @@ class DatabaseLemmas(TwoPhaseLemmas):
 
     @lemma
     def requests_follow_the_database(s) -> Bool:
-        """If a request to end a kept transaction has the producer id and epoch in the log, the
-        request agrees with the database.
+        """If a request to end a kept transaction (keepPreparedTxn) has the producer id and epoch in
+        the log, the request agrees with the database.
 
-        If the request is a commit, the database has committed the transaction. If it is an abort,
-        the database has stored a refusal.
+        If the request is a commit, the database has committed the transaction. If the request is an
+        abort, the database has stored a refusal.
         """
         return forall(
             implies(
@@ -60,8 +61,8 @@ class DatabaseLemmas(TwoPhaseLemmas):
 
     @lemma
     def no_request_is_newer_than_the_log(s) -> Bool:
-        """A request to end a kept transaction has an assigned producer id, and its epoch is at most
-        the epoch that the log has for this producer id.
+        """A request to end a kept transaction (keepPreparedTxn) has an assigned producer id, and
+        its epoch is at most the epoch that the log has for this producer id.
         """
         return forall(
             implies(

@@ -4,8 +4,8 @@ A new instance *keeps* the ongoing transaction of an older instance: it sends In
 keepPreparedTxn. The log then has the new instance's producer id and epoch, which are newer than the
 producer id and epoch of the transaction. The log also reserves an epoch for the markers.
 
-As in the version `kip-1228`, epochs alone distinguish transactions. No transaction begins with the
-producer id and epoch of the new instance, because this instance must first end the kept
+As in the spec's version `kip-1228`, epochs alone distinguish transactions. No transaction begins
+with the producer id and epoch of the new instance, because this instance must first end the kept
 transaction. So no transaction has an epoch between the epoch of the kept transaction's records and
 the epoch of its markers. The epoch of the new instance is not below the epoch of the markers.
 """

@@ -1,5 +1,5 @@
-"""Abstract coordinators with transaction version 1, in which partition leaders verify transactions
-(KIP-890 part 1).
+"""The version `kip-890-part-1` of the spec `coordinator-abstract`: transaction version 1, in which
+partition leaders verify transactions (KIP-890 part 1).
 
 In transaction version 1, a commit or abort does not change the producer epoch. So all transactions
 of an instance have one *stamp*: the same transactional id, producer id and producer epoch. A
@@ -18,8 +18,8 @@ not open. The variable `disordered` becomes true when a late request takes effec
 marker commits or aborts records. The claims about single transactions leave out the partitions in
 `late`, and hold only until `disordered` is true.
 
-The spec has the actions of the version `kip-1228`, and the three actions in this table. No action
-is fair.
+This version of the spec has the actions of the version `kip-1228`, and the three actions in this
+table. No action is fair.
 
     partitions   start_verification, change_leader
     coordinator  confirm
@@ -137,8 +137,8 @@ class VerificationActions(AbstractCoordinator):
         """The coordinator adds a partition to a transaction, because the client of the transaction
         requests this.
 
-        The action `add_partition` of the version `kip-1228` has the same source in Kafka and the
-        same guards.
+        The action `add_partition` of the spec's version `kip-1228` has the same source in Kafka and
+        the same guards.
         Simplified: a late request opens its transaction again, unless the constant `adds_late` is
         false.
         """
@@ -151,8 +151,9 @@ class VerificationActions(AbstractCoordinator):
         """The coordinator decides to commit the ongoing transaction. The producer epoch does not
         change.
 
-        The action `prepare_commit` of the version `kip-1228` has the same source in Kafka, the same
-        simplifications and the other guards. The guard that the epoch does not change is added.
+        The action `prepare_commit` of the spec's version `kip-1228` has the same source in Kafka,
+        the same simplifications and the other guards. The guard that the epoch does not change is
+        added.
         """
         when(marker_epoch == s.metadata_of(x).producer_epoch)
         s.disordered = s.disordered | s.is_late_request(x)
@@ -163,9 +164,10 @@ class VerificationActions(AbstractCoordinator):
         """The coordinator decides to abort the ongoing transaction. The producer epoch does not
         change.
 
-        The action `prepare_abort` of the version `kip-1228` has the same source in Kafka, the same
-        simplifications and the other guards. Two guards are added: the epoch does not change, and a
-        transaction is ongoing. So a client cannot abort a transaction without partitions.
+        The action `prepare_abort` of the spec's version `kip-1228` has the same source in Kafka,
+        the same simplifications and the other guards. Two guards are added: the epoch does not
+        change, and a transaction is ongoing. So a client cannot abort a transaction without
+        partitions.
         """
         m = s.metadata_of(x)
         when(m.is_ongoing, marker_epoch == m.producer_epoch)
@@ -209,8 +211,8 @@ class VerificationActions(AbstractCoordinator):
         """A client sends EndTxn to commit its transaction, if a partition was added to the
         transaction.
 
-        The action `request_commit` of the version `kip-1228` has the same source in Kafka and the
-        same simplifications.
+        The action `request_commit` of the spec's version `kip-1228` has the same source in Kafka
+        and the same simplifications.
         """
         when(s.has_partitions(x))
         super().request_commit(x)
@@ -220,8 +222,8 @@ class VerificationActions(AbstractCoordinator):
         """A client sends EndTxn to abort its transaction, if a partition was added to the
         transaction.
 
-        The action `request_abort` of the version `kip-1228` has the same source in Kafka and the
-        same simplifications.
+        The action `request_abort` of the spec's version `kip-1228` has the same source in Kafka and
+        the same simplifications.
         """
         when(s.has_partitions(x))
         super().request_abort(x)
@@ -231,7 +233,8 @@ class VerificationActions(AbstractCoordinator):
         """A client learns that its transaction was committed or aborted, as the client requested.
 
         Kafka: EndTxnResponse before version 5, which has no epoch; a fenced client gets an error.
-        Simplified: the action `receive_end` of the version `kip-1228` has the same simplifications.
+        Simplified: the action `receive_end` of the spec's version `kip-1228` has the same
+        simplifications.
         Without the guard that the producer id and epoch are current, the claim
         `no_instance_has_the_last_epoch` breaks in 9 steps.
         """
@@ -357,9 +360,9 @@ class VerificationActions(AbstractCoordinator):
         """A partition writes a marker, which commits or aborts all pending records of the producer
         id.
 
-        The action `write_marker` of the version `kip-1228` has the same source in Kafka, the same
-        simplifications and the same guards. A late marker does not count as written, because the
-        coordinator does not wait for a late marker.
+        The action `write_marker` of the spec's version `kip-1228` has the same source in Kafka, the
+        same simplifications and the same guards. A late marker does not count as written, because
+        the coordinator does not wait for a late marker.
         """
         counts = s.marked[x][t] | s.is_awaited(x)
         ends_records = s.is_ongoing(t, s.stamp[x].producer_id)

@@ -124,7 +124,7 @@ class VouchesForPrepared(Verification):
     in_force=kafka("3.6", "3.9"),
 )
 class BelievesLateRecords(Verification):
-    """The version `kip-890-part-1`, with claims that make no exception for late records.
+    """The spec's version `kip-890-part-1`, with claims that make no exception for late records.
 
     A leader verifies a late record of an aborted transaction as a record of the next transaction,
     because both transactions have the same epoch. The late record is then committed with the next
@@ -145,11 +145,11 @@ class BelievesLateRecords(Verification):
     in_force=kafka("3.6", "3.9"),
 )
 class BelievesLateRequests(Verification):
-    """The version `kip-890-part-1`, with claims that make no exception for late requests
+    """The spec's version `kip-890-part-1`, with claims that make no exception for late requests
     (KAFKA-17754).
 
-    A late request to commit has the same epoch as the next transaction, and commits it. The action
-    `prepare_commit` breaks the lemma `a_record_has_a_begun_transaction`.
+    A late request to commit has the same epoch as the next transaction, so it commits the next
+    transaction. The action `prepare_commit` breaks the lemma `a_record_has_a_begun_transaction`.
     """
 
     def is_late_request(s, x: Transaction) -> Bool:

@@ -36,8 +36,10 @@ class Verification(VerificationLemmas):
         """While requests and markers arrive in order, no transaction is committed on one partition
         and aborted on another partition.
 
-        The claim leaves out a pair of partitions if a record of the transaction was late on one of
-        them.
+        Requests and markers arrive in order until a late request takes effect, or a late marker
+        commits or aborts records (`disordered`). The claim leaves out a pair of partitions if a
+        record of the transaction was late on one of them: the transaction was not open in the
+        coordinator's log when the record arrived.
         """
         return s.disordered | forall(
             any_of(
@@ -55,7 +57,10 @@ class Verification(VerificationLemmas):
         """While requests and markers arrive in order, a partition commits or aborts the records of
         a transaction only as the coordinator decided.
 
-        The claim leaves out a partition if a record of the transaction was late on it.
+        Requests and markers arrive in order until a late request takes effect, or a late marker
+        commits or aborts records (`disordered`). The claim leaves out a partition if a record of
+        the transaction was late on it: the transaction was not open in the coordinator's log when
+        the record arrived.
         """
         return s.disordered | forall(
             any_of(
@@ -85,6 +90,9 @@ class Verification(VerificationLemmas):
     def a_decision_survives(s) -> Bool:
         """While requests and markers arrive in order, a commit or abort in the coordinator's log is
         never changed.
+
+        Requests and markers arrive in order until a late request takes effect, or a late marker
+        commits or aborts records (`disordered`).
         """
         return s.disordered | super().a_decision_survives()
 
@@ -93,7 +101,10 @@ class Verification(VerificationLemmas):
         """While requests and markers arrive in order, a transaction stays committed after its
         client has the response to the commit, and no partition aborts a record of this transaction.
 
-        The claim leaves out a partition if a record of the transaction was late on it.
+        Requests and markers arrive in order until a late request takes effect, or a late marker
+        commits or aborts records (`disordered`). The second part of the claim leaves out a
+        partition if a record of the transaction was late on it: the transaction was not open in the
+        coordinator's log when the record arrived.
         """
         return s.disordered | forall(
             implies(
@@ -108,6 +119,9 @@ class Verification(VerificationLemmas):
     def the_client_decides(s) -> Bool:
         """While requests and markers arrive in order, a transaction is committed only if its client
         has requested a commit.
+
+        Requests and markers arrive in order until a late request takes effect, or a late marker
+        commits or aborts records (`disordered`).
         """
         return s.disordered | super().the_client_decides()
 
@@ -128,6 +142,9 @@ class Verification(VerificationLemmas):
     def a_late_record_joins_the_next_transaction(s) -> Bool:
         """Reachable: a record of an aborted transaction is committed with the next transaction,
         although every request and marker arrived in order.
+
+        The record was late: the aborted transaction was not open in the coordinator's log when the
+        record arrived.
         """
         return exists(
             all_of(~s.disordered, s.added[x][t], s.aborted[x], s.kept[x][t])

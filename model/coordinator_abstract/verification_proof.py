@@ -3,8 +3,8 @@
 The proof argues as follows. While a partition has a verified or a pending record, the log has an
 open transaction with the record's producer id and epoch and with this partition. The partition does
 not have the marker of this transaction yet. The marker commits or aborts the pending record, and
-removes the VerificationGuard. Only then the transaction completes. This argument does not depend on
-the order of requests.
+removes the VerificationGuard. The transaction completes only after the marker. This argument does
+not depend on the order of requests.
 
 The claims about single transactions need another argument. An instance begins a transaction only
 after the response to the end of its previous transaction. So at most one transaction of an instance
@@ -37,8 +37,8 @@ from model.language import (
 
 
 class VerificationLemmas(VerificationActions):
-    """The lemmas of the version `kip-1228`. Parts of them hold only while requests and markers
-    arrive in order.
+    """The lemmas of the spec's version `kip-1228`. Parts of them hold only while requests and
+    markers arrive in order.
     """
 
     consequences: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -59,9 +59,9 @@ class VerificationLemmas(VerificationActions):
         """If the log's record commits or aborts a transaction, the transaction is in `committed` or
         `aborted`, and its markers have the marker epoch of this record.
 
-        While requests and markers arrive in order, two more facts hold. The transaction is in
-        `committed` if and only if the record commits. A transaction that is ongoing in the log is
-        in neither set. In any order, an ongoing transaction has no markers.
+        While requests and markers arrive in order (`disordered` is false), two more facts hold. The
+        transaction is in `committed` if and only if the record commits. A transaction that is
+        ongoing in the log is in neither set. In any order, an ongoing transaction has no markers.
         """
         return forall(
             all_of(
@@ -92,8 +92,9 @@ class VerificationLemmas(VerificationActions):
         """A record that adds a partition has the producer id and epoch of the last committed
         record, and all partitions of that record.
 
-        While requests and markers arrive in order, the new record never has a committed or aborted
-        transaction. If a transaction is ongoing in the log, the new record has this transaction.
+        While requests and markers arrive in order (`disordered` is false), the new record never has
+        a committed or aborted transaction. If a transaction is ongoing in the log, the new record
+        has this transaction.
         """
         return forall(
             implies(
@@ -195,7 +196,8 @@ class VerificationLemmas(VerificationActions):
         both.
 
         A client receives a response only after its request. While requests and markers arrive in
-        order, a transaction whose client has the response is committed or aborted.
+        order (`disordered` is false), a transaction whose client has the response is committed or
+        aborted.
         """
         return forall(
             all_of(
@@ -211,8 +213,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def an_acknowledged_commit_is_decided(s) -> Bool:
-        """While requests and markers arrive in order, a transaction is committed if its client has
-        the response to the commit.
+        """While requests and markers arrive in order (`disordered` is false), a transaction is
+        committed if its client has the response to the commit.
         """
         return s.disordered | forall(
             implies(s.confirmed[x] & s.commit_requested[x], s.committed[x]) for x in Transaction
@@ -220,7 +222,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def a_decision_raises_the_epoch(s) -> Bool:
-        """The markers of a transaction have the epoch of the transaction's records or a larger one.
+        """The markers of a transaction have the epoch of the transaction's records, or a larger
+        epoch.
 
         While the log has the transaction's producer id, the epoch in the log is at least the epoch
         of the markers.
@@ -285,8 +288,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def the_last_decision_is_unconfirmed(s) -> Bool:
-        """While requests and markers arrive in order, the log's newest record is the commit or
-        abort of a transaction if three conditions hold.
+        """While requests and markers arrive in order (`disordered` is false), the log's newest
+        record is the commit or abort of a transaction if three conditions hold.
 
         - The transaction has the producer id and epoch in the log.
         - The transaction is committed or aborted.
@@ -306,8 +309,9 @@ class VerificationLemmas(VerificationActions):
     def an_added_partition_is_in_the_log_or_marked(s) -> Bool:
         """A partition is added only to a begun transaction.
 
-        While requests and markers arrive in order, the transaction is ongoing in the log, committed
-        or aborted, unless the log has a newer producer id or epoch than the transaction.
+        While requests and markers arrive in order (`disordered` is false), the transaction is
+        ongoing in the log, committed or aborted, unless the log has a newer producer id or epoch
+        than the transaction.
         """
         return forall(
             implies(
@@ -357,8 +361,9 @@ class VerificationLemmas(VerificationActions):
     def pending_records_are_of_the_newest_epoch(s) -> Bool:
         """A partition with pending records has seen no larger epoch of their producer id.
 
-        While requests and markers arrive in order, pending records belong to the newest transaction
-        in the log. The lemma leaves out a partition if a record of the transaction was late on it.
+        While requests and markers arrive in order (`disordered` is false), pending records belong
+        to the newest transaction in the log. The lemma leaves out a partition if a record of the
+        transaction was late on it.
         """
         return forall(
             implies(

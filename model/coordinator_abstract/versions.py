@@ -1,4 +1,6 @@
-"""The default version of abstract coordinators: transaction version 2, as in Kafka 4.2."""
+"""The default version of the spec `coordinator-abstract`: transaction version 2, as in Apache Kafka
+4.2.
+"""
 
 from __future__ import annotations
 

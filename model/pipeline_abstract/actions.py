@@ -1,5 +1,5 @@
-"""The actions of an abstract pipeline: the actions of a group, of instances, and of the transaction
-coordinator.
+"""The actions of the spec `pipeline-abstract`: the actions of a group, of instances, and of the
+transaction coordinator.
 
 An instance is one run of an application that consumes, processes and produces. It fetches the
 committed offset of a partition, and processes inputs from this offset on. In one transaction, it
@@ -195,7 +195,7 @@ class PipelineActions(PipelineState):
 
         Kafka: KafkaProducer.sendOffsetsToTransaction, OffsetMetadataManager.
         Simplified: each request has one partition.
-        If the offset is committed at once, outside of the transaction, the claim
+        If the offset is committed immediately, outside of the transaction, the claim
         `position_is_exact` breaks (bug `commits-outside`, 5 steps).
         Every claim also holds without the guard that the transaction is neither committed nor
         aborted.

@@ -1,4 +1,5 @@
-"""Bugs of abstract pipelines. Each class changes the spec so that a claim no longer holds.
+"""Bugs of the spec `pipeline-abstract`. Each class changes the spec so that a claim no longer
+holds.
 
 Some of them are bugs of applications or of client libraries that use Kafka's transactions
 incorrectly.
@@ -94,7 +95,7 @@ class CommitsOutside(Pipeline):
 
     @action
     def send_offset(s, i: Instance, x: TransactionalId, p: TopicPartition) -> None:
-        """An instance sends its position, which becomes the committed offset at once."""
+        """An instance sends its position, which becomes the committed offset immediately."""
         super().send_offset(i, x, p)
         s.committed_offset[p] = s.position[i][p]
 

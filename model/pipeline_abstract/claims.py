@@ -1,4 +1,4 @@
-"""The claims about an abstract pipeline: for each input, exactly one output record is in the
+"""The claims of the spec `pipeline-abstract`: for each input, exactly one output record is in the
 output.
 """
 

@@ -1,4 +1,4 @@
-"""The lemmas that prove the claims about an abstract pipeline.
+"""The lemmas that prove the claims of the spec `pipeline-abstract`.
 
 An instance is *current* for a partition if the group coordinator would accept its offset of the
 partition. A current instance that reads the partition is the *current reader* of the partition.

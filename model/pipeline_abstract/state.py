@@ -1,4 +1,4 @@
-"""The state of an abstract pipeline: a group, transactional ids, the output, and instances.
+"""The state of the spec `pipeline-abstract`: a group, transactional ids, the output, and instances.
 
 An *instance* is one run of the application. It reads an input partition, writes an output record
 for each input, and commits its position with these records in one transaction.
@@ -12,8 +12,8 @@ transactional ids.
 Source: KIP-98, KIP-447; TransactionManager, TransactionCoordinator and OffsetMetadataManager of
 Kafka 4.3.
 Simplified: the output is one partition; the spec `transactions-abstract` proves that several
-partitions agree. A request arrives at once or never; the specs `transactions-abstract` and
-`coordinator-abstract` have late requests. An instance learns of an abort at once. A group has
+partitions agree. A request arrives immediately or never; the specs `transactions-abstract` and
+`coordinator-abstract` have late requests. An instance learns of an abort immediately. A group has
 generations; the member epochs of KIP-848 are left out. All offsets are committed in transactions,
 and no offset is reset, expired or deleted.
 """

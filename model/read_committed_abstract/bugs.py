@@ -109,8 +109,8 @@ class ListsFromFetchOffset(ReadCommitted):
 class LateMarkers(ReadCommitted):
     """A partition accepts the late marker of an earlier transaction (KIP-1228).
 
-    The marker ends the producer's next transaction, with the outcome of the earlier one. The action
-    `write_marker` breaks the lemma `closed_as_decided`.
+    The marker ends the producer's next transaction, with the outcome of the earlier transaction.
+    The action `write_marker` breaks the lemma `closed_as_decided`.
     """
 
     def may_mark(s, x: Transaction) -> Bool:

@@ -1,4 +1,4 @@
-"""The claims of the abstract spec of reads at read_committed, and the lemmas of their proof."""
+"""The claims of the spec `read-committed-abstract`, and the lemmas of their proof."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class AbstractReadCommittedState(Spec):
         return s.producer[s.record[o].transaction] == producer
 
     def is_open(s, x: Transaction) -> Bool:
-        """Returns True if the log has a record of the transaction `x`, and no marker of its end."""
+        """Returns True if the log has a record of `x` but no marker that ends `x`."""
         return s.written[x] & ~s.closed[x]
 
     def is_decided(s, x: Transaction) -> Bool:

@@ -1,5 +1,5 @@
-"""The actions of abstract transactions: the actions of the coordinator, and the actions of the
-partitions.
+"""The actions of the spec `transactions-abstract`: the actions of the coordinator, and the actions
+of the partitions.
 
 Records stay pending in a partition until a commit or abort marker arrives. A request may arrive
 late or twice, so an action may be repeated until its guard is false. A marker carries a producer

@@ -1,4 +1,4 @@
-"""The claims about abstract transactions, and the lemmas that their proof needs."""
+"""The claims of the spec `transactions-abstract`, and the lemmas that their proof needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The state of abstract transactions: the coordinator's knowledge and the partitions' knowledge.
+"""The state of the spec `transactions-abstract`: the coordinator's knowledge and the partitions'
+knowledge.
 
 Source: KIP-98; KIP-890 part 2 (an epoch for every transaction); KIP-1228 (a marker is accepted only
 above the epoch that the partition has seen).
