@@ -1,8 +1,9 @@
-"""Transactions of one transactional id: its clients, its coordinator, and the partitions' logs.
+"""A spec of the transactions of one transactional id: its clients, its coordinator, and the
+partitions' logs.
 
 Source: KIP-98; KIP-890; KIP-939; KIP-1228; docs/sources.md D0.
-Simplified: one transactional id and one partition of the coordinator's log. Only the version
-`topic-ids` and its bugs have topics that are deleted.
+Simplified: the spec has one transactional id, and one partition of the coordinator's log. Only the
+version `topic-ids` and its bugs have topics that are deleted.
 """
 
 from model.transactions import (

@@ -1,17 +1,20 @@
 """Transaction version 1: a client aborts after an error, and continues under the next epoch.
 
-In transaction version 1, an abort keeps the producer epoch. So a late record of the aborted
-transaction looks like a record of the next one. The client prevents this: after the abort, it sends
-InitProducerId with its producer id and epoch (KIP-360), and the coordinator raises the epoch. Then
-every late request of the aborted transaction has an old epoch, and is refused.
+In transaction version 1, an abort does not change the producer epoch. So a late record of the
+aborted transaction looks like a record of the next transaction. The client prevents this confusion:
+after the abort, it sends InitProducerId with its producer id and epoch (KIP-360), and the
+coordinator raises the epoch. Every late request of the aborted transaction then has an old epoch,
+and is refused.
 
-A commit keeps the epoch too, and no client sends InitProducerId after it. So a late EndTxn of a
-committed transaction still ends the next transaction, as in the version `verification`.
+A commit does not change the epoch either, and no client sends InitProducerId after a commit. So a
+late EndTxn of a committed transaction still ends the next transaction, as in the version
+`verification`.
 
 Source: KIP-360; KAFKA-8805; TransactionManager.beginCompletingTransaction of kafka-clients 3.9;
 TransactionCoordinator.prepareInitProducerIdTransit of Apache Kafka 3.9.
-Simplified: as in `continuation`. Every abort follows an error; after an abort without an error,
-Kafka's client keeps its epoch. No request to add a partition is late.
+Simplified: the simplifications of the module `continuation` apply. Every abort follows an error. In
+Kafka, a client that aborts without an error retains its epoch. No request to add a partition is
+late.
 """
 
 from __future__ import annotations
@@ -47,32 +50,35 @@ class AbortAndContinue(Continuation, Verification):
     """The version `verification`, but clients abort after an error, and continue under the next
     epoch (KIP-360).
 
-    A commit still keeps the epoch, so a late copy of its EndTxn ends the next transaction
-    (KAFKA-17754).
+    A commit does not change the epoch. So a late copy of the EndTxn request for a commit ends the
+    next transaction (KAFKA-17754).
     """
 
     @action
     def fail_append(s) -> None:
         """An append to the coordinator's log fails because too few replicas are in sync.
 
-        Kafka, the simplification and the guard: as in `Version1`.
+        Kafka: the source, the simplification and the guard are those of the action in `Version1`.
         """
         super().fail_append()
         s.appends_last = s.has_last
 
     def has_next_epoch(s, k: Transaction, i: Instance) -> Bool:
-        """True if the client has received another epoch, or another producer id, since the
-        transaction began.
+        """Returns True if the client has received another epoch or another producer id after the
+        begin of the transaction `k`.
         """
         return s.stamp[k] != s.stamp_of(i)
 
     @action
     def begin(s, k: Transaction, i: Instance) -> None:
-        """A client begins a transaction; after an abort, it first waits for its next epoch.
+        """A client begins a transaction. After an abort, it first waits for its next epoch.
 
-        Kafka: TransactionManager.beginCompletingTransaction. The simplification and the other
-        guards: as in `Continuation`. Without the next epoch, the claim `no_hanging_transaction`
-        breaks (bug `keeps-epoch-after-abort`, 12 steps).
+        Kafka: TransactionManager.beginCompletingTransaction.
+        Simplified: the simplifications and the other guards are those of the action in
+        `Continuation`.
+
+        If the client does not wait for the next epoch, the claim `no_hanging_transaction` breaks
+        (bug `keeps-epoch-after-abort`, 12 steps).
         """
         when(
             forall(
@@ -89,8 +95,8 @@ class AbortAndContinue(Continuation, Verification):
 
     @witness
     def a_client_commits_after_an_abort(s) -> Bool:
-        """Reachable: a client aborts a transaction, continues under the next epoch, and commits
-        another transaction.
+        """Reachable: a client has aborted a transaction, continued under a larger epoch, and
+        committed a later transaction.
         """
         return exists(
             all_of(
@@ -107,8 +113,8 @@ class AbortAndContinue(Continuation, Verification):
 
     @witness
     def a_late_record_meets_the_next_transaction(s) -> Bool:
-        """Reachable: a record of an aborted transaction is in flight, while the client's next
-        transaction is open in the same partition.
+        """Reachable: a record of an aborted transaction is in flight, while another transaction of
+        the same client is open in the same partition.
         """
         return exists(
             all_of(
@@ -135,11 +141,11 @@ class AbortAndContinue(Continuation, Verification):
     in_force=kafka("3.6", "3.9", needs="a client of Kafka 2.4 or older"),
 )
 class KeepsEpochAfterAbort(AbortAndContinue):
-    """A client begins the next transaction under the epoch of the aborted one.
+    """A client begins the next transaction under the epoch of the aborted transaction.
 
     A late record of the aborted transaction arrives during the next transaction. The coordinator
-    confirms its epoch, so the leader appends it to the next transaction, which may commit it
-    (KAFKA-8805).
+    confirms the record's epoch, so the leader appends the record to the next transaction. If the
+    next transaction is committed, the record is committed too (KAFKA-8805).
     """
 
     def has_next_epoch(s, k: Transaction, i: Instance) -> Bool:

@@ -1,4 +1,4 @@
-"""Bugs of transactions: each class changes a version of the spec so that a claim breaks.
+"""Bugs of transactions. Each class changes a rule of a version of the spec, so that a claim breaks.
 
 Source: the issues of Apache Kafka and librdkafka that each class names.
 """
@@ -50,10 +50,12 @@ from model.variants import bug
     in_force=unreleased("3.6.0, the first release that verifies, has the guard"),
 )
 class KeepsGuard(Verification):
-    """A leader's verification of a transaction stays valid after the transaction's marker.
+    """A leader's verification of a transaction stays valid after the leader has appended the
+    transaction's marker.
 
-    The coordinator confirms the transaction to the leader, and then aborts it. After the marker,
-    the leader still appends a late record, which opens a transaction that never ends (KAFKA-14884).
+    The coordinator confirms the transaction to the leader, and then aborts the transaction. After
+    the marker, the leader still appends a late record, which opens a transaction that never ends
+    (KAFKA-14884).
     """
 
     def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:
@@ -70,10 +72,11 @@ class KeepsGuard(Verification):
     in_force=unreleased("4.0.0, the first release of version 2, compares the epoch"),
 )
 class OngoingById(LaxMarkers):
-    """A leader appends a record if any transaction of the record's producer id is open.
+    """A leader appends a record if any transaction of the record's producer id is open, even one of
+    another epoch.
 
-    A record of the next transaction may arrive before the marker of the open one. The leader
-    appends it as if it belonged to the open one (KAFKA-18575, KAFKA-18654).
+    A record of the next transaction may arrive before the marker of the open transaction. The
+    leader appends the record as if it belonged to the open transaction (KAFKA-18575, KAFKA-18654).
     """
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
@@ -91,8 +94,9 @@ class OngoingById(LaxMarkers):
 class RefusesRepeatedMarkers(Transactions):
     """A partition refuses a marker that it already has, and the coordinator gives up.
 
-    A new coordinator sends every marker again. The coordinator does not retry after the partition's
-    INVALID_PRODUCER_EPOCH, so the transaction never completes (KAFKA-19999).
+    A new coordinator sends every marker again. The partition answers the repeated marker with
+    INVALID_PRODUCER_EPOCH. The coordinator does not retry after this error, so the transaction
+    never completes (KAFKA-19999).
     """
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
@@ -108,9 +112,10 @@ class RefusesRepeatedMarkers(Transactions):
     in_force=kafka("3.6", "4.1", fixed_in=("3.9", "4.1")),
 )
 class GuardBeforeEpoch(Transactions):
-    """A leader checks the verification of a record before the epoch.
+    """A leader checks the verification of a record's transaction before it checks the epoch of the
+    record.
 
-    A fenced producer gets INVALID_TXN_STATE, which is fatal, instead of INVALID_PRODUCER_EPOCH
+    A fenced producer receives INVALID_TXN_STATE, which is fatal, instead of INVALID_PRODUCER_EPOCH
     (KAFKA-19690).
     """
 
@@ -145,7 +150,7 @@ class UncleanElection(Transactions):
     in_force=unreleased("0.11.0.0, the first with transactions, waits for the replicas"),
 )
 class StableAtFirstOpen(Transactions):
-    """The last stable offset passes a transaction whose marker is not committed.
+    """The last stable offset passes the records of a transaction whose marker is not committed.
 
     If a new leader lacks the marker, the last stable offset falls (KAFKA-5121).
     """
@@ -166,7 +171,7 @@ class StableAtFirstOpen(Transactions):
 class ReadsHighWatermarkTwice(Transactions):
     """A fetch reads the high watermark twice: before and after it computes the last stable offset.
 
-    In between, the high watermark passes a record of an open transaction (KAFKA-9807).
+    Between the two reads, the high watermark passes a record of an open transaction (KAFKA-9807).
     """
 
     compared: Set[TopicPartition]  # the fetch found nothing open below the high watermark
@@ -174,13 +179,15 @@ class ReadsHighWatermarkTwice(Transactions):
 
     @action
     def compare(s, p: TopicPartition) -> None:
-        """A fetch begins, and sees that no transaction is open below the high watermark."""
+        """A fetch begins, and finds that no transaction is open below the high watermark."""
         when(s.last_stable_offset(p) == s.log[p].high_watermark)
         s.compared[p] = True
 
     @action
     def look_again(s, p: TopicPartition) -> None:
-        """The fetch ends: it reads the high watermark again, and returns all records below it."""
+        """The fetch ends: it reads the high watermark a second time, and returns all records below
+        the high watermark.
+        """
         when(s.compared[p])
         s.compared[p] = False
         s.returned[p] = s.log[p].high_watermark
@@ -205,9 +212,10 @@ class ReadsHighWatermarkTwice(Transactions):
 class ConfirmsWhenIdle(Verification):
     """While the coordinator appends to its own log, it confirms no transaction to a leader.
 
-    A client adds one partition and sends to another at the same time. During the append, the other
-    partition is not confirmed, so its leader refuses the record, although the client made no error
-    (KAFKA-14904).
+    A client asks the coordinator to add one partition, and at the same time sends a record to
+    another partition of the transaction. During the coordinator's append, the coordinator does not
+    confirm the other partition. So the leader of that partition refuses the record, although the
+    client made no error (KAFKA-14904).
     """
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
@@ -224,11 +232,11 @@ class ConfirmsWhenIdle(Verification):
 )
 class EpochBeforePending(Transactions):
     """The coordinator checks the epoch of a request before it checks whether the transactional id
-    is busy.
+    is busy, for example because markers are not written yet.
 
-    A commit or abort moves the client to a new epoch before its markers are written. If the client
-    begins the next transaction at once, the coordinator refuses the new epoch: the client has
-    fenced itself (KAFKA-18464, KAFKA-18660).
+    A commit or abort moves the client to a new epoch before the markers of the commit or abort are
+    written. If the client begins the next transaction at once, the coordinator refuses the new
+    epoch: the client has fenced itself (KAFKA-18464, KAFKA-18660).
     """
 
     def is_turned_away(s) -> Bool:
@@ -244,9 +252,10 @@ class EpochBeforePending(Transactions):
     in_force=kafka("4.0.0", "4.0.0"),
 )
 class FencesTwice(Transactions):
-    """The coordinator uses two epochs to fence a producer: one to fence, and one to abort.
+    """The coordinator uses two epochs to fence a producer: one epoch for the fence, and one for the
+    abort.
 
-    If only one epoch is left, the epoch overflows (KAFKA-19367).
+    If only one epoch remains, the epoch overflows (KAFKA-19367).
     """
 
     @action(fair="weak")
@@ -265,16 +274,16 @@ class FencesTwice(Transactions):
     in_force=kafka("4.0", "4.2"),
 )
 class FenceKeepsId(Transactions):
-    """When a fence uses up the last epoch of a producer id, the producer keeps this id.
+    """When a fence uses up the last epoch of a producer id, the producer retains this producer id.
 
-    The coordinator treats the fenced client's abort as a retry, and answers with the largest epoch.
-    Under this epoch, the client's next transaction can never end (KAFKA-20090).
+    The coordinator treats an abort request of the fenced client as a retry, and answers with the
+    largest epoch. Under this epoch, the client's next transaction can never end (KAFKA-20090).
     """
 
     @action(fair="weak")
     def fence(s) -> None:
-        """The coordinator aborts an ongoing transaction, and keeps the producer id even if its
-        epochs run out.
+        """The coordinator aborts an ongoing transaction. The producer retains its producer id, even
+        if the abort uses up the last epoch.
         """
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), false)
@@ -290,10 +299,11 @@ class FenceKeepsId(Transactions):
     in_force=kafka("0.11", "2.5"),
 )
 class ForgetsFailedFence(Version1):
-    """The coordinator raises the producer epoch again for each attempt to append a fence.
+    """The coordinator raises the producer epoch again for each attempt to append a fence to its
+    log.
 
-    If the append fails, the epoch in the metadata is larger than that in the log. After many
-    failures no epochs are left (KAFKA-9666).
+    If the append fails, the epoch in the metadata is larger than the epoch in the log. After many
+    failures, no epochs remain (KAFKA-9666).
     """
 
     def epoch_of_fence(s) -> ProducerEpoch:
@@ -312,10 +322,11 @@ class ForgetsFailedFence(Version1):
     in_force=kafka(None, "3.9"),
 )
 class ReturnsAfterExpiry(Transactions):
-    """An instance whose transactional id expired asks for a producer id again, and receives one.
+    """An instance whose transactional id has expired asks for a producer id again, and receives
+    one.
 
-    The old instance does not know that a newer instance has replaced it. The old instance should
-    close after INVALID_PRODUCER_ID_MAPPING (KAFKA-18019).
+    The old instance does not know that a newer instance has replaced it. It should close when it
+    receives INVALID_PRODUCER_ID_MAPPING (KAFKA-18019).
     """
 
     @action
@@ -343,15 +354,15 @@ class ReturnsAfterExpiry(Transactions):
 class BumpsInMidTransaction(Version1):
     """A client whose record was refused moves to a new epoch and continues its transaction.
 
-    The coordinator has aborted the earlier records, and the client commits only the rest
-    (librdkafka 3575).
+    The coordinator has aborted the earlier records of the transaction, and the client commits only
+    the remaining records (librdkafka 3575).
     """
 
     @action
     def bump(s, k: Transaction, i: Instance) -> None:
         """A fenced client sends InitProducerId, and receives the next epoch.
 
-        Simplified: only while epochs are left.
+        Simplified: the client does so only while the producer id has unused epochs.
         """
         m = s.metadata
         when(

@@ -1,13 +1,13 @@
 """Transactions whose client continues after an error, and whose coordinator's response is lost.
 
 The client sends InitProducerId with its producer id and epoch (KIP-360). The coordinator raises the
-epoch, and its log keeps the previous producer id and epoch. So the coordinator answers a repeated
-request with the same epoch again.
+epoch, and stores the previous producer id and epoch in its log. So if the client repeats its
+request, the coordinator recognizes the request, and answers with the same epoch again.
 
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit and
 TransactionMetadata.prepareIncrementProducerEpoch of Apache Kafka 4.3.
-Simplified: a client continues once, and only after it knows how all its transactions ended. The
-client then begins no transaction until it has the response to InitProducerId. A response to a new
+Simplified: a client continues at most once, and only after it knows how all its transactions ended.
+It then begins no transaction until it has the response to InitProducerId. A response to a new
 instance is not lost. If no coordinator fails, no response is lost.
 """
 
@@ -47,8 +47,8 @@ from model.variants import version
     in_force=kafka("4.2", LATEST, needs="clients that continue with InitProducerId"),
 )
 class Continuation(Transactions):
-    """The version `v2`, but clients continue after an error (KIP-360), and the response to them may
-    be lost.
+    """The version `v2`, but a client continues after an error by InitProducerId (KIP-360), and the
+    response to this request may be lost.
     """
 
     has_continued: Set[Instance]  # its request has arrived, for the first time
@@ -59,15 +59,16 @@ class Continuation(Transactions):
     # ---- the coordinator's log
 
     def is_appending(s) -> Bool:
-        """True if a record of the coordinator is not committed yet.
+        """Returns True if a record that the coordinator appended to its log is not committed yet.
 
-        The record may be equal to the newest committed one, so a waiting instance counts too.
+        The record may be equal to the latest committed record. So the method also returns True if
+        an instance waits for an answer.
         """
         return super().is_appending() | (s.answering != nothing)
 
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Appends metadata without a previous producer id and epoch: only a commit or an abort
-        keeps these two in the log.
+        """Appends metadata to the coordinator's log. The log then stores no previous producer id
+        and epoch, unless the caller stores them with `keep_last`.
         """
         super().write(metadata, answering)
         s.keep_last(false)
@@ -79,9 +80,11 @@ class Continuation(Transactions):
 
     @action(fair="weak")
     def commit_append(s) -> None:
-        """The record that the coordinator appended is committed, and its response arrives.
+        """The record that the coordinator appended to its log is committed, and the response
+        arrives at the waiting client.
 
-        Kafka, the simplification and the guard: as in `Coordinator`.
+        Kafka: the source, the simplification and the guard are those of the action in
+        `Coordinator`.
         """
         for i in Instance:
             s.is_continuing[i] = s.is_continuing[i] & (s.answering != i)
@@ -92,17 +95,18 @@ class Continuation(Transactions):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log; appends that are not committed are lost.
 
-        Kafka, the simplification and the guards: as in `Coordinator`.
+        Kafka: the source, the simplification and the guards are those of the action in
+        `Coordinator`.
         """
         super().fail_over(epoch)
         s.appends_last = s.has_last
 
     @action
     def lose_response(s) -> None:
-        """A client that sent InitProducerId in order to continue loses the response.
+        """A client that continues after an error loses the response to its InitProducerId request.
 
-        Kafka: the connection breaks. Simplified: the response is lost before the coordinator's
-        record is committed.
+        Kafka: the connection breaks.
+        Simplified: the response is lost before the coordinator's record is committed.
         """
         when(exists((s.answering == i) & s.is_continuing[i] for i in Instance))
         s.answering = nothing
@@ -110,8 +114,8 @@ class Continuation(Transactions):
     # ---- InitProducerId with a producer id and epoch
 
     def may_continue(s, i: Instance) -> Bool:
-        """True if the instance has a producer id and no error, and knows how all its transactions
-        ended.
+        """Returns True if the instance has a producer id and no error, and knows how all its
+        transactions ended.
         """
         return all_of(
             s.producer[i].producer_id != nothing,
@@ -121,7 +125,8 @@ class Continuation(Transactions):
 
     @action
     def raise_epoch(s, i: Instance) -> None:
-        """A client continues: it receives the next epoch, or epoch 0 of a new producer id.
+        """A client continues after an error: it receives the next epoch, or epoch 0 of a new
+        producer id.
 
         Kafka: TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
         Simplified: the client waits until no transaction is ongoing.
@@ -142,8 +147,9 @@ class Continuation(Transactions):
             s.is_continuing[i] = True
 
     def expects_last(s, i: Instance) -> Bool:
-        """True if the coordinator's previous producer id and epoch are those of the instance, so
-        that it may answer a repeated InitProducerId.
+        """Returns True if the instance has the producer id and epoch that the coordinator had
+        before the latest InitProducerId. The coordinator may then answer a repeated InitProducerId
+        request of the instance.
         """
         m, own = s.metadata, s.producer[i]
         return (own.producer_id == m.previous_id) & any_of(
@@ -175,15 +181,16 @@ class Continuation(Transactions):
     def begin(s, k: Transaction, i: Instance) -> None:
         """A client begins a transaction, unless it waits for the response to InitProducerId.
 
-        Kafka, the simplification and the other guards: as in `Clients`.
+        Kafka: the source, the simplification and the other guards are those of the action in
+        `Clients`.
         """
         when(~s.is_continuing[i])
         super().begin(k, i)
 
     @witness
     def a_repeated_request_is_answered(s) -> Bool:
-        """Reachable: a response was lost, and the coordinator answers the client's repeated
-        request.
+        """Reachable: the response to an InitProducerId request was lost, and the coordinator
+        answers the repeated request.
         """
         return exists(
             all_of(s.has_last, s.answering == i, s.expects_last(i), s.metadata.state == EMPTY)

@@ -1,24 +1,26 @@
 """Topics that are deleted, and created again under the same name, while a transaction is open.
 
 A deletion removes the log of a partition, with its records and its state of producers. A topic that
-is created again has another topic id. But transactions know their partitions by name: the metadata
-of the coordinator, a leader's request to add a partition, and markers have no topic ids.
+is created again has another topic id. But transactions identify their partitions by name: the
+coordinator's metadata, a leader's request to add a partition, and markers have no topic ids.
 
 The coordinator's broker learns of deletions and creations from the metadata log, in order, but
-later than others. If it knows no topic of this name, it confirms nothing to a leader, and sends no
-marker: the transaction completes without the partition.
+later than other brokers. If the broker knows no topic of a name, the coordinator confirms nothing
+to a leader of this topic, and sends no marker. The transaction then completes without the
+partition.
 
-So a broker that lags may confirm a record for the deleted topic, although the leader has the new
-one. If it then learns of the deletion, but not yet of the new topic, it sends no marker, and the
-record of the new topic stays open. In the version `topic-ids`, the leader names the topic id, so
-the coordinator confirms only the topic that both know.
+So a broker that lags may confirm a record for the deleted topic, although the leader already has
+the new topic. The broker may then learn of the deletion, but not yet of the new topic. If so, the
+coordinator sends no marker, and the record of the new topic stays open. In the version `topic-ids`,
+the leader's request contains the topic id, so the coordinator confirms a topic only if it knows the
+leader's topic id.
 
 Source: KAFKA-5202; TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue,
 KafkaApis.handleAddPartitionsToTxnRequest and KafkaApis.handleWriteTxnMarkersRequest of Apache Kafka
 4.3.
-Simplified: each topic has one partition, and is deleted once. A client does not send an
-acknowledged record again. A new coordinator knows all topics: it learns from the same metadata log
-that it is the coordinator.
+Simplified: each topic has one partition, and is deleted at most once. A client does not send an
+acknowledged record again. A new coordinator knows all topics, because it learns from the same
+metadata log that it is the coordinator.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ from model.variants import bug, version
 
 
 class TopicState(Int):
-    """The state of a topic's name; a topic that is created again has another topic id."""
+    """The state of a topic's name: the topic exists, is deleted, or exists again. A topic that is
+    created again has another topic id.
+    """
 
     labels = ("CREATED", "DELETED", "CREATED_AGAIN")
 
@@ -73,8 +77,8 @@ CREATED, DELETED, CREATED_AGAIN = map(TopicState, range(3))
     in_force=unreleased("a proposal: the requests of transactions have no topic ids"),
 )
 class TopicIds(Transactions):
-    """The version `v2` with topics that are deleted and created again; the coordinator confirms a
-    partition only if it knows the leader's topic id.
+    """The version `v2` with topics that are deleted and created again. The coordinator confirms a
+    partition only if its broker knows the topic id that the leader has.
     """
 
     metadata_lags: bool = True  # the coordinator's broker learns of topics later than the leaders
@@ -99,11 +103,13 @@ class TopicIds(Transactions):
 
     @action
     def delete_topic(s, p: TopicPartition) -> None:
-        """An administrator deletes the topic of a partition: its log and its producers' state are
-        gone.
+        """An administrator deletes the topic of a partition. The partition's log and its state of
+        producers are removed.
 
-        Kafka: LogManager.asyncDelete. Simplified: its leader learns of this at once. Without the
-        guard, the claim `stable_offsets_do_not_go_back` breaks in 9 steps.
+        Kafka: LogManager.asyncDelete.
+        Simplified: the partition's leader learns of the deletion at once.
+
+        Without the guard, the claim `stable_offsets_do_not_go_back` breaks in 9 steps.
         """
         when(s.topic[p] == CREATED)
         for k in Transaction:
@@ -113,10 +119,13 @@ class TopicIds(Transactions):
 
     @action
     def create_topic(s, p: TopicPartition) -> None:
-        """An administrator creates the topic again: it has another topic id and an empty log.
+        """An administrator creates the deleted topic again. The topic has another topic id and an
+        empty log.
 
-        Kafka: ReplicationControlManager.createTopics. Simplified: its leader learns of this at
-        once. Without the guard, the claim `no_hanging_transaction` breaks in 11 steps.
+        Kafka: ReplicationControlManager.createTopics.
+        Simplified: the partition's leader learns of the creation at once.
+
+        Without the guard, the claim `no_hanging_transaction` breaks in 11 steps.
         """
         when(s.topic[p] == DELETED)
         s.change_topic(p, CREATED_AGAIN)
@@ -125,7 +134,8 @@ class TopicIds(Transactions):
     def learn_topic(s, p: TopicPartition) -> None:
         """The coordinator's broker learns that a topic was deleted or created again.
 
-        Kafka: BrokerMetadataPublisher.onMetadataUpdate. Simplified: one change at a time.
+        Kafka: BrokerMetadataPublisher.onMetadataUpdate.
+        Simplified: the broker learns one change at a time.
         """
         when(s.known_topic[p] < s.topic[p])
         s.known_topic[p] = s.known_topic[p] + 1
@@ -133,14 +143,14 @@ class TopicIds(Transactions):
     # ---- partitions
 
     def is_in_flight(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the client sent the record, the topic exists, and its log has not had the record
-        yet.
+        """Returns True if the client has sent the record, the topic exists, and the log does not
+        have the record. A record that was deleted together with its topic is not in flight.
         """
         return all_of(super().is_in_flight(p, k), s.exists(p), ~s.deleted[k][p])
 
     def is_acknowledged(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the transaction's record is acknowledged, although its topic may have been
-        deleted since.
+        """Returns True if the transaction's record is acknowledged. It stays acknowledged even if
+        its topic is deleted later.
         """
         return super().is_acknowledged(p, k) | s.deleted[k][p]
 
@@ -148,13 +158,14 @@ class TopicIds(Transactions):
     def refuse_record(s, p: TopicPartition, k: Transaction, i: Instance) -> None:
         """The leader refuses a record with an old epoch, and the client closes.
 
-        Kafka, the simplification and the other guards: as in `Partitions`.
+        Kafka: the source, the simplification and the other guards are those of the action in
+        `Partitions`.
         """
         when(~s.deleted[k][p])
         super().refuse_record(p, k, i)
 
     def put_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
-        """Appends a marker if the topic exists; a marker names no topic id."""
+        """Appends a marker if the topic exists. A marker names no topic id."""
         when(s.exists(p))
         super().put_marker(p, k, epoch)
 
@@ -162,7 +173,8 @@ class TopicIds(Transactions):
     def change_leader(s, p: TopicPartition, end: Offset) -> None:
         """Another replica becomes leader, if the topic exists.
 
-        Kafka, the simplification and the other guards: as in `Partitions`.
+        Kafka: the source, the simplification and the other guards are those of the action in
+        `Partitions`.
         """
         when(s.exists(p))
         super().change_leader(p, end)
@@ -170,7 +182,8 @@ class TopicIds(Transactions):
     # ---- the coordinator
 
     def confirms_topic(s, p: TopicPartition) -> Bool:
-        """True if the coordinator's broker knows the topic that the leader has.
+        """Returns True if the coordinator's broker knows the topic that the leader has: their topic
+        ids are the same.
 
         If the coordinator compares only the names of topics, the claim `no_hanging_transaction`
         breaks (bug `confirms-by-name`, 12 steps).
@@ -179,24 +192,31 @@ class TopicIds(Transactions):
 
     @action
     def add_partition(s, p: TopicPartition, k: Transaction) -> None:
-        """The coordinator adds a partition to the transaction, if its broker knows the topic.
+        """The coordinator adds a partition to the transaction, if the coordinator's broker knows
+        the topic that the leader has.
 
-        Kafka: KafkaApis.handleAddPartitionsToTxnRequest answers UNKNOWN_TOPIC_OR_PARTITION. The
-        simplification and the other guards: as in `Coordinator`.
+        Kafka: KafkaApis.handleAddPartitionsToTxnRequest answers UNKNOWN_TOPIC_OR_PARTITION.
+        Simplified: the simplification and the other guards are those of the action in
+        `Coordinator`.
         """
         when(s.confirms_topic(p))
         super().add_partition(p, k)
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the coordinator confirms to the leader of `p` that `p` is in the transaction."""
+        """Returns True if the coordinator confirms to the leader of `p` that `p` is in the
+        transaction. In addition to the condition of `v2`, the coordinator's broker must know the
+        topic that the leader has.
+        """
         return super().vouches(k, p) & s.confirms_topic(p)
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """A new coordinator reads the log; its broker knows all topics.
+        """A new coordinator reads its log. Its broker knows all topics.
 
-        Kafka, the simplification and the guards: as in `Coordinator`. The new coordinator sends
-        markers to all partitions again.
+        Kafka: the source, the simplification and the guards are those of the action in
+        `Coordinator`.
+
+        The new coordinator sends markers to all partitions again.
         """
         super().fail_over(epoch)
         for p in TopicPartition:
@@ -204,7 +224,9 @@ class TopicIds(Transactions):
             s.without_marker[p] = False
 
     def counts_as_deleted(s, p: TopicPartition) -> Bool:
-        """True if the coordinator's broker knows that the topic is deleted."""
+        """Returns True if the coordinator treats the topic as deleted: as far as its broker knows,
+        the topic is deleted.
+        """
         return s.known_topic[p] == DELETED
 
     @action(fair="weak")
@@ -212,10 +234,12 @@ class TopicIds(Transactions):
         """The coordinator sends no marker to a partition whose topic is deleted.
 
         Kafka: TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue finds no leader, and
-        removes the partition from the transaction. If a partition without a leader counts as
-        deleted too, the claim `no_hanging_transaction` breaks (bug `skips-marker`, 9 steps).
-        Without the guard that the completion is not in the log yet, the next transaction sends no
-        marker either, and the claim `no_hanging_transaction` breaks in 27 steps.
+        removes the partition from the transaction.
+
+        If a partition without a leader counts as deleted too, the claim `no_hanging_transaction`
+        breaks (bug `skips-marker`, 9 steps). Without the guard that the completion is not in the
+        log yet, the next transaction sends no marker either, and the claim `no_hanging_transaction`
+        breaks in 27 steps.
         """
         when(
             s.metadata.state == PREPARE,
@@ -227,17 +251,17 @@ class TopicIds(Transactions):
         s.without_marker[p] = True
 
     def has_ended(s, p: TopicPartition) -> Bool:
-        """True if the partition has committed its marker, or gets none because its topic is
-        deleted.
+        """Returns True if the transaction's marker is committed in the partition, or the
+        coordinator sends the partition no marker because its topic is deleted.
         """
         return super().has_ended(p) | s.without_marker[p]
 
     @action(fair="weak")
     def complete(s) -> None:
-        """The coordinator completes a transaction after every partition has committed its marker,
-        or lost its topic.
+        """The coordinator completes a transaction after every partition of the transaction has
+        committed its marker, or has lost its topic.
 
-        Kafka, the simplification and the guards: as in `Markers`.
+        Kafka: the source, the simplification and the guards are those of the action in `Markers`.
         """
         super().complete()
         for p in TopicPartition:
@@ -247,9 +271,10 @@ class TopicIds(Transactions):
 
     @invariant
     def a_commit_is_whole(s) -> Bool:
-        """After a client's commit succeeds, each partition of the transaction has its record in the
-        log, unless the topic was deleted after the record was acknowledged, and no marker has
-        aborted the record.
+        """After a client's commit succeeds, each partition to which the transaction sent a record
+        has this record in its log, and no marker has aborted the record.
+
+        The only exceptions are records whose topic was deleted after the record was acknowledged.
         """
         return forall(
             implies(
@@ -263,7 +288,7 @@ class TopicIds(Transactions):
     @invariant
     def added_partitions_are_confirmed(s) -> Bool:
         """If the coordinator has added a partition to an ongoing transaction, and its broker knows
-        the leader's topic, it confirms this to the leader on request.
+        the leader's topic, the coordinator confirms the partition to the leader on request.
         """
         return forall(
             implies(
@@ -276,8 +301,8 @@ class TopicIds(Transactions):
 
     @action_property
     def stable_offsets_do_not_go_back(s, after: TransactionsClaims) -> Bool:
-        """The last stable offset of a partition never falls, unless its log is deleted with its
-        topic.
+        """The last stable offset of a partition never falls, unless the partition's log is deleted
+        together with its topic.
         """
         return forall(
             any_of(
@@ -291,8 +316,8 @@ class TopicIds(Transactions):
 
     @witness
     def a_commit_loses_its_topic(s) -> Bool:
-        """Reachable: a client's commit succeeds, although the topic of an acknowledged record was
-        deleted before the commit.
+        """Reachable: a client's commit succeeds, although the topic of an acknowledged record of
+        the transaction was deleted.
         """
         return exists(
             s.end_confirmed[k] & (s.decided[k] == COMMIT) & s.deleted[k][p]
@@ -302,7 +327,9 @@ class TopicIds(Transactions):
 
     @witness
     def a_new_topic_gets_a_record(s) -> Bool:
-        """Reachable: a topic that was created again has a committed record."""
+        """Reachable: read_committed consumers receive a record of a topic that was created a second
+        time.
+        """
         return exists(
             (s.topic[p] == CREATED_AGAIN) & s.is_read_committed(p, o)
             for p in TopicPartition
@@ -321,10 +348,10 @@ class TopicIds(Transactions):
 class ConfirmsByName(TopicIds):
     """The coordinator confirms a partition if its broker knows any topic of this name.
 
-    Its broker still knows the deleted topic, and confirms a record of the new one. Then it learns
-    of the deletion, but not yet of the new topic, and sends no marker. So the record of the new
-    topic is open for ever, or until a marker of the next transaction closes it, perhaps with the
-    opposite outcome.
+    The broker still knows the deleted topic, so the coordinator confirms a record of the new topic.
+    The broker then learns of the deletion, but not yet of the new topic, so the coordinator sends
+    no marker. The record of the new topic stays open for ever, or until a marker of the next
+    transaction closes its transaction, perhaps with the opposite outcome.
     """
 
     def confirms_topic(s, p: TopicPartition) -> Bool:
@@ -343,8 +370,8 @@ class ConfirmsByName(TopicIds):
 class SkipsMarker(TopicIds):
     """The coordinator sends no marker to a partition that has no leader (KAFKA-20734).
 
-    In Kafka 4.3, such a partition counts as deleted, although its topic exists and its leader will
-    return.
+    In Kafka 4.3, such a partition counts as deleted, although its topic exists and it will have a
+    leader again.
     """
 
     def counts_as_deleted(s, p: TopicPartition) -> Bool:

@@ -1,18 +1,18 @@
 """A fence for a new instance, and the bug that gives the fenced instance the new epoch.
 
-If a new instance (client) asks for a producer id while the old one has an open transaction, the
-coordinator aborts this transaction (a *fence*) and raises the epoch by one. The new instance
+If a new instance (client) asks for a producer id while the old instance has an open transaction,
+the coordinator aborts this transaction (a *fence*) and raises the epoch by one. The new instance
 repeats its request until the abort is complete.
 
-Meanwhile, the old instance may send EndTxn with the previous epoch, like a retry of a successful
-EndTxn. The coordinator cannot distinguish the two requests by the epoch. The version `strict-fence`
-refuses every EndTxn of a fenced transaction. The bug `fence-looks-like-an-end` takes it for a
-retry, and answers with the new epoch.
+Meanwhile, the old instance may send EndTxn with the previous epoch. The retry of a successful
+EndTxn also has the previous epoch, so the coordinator cannot distinguish the two requests by the
+epoch. The version `strict-fence` refuses every EndTxn of a fenced transaction. The bug
+`fence-looks-like-an-end` treats the EndTxn as a retry, and answers with the new epoch.
 
 Source: KIP-890; KAFKA-19367; TransactionMetadata.prepareAbortOrCommit and
 TransactionCoordinator.endTransaction of Apache Kafka 4.3.
-Simplified: all clients have transaction version 2, and get the new epoch by EndTxn; older clients
-get it by InitProducerId with their producer id and epoch (KIP-360).
+Simplified: all clients have transaction version 2, and receive the new epoch by EndTxn. Older
+clients receive it by InitProducerId with their producer id and epoch (KIP-360).
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ TWO_INSTANCES: Constants = {**QUIET, "instances": 2, "transactions": 1}
     in_force=unreleased("a proposal: no release has this rule"),
 )
 class StrictFence(Transactions):
-    """After a fence, the old instance receives no new epoch.
+    """After a fence (an abort on behalf of a new instance), the old instance receives no new epoch.
 
-    The coordinator refuses its EndTxn, and does not take it for a retry.
+    The coordinator refuses the EndTxn of the old instance, and does not treat it as a retry.
     """
 
     # A retry of EndTxn is detected by the previous epoch, which is stored when a transaction
@@ -66,11 +66,13 @@ class StrictFence(Transactions):
 
     @action
     def init_producer_id(s, i: Instance) -> None:
-        """A new instance asks for a producer id; the coordinator first aborts the open transaction.
+        """A new instance asks for a producer id, and the coordinator first aborts the open
+        transaction.
 
         Kafka: TransactionCoordinator.handleInitProducerId, answer CONCURRENT_TRANSACTIONS.
-        Simplified: the request and the start of the abort are one step. Without the guard
-        `may_fence`, a transaction that is not open is aborted, and the claim
+        Simplified: the request and the start of the abort are one step.
+
+        Without the guard `may_fence`, a transaction that is not open is aborted, and the claim
         `states_follow_the_table` breaks.
         """
         when(s.may_init(i), s.may_fence())
@@ -80,37 +82,46 @@ class StrictFence(Transactions):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """A new coordinator reads the log; a fence is lost if the abort is not committed.
+        """A new coordinator reads the log. A fence is lost if its abort is not committed.
 
-        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: as in
-        `Coordinator`, with the same guards. If the transaction still counted as fenced, nobody
-        could end it, although it is open.
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition.
+        Simplified: the simplifications and the guards are those of the action in `Coordinator`.
+
+        If the transaction were still marked as fenced after its fence is lost, no instance could
+        end it, although it is open.
         """
         super().fail_over(epoch)
         for k in Transaction:
             s.fenced[k] = s.fenced[k] & (s.decided[k] != nothing)
 
     def is_barred(s, k: Transaction) -> Bool:
-        """True if a fence has aborted the transaction; then every request to end it is refused."""
+        """Returns True if a fence has aborted the transaction. The coordinator then refuses every
+        request to end the transaction.
+        """
         return s.fenced[k]
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the coordinator answers EndTxn with success: never for a fenced transaction."""
+        """Returns True if the coordinator answers EndTxn with success. It never does so for a
+        fenced transaction.
+        """
         return super().is_done(k, outcome) & ~s.is_barred(k)
 
     def is_known(s, k: Transaction) -> Bool:
         return super().is_known(k) & ~s.is_barred(k)
 
     def may_be_fenced(s, i: Instance) -> Bool:
-        """True if the instance may be fenced; a newer instance counts as soon as it has asked for a
-        producer id.
+        """Returns True if the instance may receive an error. In addition to the reasons of `v2`, it
+        may receive an error as soon as a newer instance has asked for a producer id and fenced its
+        transaction.
         """
         asked = exists(all_of(s.owner[k] == i, s.fenced[k]) for k in Transaction)
         return super().may_be_fenced(i) | asked
 
     @action_property
     def the_fenced_get_no_epoch(s, after: Self) -> Bool:
-        """An instance gets no new epoch once its transaction is aborted for a newer instance."""
+        """After the transaction of an instance was aborted for a newer instance, the instance
+        receives no new epoch.
+        """
         return forall(
             implies(
                 all_of(s.fenced[k], s.owner[k] == i),
@@ -131,12 +142,13 @@ class StrictFence(Transactions):
     in_force=kafka("4.0", LATEST, "since 4.0.1; reproduced on a real broker of 4.3"),
 )
 class FenceLooksLikeAnEnd(StrictFence):
-    """A late EndTxn of a fenced instance looks like a retry, so the instance gets the new epoch.
+    """A late EndTxn of a fenced instance looks like a retry, so the instance receives the new
+    epoch.
 
-    A fence raises the epoch as every end of a transaction does. If the old instance then asks to
-    abort, the coordinator takes this for a retry, and answers with the new epoch. The old instance
-    may begin its next transaction before the new instance gets an epoch. The new instance must then
-    fence again, and may wait for ever.
+    A fence raises the epoch, as every end of a transaction does. If the old instance requests an
+    abort after the fence, the coordinator treats the request as a retry, and answers with the new
+    epoch. The old instance may then begin its next transaction before the new instance receives an
+    epoch. The new instance must fence again, and may wait for ever.
     """
 
     def is_barred(s, k: Transaction) -> Bool:

@@ -1,15 +1,17 @@
 """The state of transactions: clients, the coordinator with its log, and the logs of partitions.
 
-The transactional id has several *instances*: clients that replace each other. A replaced instance
-that does not know this is a zombie. Transactions are numbered as they begin. Requests carry no such
-number, only a producer id and an epoch.
+The transactional id has several *instances*: clients that replace each other. An instance that was
+replaced, but does not know this, is a zombie. Transactions are numbered in the order in which they
+begin. Requests do not contain the number of a transaction. They contain only a producer id and an
+epoch.
 
-When its leader changes, a partition keeps the records below its high watermark, and may lose the
-others; `properties/refinement` checks this of the spec `replication`.
+When the leader of a partition changes, the partition retains the records below its high watermark,
+and may lose the other records. `properties/refinement` checks that the spec `replication`
+guarantees this.
 
 Source: KIP-98; KIP-890; TransactionMetadata, ProducerStateManager of Apache Kafka.
-Simplified: the coordinator's log is its last appended and its last committed record. A new leader
-of a partition keeps its predecessor's high watermark.
+Simplified: the coordinator's log consists of its latest appended record and its latest committed
+record. A new leader of a partition retains its predecessor's high watermark.
 """
 
 from __future__ import annotations
@@ -52,11 +54,13 @@ class TopicPartition(Sort):
 
 
 class Transaction(Int):
-    """A transaction of a client, numbered from 0."""
+    """A transaction of a client. Transactions are numbered from 0, in the order of their begin."""
 
 
 class Instance(Int):
-    """A client of the transactional id; an instance with a larger number was started later."""
+    """A client with the transactional id. An instance with a larger number was started later, and
+    replaces the earlier instances.
+    """
 
 
 class ProducerId(Int):
@@ -64,11 +68,13 @@ class ProducerId(Int):
 
 
 class ProducerEpoch(Int):
-    """The producer epoch; the largest value stands for 32767."""
+    """The producer epoch. The constant `max_epoch` of the spec stands for the largest epoch of
+    Kafka, 32767.
+    """
 
 
 class CoordinatorEpoch(Int):
-    """The coordinator's epoch: the leader epoch of its log."""
+    """The epoch of the coordinator. It is the leader epoch of the coordinator's log."""
 
 
 class LeaderEpoch(Int):
@@ -80,16 +86,18 @@ class Offset(Int):
 
 
 class Outcome(Int):
-    """Commit or abort: in a client's request, a coordinator's decision, or a marker."""
+    """Commit or abort. A client's request, a coordinator's decision and a marker each have an
+    outcome.
+    """
 
     labels = ("COMMIT", "ABORT")
 
 
 class TransactionState(Int):
-    """The coordinator's state of the transactional id.
+    """The state of the transactional id in the coordinator's metadata.
 
     DEAD also stands for an unknown transactional id. PREPARE with an outcome is Kafka's
-    PREPARE_COMMIT or PREPARE_ABORT, and COMPLETE with an outcome is COMPLETE_COMMIT or
+    PREPARE_COMMIT or PREPARE_ABORT, and COMPLETE with an outcome is Kafka's COMPLETE_COMMIT or
     COMPLETE_ABORT.
     """
 
@@ -97,7 +105,9 @@ class TransactionState(Int):
 
 
 class Error(Int):
-    """An error that a client receives; every error is fatal, so the client closes."""
+    """An error that a client receives. Every error is fatal, so a client that receives an error
+    closes.
+    """
 
     labels = ("FENCED", "INVALID_TXN_STATE")
 
@@ -115,7 +125,9 @@ class Stamp(Record):
 
 
 class Producer(Record):
-    """The producer id and epoch that an instance has received, and its error."""
+    """The producer id and epoch that an instance has received from the coordinator, and the error
+    that it has received, if any.
+    """
 
     producer_id: ProducerId | Nothing  # nothing until InitProducerId is answered
     producer_epoch: ProducerEpoch
@@ -123,7 +135,7 @@ class Producer(Record):
 
 
 class Metadata(Record):
-    """A record of the coordinator's log: the transaction metadata of the transactional id."""
+    """A record of the coordinator's log. It contains the metadata of the transactional id."""
 
     state: TransactionState
     outcome: Outcome  # unused before PREPARE
@@ -136,14 +148,18 @@ class Metadata(Record):
 
 
 class TransactionStateLog(Record):
-    """The `__transaction_state` log: its last appended and its last committed record."""
+    """The `__transaction_state` log. It consists of its latest appended record and its latest
+    committed record. Both are equal if no append is pending.
+    """
 
     appended: Metadata
     committed: Metadata
 
 
 class LogRecord(Record):
-    """A record of a partition's log: a client's record, or a marker if `outcome` is set."""
+    """A record of a partition's log. It is a marker if `outcome` is set, and a client's record
+    otherwise.
+    """
 
     outcome: Outcome | Nothing
     producer_id: ProducerId
@@ -230,14 +246,14 @@ class State(Spec):
         return (stamp.producer_id == i) & (stamp.producer_epoch == producer_epoch)
 
     def is_current(s, k: Transaction) -> Bool:
-        """True if the coordinator's metadata has the producer id and the producer epoch of the
-        transaction.
+        """Returns True if the transaction has the producer id and the producer epoch that the
+        coordinator's metadata has.
         """
         return s.is_stamped(k, s.metadata.producer_id, s.metadata.producer_epoch)
 
     def is_waiting(s, k: Transaction) -> Bool:
-        """True if the transaction is open and its client has neither asked to end it nor received
-        an error.
+        """Returns True if the transaction has begun, and its client has neither requested to end
+        the transaction nor received an error.
         """
         return all_of(
             s.requested[k] == nothing,

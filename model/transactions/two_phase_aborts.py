@@ -1,16 +1,18 @@
-"""Two-phase commit: a new instance that keeps no prepared transaction aborts the ongoing one.
+"""Two-phase commit: a new instance does not keep the prepared transaction of the old instance, so
+the coordinator aborts the ongoing transaction.
 
 A new instance may send InitProducerId without keepPreparedTxn. The coordinator then aborts the
-ongoing transaction, although it takes part in two-phase commit. This is safe only in a certain
-order: first the application makes its database refuse the old instance, then it looks for a
-prepared state. If there is none, no part of the ongoing transaction is committed in the database,
-and none will be.
+ongoing transaction, although the transaction takes part in two-phase commit. This is safe only in a
+certain order. First, the application makes its database refuse the old instance. Second, the
+application looks for a prepared state in the database. If the database has no prepared state, the
+database has committed no part of the ongoing transaction, and it will never commit one.
 
 A client removes its prepared state from the database when it knows that Kafka has committed too.
 
 Source: KIP-939; TransactionCoordinator.prepareInitProducerIdTransit of Apache Kafka 4.3.
-Simplified: as in `two_phase_commit`. The new instance looks for a prepared state when its request
-arrives. A prepared state that another instance has completed is never removed.
+Simplified: the simplifications of the module `two_phase_commit` apply. The new instance looks for a
+prepared state when its request arrives. A prepared state that another instance has completed is
+never removed.
 """
 
 from __future__ import annotations
@@ -37,9 +39,10 @@ from model.variants import bug, version
     ),
 )
 class WithoutKeeping(TwoPhaseCommit):
-    """The version `kip-939`, but a new instance may abort the ongoing transaction of the old one.
+    """The version `kip-939`, but a new instance may send InitProducerId without keepPreparedTxn.
+    The coordinator then aborts the ongoing transaction of the old instance.
 
-    Before, the database must refuse the old instance, and have no prepared state.
+    Before this abort, the database must refuse the old instance, and must have no prepared state.
     """
 
     newest_in_database: Instance  # the database refuses older instances
@@ -54,11 +57,14 @@ class WithoutKeeping(TwoPhaseCommit):
         s.newest_in_database = i
 
     def may_decide(s, i: Instance) -> Bool:
-        """True if the database accepts a commit of the instance, which it does not refuse yet."""
+        """Returns True if the database accepts a commit of the instance. In addition to the
+        condition of `kip-939`, the application has not made the database refuse the instance.
+        """
         return super().may_decide(i) & (s.newest_in_database <= i)
 
     def is_refused_before(s, i: Instance) -> Bool:
-        """True if the database refuses the instances that are older than `i`.
+        """Returns True if the application has made the database refuse the instances that are older
+        than `i`.
 
         Without this rule, the claim `a_database_commit_stays` breaks (bug `aborts-first`, 8 steps).
         """
@@ -69,12 +75,14 @@ class WithoutKeeping(TwoPhaseCommit):
 
     @action
     def abort_ongoing(s, i: Instance) -> None:
-        """The coordinator answers InitProducerId without keepPreparedTxn: it aborts the ongoing
-        transaction.
+        """The coordinator receives InitProducerId without keepPreparedTxn from a new instance, and
+        aborts the ongoing transaction.
 
-        Kafka: TransactionMetadata.prepareFenceProducerEpoch; the answer is CONCURRENT_TRANSACTIONS,
-        and the new instance sends its request again. Without the guard that the database has no
-        prepared state, the claim `a_database_commit_stays` breaks in 9 steps.
+        Kafka: TransactionMetadata.prepareFenceProducerEpoch. The answer is CONCURRENT_TRANSACTIONS,
+        and the new instance sends its request again.
+
+        Without the guard that the database has no prepared state, the claim
+        `a_database_commit_stays` breaks in 9 steps.
         """
         m = s.metadata
         when(
@@ -87,8 +95,9 @@ class WithoutKeeping(TwoPhaseCommit):
         s.prepare(m.transaction, ABORT, s.epoch_of_decision(), s.ends_epochs())
 
     def may_be_fenced(s, i: Instance) -> Bool:
-        """True if the instance may be fenced; a newer instance counts as soon as the database
-        refuses older ones.
+        """Returns True if the instance may receive an error. In addition to the reasons of
+        `kip-939`, it may receive an error as soon as a newer instance has made the database refuse
+        older instances.
         """
         return any_of(super().may_be_fenced(i), i < s.newest_in_database)
 
@@ -96,7 +105,9 @@ class WithoutKeeping(TwoPhaseCommit):
 
     @witness
     def a_prepared_state_is_met(s) -> Bool:
-        """Reachable: the database refuses an old instance, and has a prepared state of it."""
+        """Reachable: the database refuses an old instance, and contains a prepared state of this
+        instance.
+        """
         return exists(
             (s.owner[k] == i) & s.in_database[k] & ~s.end_confirmed[k] & (i < s.newest_in_database)
             for k in Transaction
@@ -105,8 +116,8 @@ class WithoutKeeping(TwoPhaseCommit):
 
     @witness
     def an_old_instance_is_refused(s) -> Bool:
-        """Reachable: an old instance is refused by the database after its transaction is
-        aborted.
+        """Reachable: the transaction of an old instance is aborted, and the database refuses this
+        instance.
         """
         return exists(
             (s.owner[k] == i) & (s.decided[k] == ABORT) & (i < s.newest_in_database)
@@ -125,10 +136,10 @@ class WithoutKeeping(TwoPhaseCommit):
 )
 class AbortsFirst(WithoutKeeping):
     """A new instance sends InitProducerId without keepPreparedTxn before the database refuses the
-    old one.
+    old instance.
 
-    It finds no prepared state. Then the old instance commits in the database, and Kafka aborts the
-    transaction.
+    The new instance finds no prepared state in the database. Then the old instance commits in the
+    database, and Kafka aborts the transaction.
     """
 
     def is_refused_before(s, i: Instance) -> Bool:

@@ -1,6 +1,8 @@
-"""Bugs of two-phase commit: each class changes the version `kip-939` so that a claim breaks.
+"""Bugs of two-phase commit. Each class changes a rule of the version `kip-939`, so that a claim
+breaks.
 
-No release has KIP-939, so nobody has reported these bugs. The rules of KIP-939 prevent them.
+No release of Kafka has KIP-939, so nobody has reported these bugs. The rules of KIP-939 prevent
+them.
 
 Source: KIP-939.
 """
@@ -38,7 +40,7 @@ class TimesOut(TwoPhaseCommit):
     """The coordinator aborts a transaction of two-phase commit that timed out.
 
     The transaction is prepared, and the client does not know of the abort. So the database commits
-    its part, and Kafka has none.
+    its part of the transaction, and Kafka has no committed part.
     """
 
     def may_fence(s) -> Bool:
@@ -57,8 +59,8 @@ class AbortsPrepared(TwoPhaseCommit):
     """The coordinator ignores keepPreparedTxn: it aborts the ongoing transaction when a new
     instance starts.
 
-    Kafka 4.1 to 4.3 refuse keepPreparedTxn, and abort the ongoing transaction of a new instance
-    that does not send it.
+    Kafka 4.1 to 4.3 refuse a request with keepPreparedTxn. If a new instance sends InitProducerId
+    without keepPreparedTxn, Kafka 4.1 to 4.3 abort the ongoing transaction.
     """
 
     def keep(s, i: Instance) -> None:
@@ -75,10 +77,11 @@ class AbortsPrepared(TwoPhaseCommit):
 )
 class RaisesEpochOnce(TwoPhaseCommit):
     """The coordinator does not raise the epoch when a new instance ends the prepared transaction of
-    an older one.
+    an older instance.
 
-    The coordinator raised the epoch only at InitProducerId. A retried abort of the old instance
-    then looks successful, so the coordinator answers with the epoch of the new instance.
+    The coordinator raised the epoch only at the InitProducerId of the new instance. A retried abort
+    of the old instance then looks like a retry of a successful request. So the coordinator answers
+    the old instance with the epoch of the new instance.
     """
 
     def epoch_of_decision(s) -> ProducerEpoch:
@@ -96,10 +99,11 @@ class RaisesEpochOnce(TwoPhaseCommit):
     in_force=UNRELEASED,
 )
 class MarksNewId(TwoPhaseCommit):
-    """The markers carry the producer id of the new instance, not the producer id of the records.
+    """The markers carry the producer id of the new instance, and not the producer id of the
+    transaction's records.
 
-    The epochs of the old id ran out at InitProducerId, so the new instance has another id. Its
-    markers do not close the transaction of the old id.
+    The epochs of the old producer id ran out at InitProducerId, so the new instance has another
+    producer id. Markers with this producer id do not close the transaction of the old producer id.
     """
 
     def stamp_of_markers(s, metadata: Metadata) -> Stamp:
@@ -115,9 +119,10 @@ class MarksNewId(TwoPhaseCommit):
     in_force=UNRELEASED,
 )
 class IgnoresPreparedEpoch(TwoPhaseCommit):
-    """completeTransaction compares only the producer ids of the prepared state and the transaction.
+    """completeTransaction compares only the producer ids of the prepared state and of the
+    transaction.
 
-    The database may still have the prepared state of the previous transaction. Then a new instance
+    The database may still have the prepared state of the previous transaction. A new instance then
     commits a transaction that the database has not committed.
     """
 
@@ -136,9 +141,9 @@ class IgnoresPreparedEpoch(TwoPhaseCommit):
 class ZombieCommitsDatabase(TwoPhaseCommit):
     """The database accepts a commit of an instance that a new instance has replaced.
 
-    The new instance finds no prepared state, and aborts the transaction in Kafka. Then the database
-    commits its part for the old instance. The application has to fence the old instance in the
-    database too: Kafka cannot.
+    The new instance finds no prepared state, and aborts the transaction in Kafka. The database then
+    commits its part for the old instance. The application must fence the old instance in the
+    database too, because Kafka cannot do so.
     """
 
     def may_decide(s, i: Instance) -> Bool:

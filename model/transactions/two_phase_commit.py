@@ -1,14 +1,15 @@
 """Two-phase commit: a database commits first, then the client or its new instance commits in Kafka.
 
 A client *prepares* its transaction: all records are acknowledged. The database commits its own
-part, together with the *prepared state*: the producer id and epoch of the transaction. Then the
-client commits in Kafka.
+part, together with the *prepared state*: the producer id and epoch of the transaction. The client
+then commits in Kafka.
 
-If the client crashes in between, a new instance of the client sends InitProducerId with
-keepPreparedTxn. The coordinator does not abort the ongoing transaction, and raises the epoch for
-the new instance. The new instance reads the prepared state from the database, and calls
-completeTransaction. If the prepared state names the ongoing transaction, Kafka commits it,
-otherwise Kafka aborts it. So Kafka and the database both commit, or both abort.
+If the client crashes between the two commits, a new instance of the client sends InitProducerId
+with keepPreparedTxn. The coordinator does not abort the ongoing transaction, and raises the epoch
+for the new instance. The new instance reads the prepared state from the database, and calls
+completeTransaction. If the prepared state names the ongoing transaction, Kafka commits the
+transaction. Otherwise Kafka aborts the transaction. So Kafka and the database both commit, or both
+abort.
 
 A transaction of two-phase commit has no timeout. So it stays open until an instance completes it.
 
@@ -16,8 +17,8 @@ Source: KIP-939; TransactionManager and TransactionStateManager.timedOutTransact
 4.3; KAFKA-15370.
 Simplified: every client takes part in two-phase commit, and every new instance sets
 keepPreparedTxn. No administrator ends a transaction. A new instance's request to end a prepared
-transaction is not delivered late. The database keeps the newest prepared state, and refuses the
-commit of an instance that was replaced.
+transaction is not delivered late. The database stores only the newest prepared state, and refuses
+the commit of an instance that was replaced.
 """
 
 from __future__ import annotations
@@ -76,10 +77,10 @@ from model.variants import version
     ),
 )
 class TwoPhaseCommit(Transactions):
-    """Two-phase commit (KIP-939), with the rules of transaction version 2.
+    """Two-phase commit with a database (KIP-939), with the rules of transaction version 2.
 
-    A new instance sends InitProducerId with keepPreparedTxn, and commits or aborts the prepared
-    transaction of the old instance as the database has decided.
+    A new instance sends InitProducerId with keepPreparedTxn. It then commits or aborts the prepared
+    transaction of the old instance, as the database has decided.
     """
 
     instances: Annotated[int, range(1, 5)] = 2
@@ -90,10 +91,13 @@ class TwoPhaseCommit(Transactions):
     # ---- the coordinator
 
     def may_fence(s) -> Bool:
-        """Always false: the transaction has no timeout, and a new instance does not abort it.
+        """Returns False always: a transaction has no timeout, and the coordinator does not abort it
+        for a new instance.
 
-        Kafka: TransactionStateManager.timedOutTransactions. If a transaction times out, the claim
-        `a_database_commit_stays` breaks (bug `times-out`, 8 steps).
+        Kafka: TransactionStateManager.timedOutTransactions.
+
+        If a transaction times out, the claim `a_database_commit_stays` breaks (bug `times-out`, 8
+        steps).
         """
         return false
 
@@ -107,22 +111,24 @@ class TwoPhaseCommit(Transactions):
 
     @action
     def keep_prepared(s, i: Instance) -> None:
-        """The coordinator answers InitProducerId with keepPreparedTxn: the new instance gets the
-        next epoch, and the ongoing transaction stays.
+        """The coordinator answers InitProducerId with keepPreparedTxn: the new instance receives
+        the next epoch, and the ongoing transaction stays open.
 
         Kafka: KIP-939; the response also has the producer id and epoch of the ongoing transaction.
-        Simplified: the transaction's number stands for this pair. If the coordinator aborts the
-        transaction, the claim `a_database_commit_stays` breaks (bug `aborts-prepared`, 8 steps).
+        Simplified: in the response, the transaction's number stands for its producer id and epoch.
+
+        If the coordinator aborts the transaction, the claim `a_database_commit_stays` breaks (bug
+        `aborts-prepared`, 8 steps).
         """
         when(~s.is_busy(), s.metadata.state == ONGOING, s.may_init(i))
         s.keep(i)
 
     def take_effect(s, metadata: Metadata, answering: Instance | Nothing) -> None:
         """Applies a committed record of the coordinator's log, and answers the instance
-        `answering`.
+        `answering`, if any.
 
-        If the record has an ongoing transaction, the instance sent InitProducerId with
-        keepPreparedTxn, and must complete this prepared transaction.
+        If the record contains an ongoing transaction, the instance sent InitProducerId with
+        keepPreparedTxn. The instance must then complete this prepared transaction.
         """
         for i in Instance:
             keeps = (answering == i) & (metadata.state == ONGOING)
@@ -130,11 +136,12 @@ class TwoPhaseCommit(Transactions):
         super().take_effect(metadata, answering)
 
     def stamp_of_markers(s, metadata: Metadata) -> Stamp:
-        """Returns the producer id and epoch of a transaction's markers: the producer id of its
-        records, and the epoch of its records plus 1.
+        """Returns the producer id and epoch that a transaction's markers carry. The producer id is
+        the producer id of the transaction's records, and the epoch is the epoch of the records plus
+        1.
 
-        With the producer id of a new instance, the claim `no_hanging_transaction` breaks (bug
-        `marks-new-id`, 10 steps).
+        If the markers carry the producer id of a new instance, the claim `no_hanging_transaction`
+        breaks (bug `marks-new-id`, 10 steps).
         """
         records = s.stamp[metadata.transaction]
         return Stamp(producer_id=records.producer_id, producer_epoch=records.producer_epoch + 1)
@@ -146,44 +153,56 @@ class TwoPhaseCommit(Transactions):
         """A client begins a transaction, unless it must complete the prepared transaction of an
         older instance.
 
-        Kafka: TransactionManager.beginTransaction. Simplified: as in `Clients`, with the same
-        guards. Without the guard that the client has no transaction to complete, the claim
+        Kafka: TransactionManager.beginTransaction.
+        Simplified: the simplifications and the other guards are those of the action in `Clients`.
+
+        Without the guard that the client has no transaction to complete, the claim
         `no_hanging_transaction` breaks in 9 steps.
         """
         when(s.kept[i] == nothing)
         super().begin(k, i)
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the client may send: the database has not committed the transaction yet."""
+        """Returns True if the client may send a record of the transaction: the database has not
+        committed its part of the transaction yet.
+        """
         return super().may_send(p, k) & ~s.in_database[k]
 
     def may_ask(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the client may ask to end its transaction: to commit if the database has
-        committed, otherwise to abort.
+        """Returns True if the client may request this outcome for its transaction. It may request a
+        commit only if the database has committed its part, and an abort only if the database has
+        not committed its part.
         """
         return super().may_ask(k, outcome) & iff(outcome == COMMIT, s.in_database[k])
 
     def is_prepared(s, k: Transaction) -> Bool:
-        """True if the open transaction has records, and all of them are acknowledged."""
+        """Returns True if the open transaction has records, and all of its records are
+        acknowledged.
+        """
         return super().may_ask(k, COMMIT) & s.may_ask_for_nothing(k, COMMIT)
 
     def may_decide(s, i: Instance) -> Bool:
-        """True if the database accepts a commit of the instance: no newer instance has a producer
-        id.
+        """Returns True if the database accepts a commit of the instance: no newer instance has a
+        producer id.
 
         Simplified: a real application may refuse the old instance later, but before the newer
-        instance reads the prepared state. Kafka cannot enforce this. Without this rule, the claim
-        `a_database_commit_stays` breaks (bug `zombie-commits-database`, 9 steps).
+        instance reads the prepared state. Kafka cannot enforce this order.
+
+        Without this rule, the claim `a_database_commit_stays` breaks (bug
+        `zombie-commits-database`, 9 steps).
         """
         return forall(implies(i < j, s.producer[j].producer_id == nothing) for j in Instance)
 
     @action
     def commit_in_database(s, k: Transaction, i: Instance) -> None:
-        """The database commits its part of a prepared transaction, and stores the prepared state.
+        """The database commits its part of a prepared transaction, and stores the prepared state
+        (the transaction's producer id and epoch).
 
         Kafka: TransactionManager.prepareTransaction, which returns the prepared state in KIP-939.
-        Simplified: to prepare and to commit in the database are one step. Without the guard that
-        all records are acknowledged, the claim `a_database_commit_stays` breaks in 4 steps.
+        Simplified: the client prepares and the database commits in one step.
+
+        Without the guard that all records are acknowledged, the claim `a_database_commit_stays`
+        breaks in 4 steps.
         """
         when(s.owner[k] == i, ~s.in_database[k], s.is_prepared(k), s.may_decide(i))
         s.in_database[k] = True
@@ -191,11 +210,15 @@ class TwoPhaseCommit(Transactions):
     # ---- the new instance
 
     def is_recorded(s, j: Transaction, k: Transaction) -> Bool:
-        """True if the transactions have the same prepared state: the same producer id and epoch."""
+        """Returns True if the two transactions have the same prepared state, which is the producer
+        id and epoch of a transaction.
+        """
         return s.stamp[j] == s.stamp[k]
 
     def matches(s, k: Transaction) -> Bool:
-        """True if the newest prepared state in the database is that of the transaction `k`."""
+        """Returns True if the newest prepared state in the database is the prepared state of the
+        transaction `k`.
+        """
         return exists(
             all_of(
                 s.in_database[j],
@@ -207,14 +230,15 @@ class TwoPhaseCommit(Transactions):
 
     @action(fair="weak")
     def complete_prepared(s, k: Transaction, i: Instance) -> None:
-        """A new instance commits or aborts the prepared transaction, as the database decided.
+        """A new instance commits or aborts the prepared transaction, as the database has decided.
 
-        Kafka: KIP-939, completeTransaction of the producer. Simplified: the instance reads the
-        database and ends the transaction in one step. If only the producer ids are compared, the
-        claim `the_client_decides` breaks (bug `ignores-prepared-epoch`, 16 steps). If the epoch is
-        not raised a second time, the claim `no_two_instances_are_one` breaks (bug
-        `raises-epoch-once`, 9 steps). Without the guard that the instance has the newest epoch, the
-        claim `states_follow_the_table` breaks in 10 steps.
+        Kafka: KIP-939, completeTransaction of the producer.
+        Simplified: the instance reads the database and ends the transaction in one step.
+
+        If only the producer ids are compared, the claim `the_client_decides` breaks (bug
+        `ignores-prepared-epoch`, 16 steps). If the epoch is not raised a second time, the claim
+        `no_two_instances_are_one` breaks (bug `raises-epoch-once`, 9 steps). Without the guard that
+        the instance has the newest epoch, the claim `states_follow_the_table` breaks in 10 steps.
         """
         when(s.kept[i] == k, ~s.is_busy(), s.has_newest_epoch(i))
         outcome = ite(s.matches(k), COMMIT, ABORT)
@@ -224,9 +248,11 @@ class TwoPhaseCommit(Transactions):
     def receive_completion(s, k: Transaction, i: Instance) -> None:
         """A new instance learns that the prepared transaction is committed or aborted.
 
-        Kafka: EndTxnResponse, and TransactionManager. Simplified: if an answer is lost, the
-        instance learns the outcome in a later step. Without the guard that a commit or abort has
-        raised the instance's epoch, the claim `no_two_instances_are_one` breaks in 9 steps.
+        Kafka: EndTxnResponse, and TransactionManager.
+        Simplified: if an answer is lost, the instance learns the outcome in a later step.
+
+        Without the guard that a commit or abort has raised the instance's epoch, the claim
+        `no_two_instances_are_one` breaks in 9 steps.
         """
         m = s.metadata
         when(
@@ -262,8 +288,8 @@ class TwoPhaseCommit(Transactions):
 
     @action_property
     def zombies_write_nothing(s, after: Agreement) -> Bool:
-        """After an instance has received a producer id, a record of an older instance is appended
-        only to a transaction that is not complete.
+        """After an instance has received a producer id, a partition appends a record of an older
+        instance only if the transaction of the record is not complete.
         """
         m = s.metadata
         is_open = any_of(m.state == ONGOING, m.state == PREPARE)
@@ -286,8 +312,8 @@ class TwoPhaseCommit(Transactions):
 
     @liveness
     def open_transactions_close(s, p: TopicPartition, o: Offset) -> Temporal:
-        """Every open transaction for which a new instance sent InitProducerId with keepPreparedTxn
-        is eventually closed by a marker.
+        """If a new instance sent InitProducerId with keepPreparedTxn for an open transaction, a
+        marker eventually closes the transaction.
 
         Without a new instance, a transaction may stay open for ever, because it has no timeout.
         """

@@ -1,12 +1,14 @@
 """The versions of the transaction protocol, from Kafka 0.11 to 4.2.
 
+Each line has the name of a version of the spec, and the releases of Kafka whose rules it models:
+
     v1             Kafka 0.11 to 3.5: before KIP-890
     verification   Kafka 3.6 to 3.9: the first part of KIP-890
     lax-markers    Kafka 4.0 and 4.1: transaction version 2 (KIP-890), but without KIP-1228
     v2             Kafka 4.2 and later: transaction version 2 with KIP-1228
 
-In all of them, a client closes after an error; `continuation` and `aborts` have clients that
-continue.
+In all of these versions, a client closes after an error. The modules `continuation` and `aborts`
+have clients that continue after an error.
 
 Source: KIP-98; KIP-890; KAFKA-9666, as in Apache Kafka 3.5, 3.6 and 4.0.
 """
@@ -68,10 +70,11 @@ class Transactions(TransactionsClaims):
     in_force=kafka("0.11", "3.5"),
 )
 class Version1(Transactions):
-    """Before KIP-890: all transactions of an instance share one epoch, and leaders verify nothing.
+    """Before KIP-890: all transactions of an instance share one producer epoch, and leaders verify
+    no transaction.
 
     A record that arrives after the marker of its transaction opens a transaction that never ends:
-    it hangs (KAFKA-14402).
+    the transaction hangs (KAFKA-14402).
     """
 
     append_failures: Annotated[int, range(5)] = 0  # of the coordinator's log
@@ -85,32 +88,39 @@ class Version1(Transactions):
     # ---- partitions
 
     def may_append(s, p: TopicPartition, k: Transaction) -> Bool:
-        """Always true: before KIP-890, leaders verify no transaction."""
+        """Returns True always: before KIP-890, leaders do not verify transactions with the
+        coordinator.
+        """
         return true
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """True unless the log has a larger epoch of this producer id."""
+        """Returns True unless the log has a larger epoch of this producer id."""
         return ~s.fences(p, i, producer_epoch)
 
     # ---- the coordinator
 
     def asks_to_add(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the client may ask to add the partition: in transaction version 1, before it
-        sends its record.
+        """Returns True if the client may ask the coordinator to add the partition. In transaction
+        version 1, the client asks before it sends its record.
         """
         return s.is_waiting(k) & ~s.sent[k][p]
 
     def ends_epochs(s) -> Bool:
-        """Always false: in transaction version 1, a commit or abort does not change the epoch."""
+        """Returns False always: in transaction version 1, a commit or abort does not change the
+        epoch, so it cannot use up the last epoch.
+        """
         return false
 
     def epoch_of_decision(s) -> ProducerEpoch:
-        """Returns the producer's present epoch, which a commit or abort does not change."""
+        """Returns the producer's present epoch. In transaction version 1, a commit or abort does
+        not change the epoch.
+        """
         return s.metadata.producer_epoch
 
     def epoch_of_fence(s) -> ProducerEpoch:
-        """Returns the producer's epoch plus 1, or the previous fence's epoch if its append failed
-        (KAFKA-9666).
+        """Returns the epoch of the next fence (an abort by the coordinator itself): the producer's
+        epoch plus 1. If the append of the previous fence failed, returns the epoch of that fence
+        again (KAFKA-9666).
         """
         producer_epoch = s.metadata.producer_epoch
         return ite(s.fence_failed, producer_epoch, producer_epoch + 1)
@@ -119,10 +129,13 @@ class Version1(Transactions):
     def fence(s) -> None:
         """The coordinator aborts an ongoing transaction under the next epoch.
 
-        The metadata gets the new epoch before the abort is committed. Kafka: TransactionCoordinator
-        before 4.0. Simplified: at any time. After a failed append, the next fence must use the same
-        epoch (`epoch_of_fence`). Without this rule, the claim `metadata_is_the_log` breaks (bug
-        `forgets-failed-fence`, 8 steps).
+        The metadata has the new epoch before the abort is committed.
+
+        Kafka: TransactionCoordinator before 4.0.
+        Simplified: a fence may happen at any time.
+
+        After a failed append, the next fence must use the same epoch (`epoch_of_fence`). Without
+        this rule, the claim `metadata_is_the_log` breaks (bug `forgets-failed-fence`, 8 steps).
         """
         producer_epoch = s.epoch_of_fence()
         when(s.may_fence())
@@ -130,11 +143,11 @@ class Version1(Transactions):
         s.metadata.producer_epoch = producer_epoch
 
     def appends_wait(s) -> bool:
-        """True if an append to the coordinator's log and its commit are two steps, between which
-        the append may be lost or fail.
+        """Returns True if an append to the coordinator's log and the commit of the appended record
+        are two steps. Between the two steps, the append may be lost or fail.
 
         If the constants `coordinator_failures` and `append_failures` are 0, no append is lost or
-        fails.
+        fails, and the two steps are one.
         """
         return s.coordinator_failures + s.append_failures > 0
 
@@ -144,8 +157,10 @@ class Version1(Transactions):
 
         Kafka: the callback of TransactionStateManager.appendTransactionToLog gets
         NOT_ENOUGH_REPLICAS; a failed fence sets TransactionMetadata.hasFailedEpochFence.
-        Simplified: the failed record never reaches the log. Every claim also holds without the
-        guard `is_appending`: the action then changes no log.
+        Simplified: the failed record never reaches the log.
+
+        Every claim also holds without the guard `is_appending`, because without a pending append
+        the action changes no log.
         """
         appended, committed = s.transaction_state.appended, s.transaction_state.committed
         fenced = (appended.state == PREPARE) & (committed.producer_epoch < appended.producer_epoch)
@@ -160,8 +175,11 @@ class Version1(Transactions):
         """The record that the coordinator appended to its log is committed.
 
         Kafka: TransactionMetadata.completeTransitionTo. When a transaction ends, Kafka also clears
-        hasFailedEpochFence (prepareComplete): the log then has the epoch of the failed fence.
-        Simplified: every committed append clears `fence_failed`. The guard is that of version 2.
+        hasFailedEpochFence (prepareComplete), because the log then has the epoch of the failed
+        fence.
+        Simplified: every committed append clears `fence_failed`.
+
+        The action has the same guard as in transaction version 2.
         """
         super().commit_append()
         s.fence_failed = false
@@ -170,9 +188,11 @@ class Version1(Transactions):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log; appends that are not committed are lost.
 
-        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: as in
-        `Coordinator`, with the same guards. The log has no failed fence, so the new coordinator
-        clears `fence_failed`. Otherwise its next fence would not raise the epoch.
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition.
+        Simplified: the simplifications and the guards are those of the action in `Coordinator`.
+
+        The log does not contain a fence whose append failed, so the new coordinator clears
+        `fence_failed`. Otherwise its next fence would not raise the epoch.
         """
         super().fail_over(epoch)
         s.fence_failed = false
@@ -180,42 +200,46 @@ class Version1(Transactions):
     # ---- clients
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the coordinator has added the partition to the transaction."""
+        """Returns True if the coordinator has added the partition to the transaction."""
         return s.has_added(k, p)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the transaction has a record or an added partition; version 2 also allows an
-        empty abort.
+        """Returns True if the transaction has a record or an added partition. Transaction version 2
+        also allows the abort of an empty transaction.
         """
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if `k` has the producer id and epoch in the coordinator's metadata, and a
+        """Returns True if `k` has the producer id and epoch in the coordinator's metadata, and a
         transaction is open.
 
-        The open transaction may be another one than `k`, because the client's request names no
-        transaction.
+        The open transaction may be another transaction than `k`, because the client's request names
+        no transaction.
         """
         return s.is_current(k) & (s.metadata.state == ONGOING)
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the coordinator's newest decision may be about this transaction: its producer id
-        and epoch are the current ones, which no decision changes.
+        """Returns True if the coordinator's newest decision may be about this transaction: the
+        transaction has the current producer id and epoch, which a decision does not change in
+        transaction version 1.
         """
         return s.is_current(k)
 
     # ---- claims
 
     def may_be_fenced(s, i: Instance) -> Bool:
-        """True if the instance may be fenced; an earlier fence whose append failed counts too."""
+        """Returns True if the instance may receive an error. In addition to the reasons of
+        transaction version 2, it may receive an error after a fence whose append to the
+        coordinator's log failed.
+        """
         return super().may_be_fenced(i) | s.fence_failed
 
     @invariant
     def metadata_is_the_log(s) -> Bool:
-        """The coordinator's metadata equals the last committed record of its log, except for the
+        """The coordinator's metadata equals the latest committed record of its log, except for the
         producer epoch.
 
-        The epoch in the metadata may be larger by 1.
+        The epoch in the metadata may be larger than the epoch in the log by 1.
         """
         m, committed = s.metadata, s.transaction_state.committed
         return all_of(
@@ -235,18 +259,23 @@ class Version1(Transactions):
     in_force=kafka("3.6", "3.9"),
 )
 class Verification(Version1):
-    """The first part of KIP-890: a leader verifies a transaction before it opens the transaction.
+    """The first part of KIP-890: before a leader opens a transaction in its partition, it verifies
+    the transaction with the coordinator.
 
-    A request to end a transaction names none, so a late copy ends the next transaction
-    (KAFKA-17754).
+    A request to end a transaction does not name the transaction, so a late copy of the request ends
+    the next transaction (KAFKA-17754).
     """
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the transaction's producer id has an open transaction in the partition."""
+        """Returns True if the transaction's producer id has an open transaction in the partition,
+        of any producer epoch.
+        """
         return s.has_open(p, s.stamp[k].producer_id)
 
     def may_append(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the producer id has an open transaction here, or the transaction is verified."""
+        """Returns True if the transaction's producer id has an open transaction in the partition,
+        or the leader has verified the transaction with the coordinator.
+        """
         return s.is_ongoing(p, k) | s.verified[k][p]
 
 
@@ -259,13 +288,13 @@ class Verification(Version1):
     in_force=kafka("4.0", "4.1"),
 )
 class LaxMarkers(Transactions):
-    """Transaction version 2 as in Kafka 4.0: a partition accepts a marker even if it already has
-    records of the marker's epoch.
+    """Transaction version 2 as in Kafka 4.0: a partition accepts a marker even if its log already
+    has records with the marker's epoch.
 
-    The marker of one transaction carries the epoch of the next one. Delivered again, it closes the
-    next transaction (KAFKA-19446).
+    The marker of a transaction carries the epoch of the next transaction. If the marker is
+    delivered a second time, it closes the next transaction (KAFKA-19446).
     """
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """True unless the log has a larger epoch of this producer id."""
+        """Returns True unless the log has a larger epoch of this producer id."""
         return ~s.fences(p, i, producer_epoch)

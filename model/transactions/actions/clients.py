@@ -1,12 +1,13 @@
-"""The actions of clients: a client begins a transaction, sends, and asks to commit or to abort.
+"""The actions of clients: a client begins a transaction, sends records, and requests to commit or
+to abort.
 
-A client repeats a request until it receives an answer. So two copies may arrive, the first one long
-after the second one was answered.
+A client repeats a request until it receives an answer. So two copies of a request may arrive. The
+first copy may arrive long after the second copy was answered.
 
 Source: KIP-98; KIP-890; KAFKA-18464.
-Simplified: a client that receives an error closes; only in the versions `kip-360` and `kip-360-v1`
-may it abort and continue. After a client asked to end a transaction, it sends nothing more, but
-earlier records may still be in flight.
+Simplified: a client that receives an error closes. Only in the versions `kip-360` and `kip-360-v1`
+may a client abort and continue after an error. A client that has requested to end a transaction
+sends nothing more in this transaction, but earlier records may still be in flight.
 """
 
 from __future__ import annotations
@@ -46,11 +47,13 @@ from model.transactions.state import (
 class Clients(Markers):
     @action
     def begin(s, k: Transaction, i: Instance) -> None:
-        """A client begins a transaction, after it learned how its previous transaction ended; no
-        request is sent.
+        """A client begins a transaction, after it has learned how its previous transaction ended.
+        The client sends no request.
 
-        Kafka: TransactionManager.beginTransaction. Simplified: the transaction has the client's
-        present producer id and epoch. Without the guard that the client knows this end, the claim
+        Kafka: TransactionManager.beginTransaction.
+        Simplified: the transaction has the client's present producer id and epoch.
+
+        Without the guard that the client knows how its previous transaction ended, the claim
         `answers_are_true` breaks in 10 steps.
         """
         when(
@@ -74,8 +77,8 @@ class Clients(Markers):
         return (own.producer_id == m.producer_id) & (own.producer_epoch == m.producer_epoch)
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
-        """Always true: in transaction version 2, the partition's leader adds the partition when the
-        record arrives.
+        """Returns True always. In transaction version 2, the client need not add the partition
+        first: the partition's leader adds the partition when the record arrives.
         """
         return all_of()
 
@@ -83,16 +86,20 @@ class Clients(Markers):
     def send(s, p: TopicPartition, k: Transaction) -> None:
         """A client sends a record of its transaction to a partition.
 
-        Kafka: KafkaProducer.send. Simplified: one record per partition. A retry is no separate
-        action: the record may arrive as long as `is_in_flight` is true. Without the guard that the
-        client has not asked to end the transaction yet, the claim `no_hanging_transaction` breaks
-        in 8 steps.
+        Kafka: KafkaProducer.send.
+        Simplified: a transaction sends one record per partition. A retry is no separate action: the
+        record may arrive as long as `is_in_flight` is true.
+
+        Without the guard that the client has not requested to end the transaction yet, the claim
+        `no_hanging_transaction` breaks in 8 steps.
         """
         when(s.is_waiting(k), ~s.sent[k][p], s.may_send(p, k))
         s.sent[k][p] = True
 
     def is_acknowledged(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the transaction's record is in the log, below the high watermark."""
+        """Returns True if the transaction's record is in the partition's log below the high
+        watermark. The leader then acknowledges the record to the client.
+        """
         return exists(
             all_of(
                 o < s.log[p].high_watermark,
@@ -103,33 +110,39 @@ class Clients(Markers):
         )
 
     def may_ask(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the client may ask to end its open transaction; before a commit, all records must
-        be acknowledged.
+        """Returns True if the client may request to end its open transaction. Before it requests a
+        commit, all records of the transaction must be acknowledged.
         """
         acknowledged = forall(s.is_acknowledged(p, k) for p in s.sent[k])
         return s.is_waiting(k) & ((outcome == ABORT) | acknowledged)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True unless the client asks to commit a transaction without records."""
+        """Returns True if the client may request this outcome for the records that it has sent. It
+        may always request an abort. It may request a commit only if the transaction has a record.
+        """
         return (outcome == ABORT) | exists(s.sent[k][p] for p in TopicPartition)
 
     # ---- the coordinator's answers
 
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the coordinator accepts the request to end the transaction.
+        """Returns True if the coordinator accepts the request to end the transaction.
 
-        The producer id and epoch must be current, and a commit needs an open transaction.
+        The producer id and epoch of the transaction must be current. A commit needs an open
+        transaction. An abort needs only a transactional id that the coordinator knows.
         """
         state = s.metadata.state
         return s.is_current(k) & ((state == ONGOING) | ((state != DEAD) & (outcome == ABORT)))
 
     @action
     def end(s, k: Transaction, outcome: Outcome) -> None:
-        """The coordinator commits or aborts a transaction, as its client has requested.
+        """The coordinator commits or aborts a transaction, as the client of the transaction has
+        requested.
 
-        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: this action also covers a
-        late copy of the request. In transaction version 2, every commit or abort raises the epoch,
-        so a late copy is refused. In version 1, it may end the next transaction, and the claim
+        Kafka: TransactionCoordinator.handleEndTransaction.
+        Simplified: this action also covers a late copy of the request.
+
+        In transaction version 2, every commit or abort raises the epoch, so a late copy is refused.
+        In transaction version 1, a late copy may end the next transaction, and the claim
         `the_client_decides` breaks (version `verification`, 10 steps; KAFKA-17754).
         """
         again = s.requested[k] == outcome
@@ -142,17 +155,17 @@ class Clients(Markers):
         s.prepare(decided, outcome, s.epoch_of_decision(), s.ends_epochs())
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the coordinator's newest commit or abort has this transaction's producer id and
-        epoch.
+        """Returns True if the producer id and epoch of this transaction are those of the
+        transaction that the coordinator's newest commit or abort has ended.
         """
         return s.is_raised_from(s.stamp[k])
 
     def is_raised_from(s, stamp: Stamp) -> Bool:
-        """True if the coordinator's epoch is the result of a commit or abort by a client with this
-        producer id and epoch.
+        """Returns True if the coordinator's epoch is the result of a commit or abort by a client
+        with the producer id and epoch `stamp`.
 
-        The coordinator's epoch is then larger by one, or 0 of another id if the client's epoch was
-        the largest.
+        The coordinator's epoch is then larger than the client's epoch by one. If the client's epoch
+        was the largest one, the coordinator has another producer id, with epoch 0.
         """
         m = s.metadata
         return any_of(
@@ -167,11 +180,13 @@ class Clients(Markers):
         )
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the coordinator answers the client's EndTxn (commit or abort) with success.
+        """Returns True if the coordinator answers the client's EndTxn request (commit or abort)
+        with success.
 
-        The coordinator's newest decision must have this outcome, and the transaction's producer id
-        and epoch. If the client requested this outcome, the coordinator answers before the markers
-        are written. After a fence, it answers when all markers are written.
+        The coordinator's newest decision must have the outcome `outcome`, and must have ended a
+        transaction with the producer id and epoch of `k`. If the client has requested this outcome,
+        the coordinator answers before the markers are written. After a fence (an abort by the
+        coordinator itself), it answers when all markers are written.
         """
         m = s.metadata
         decides = (m.state == PREPARE) & (s.requested[k] == outcome)
@@ -179,11 +194,15 @@ class Clients(Markers):
 
     @action(fair="weak")
     def receive_end(s, k: Transaction, i: Instance, outcome: Outcome) -> None:
-        """A client receives the answer that its transaction was committed or aborted, as requested.
+        """A client receives the answer that its transaction was committed or aborted, as the client
+        has requested.
 
-        The client also receives its new producer epoch. Kafka: EndTxnResponse v5 and
-        TransactionManager. Simplified: if an answer is lost, the client learns the outcome in a
-        later step. Without the guard `is_done`, the claim `answers_are_true` breaks in 5 steps.
+        The client also receives its new producer epoch.
+
+        Kafka: EndTxnResponse v5 and TransactionManager.
+        Simplified: if an answer is lost, the client learns the outcome in a later step.
+
+        Without the guard `is_done`, the claim `answers_are_true` breaks in 5 steps.
         """
         when(
             s.owner[k] == i,
@@ -197,8 +216,8 @@ class Clients(Markers):
         s.take_next_epoch(i)
 
     def take_next_epoch(s, i: Instance) -> None:
-        """Gives the instance its producer id and epoch after a commit or abort: epoch 0 if the id
-        is another one.
+        """Gives the instance its producer id and epoch after a commit or abort. If the producer id
+        is a new one, the epoch is 0.
         """
         m = s.metadata
         s.producer[i].producer_id = m.next_id
@@ -214,9 +233,11 @@ class Clients(Markers):
         )
 
     def is_turned_away(s) -> Bool:
-        """True if the coordinator is busy.
+        """Returns True if the coordinator is busy: an append to its log is not committed, or
+        markers are not written yet. A busy coordinator answers that the client must send the
+        request again.
 
-        The coordinator checks this before it checks the producer id and epoch.
+        The coordinator checks this before it checks the producer id and epoch of the request.
         """
         return s.is_busy()
 
@@ -224,10 +245,12 @@ class Clients(Markers):
     def refuse_call(s, k: Transaction, i: Instance) -> None:
         """The coordinator refuses the client's producer id and epoch, and the client closes.
 
-        Kafka: PRODUCER_FENCED and INVALID_PRODUCER_ID_MAPPING. Simplified: the error is always
-        fatal. A client may begin its next transaction at once, with its new epoch. If a busy
-        coordinator compares epochs first (`is_turned_away`), the claim `no_instance_fences_itself`
-        breaks (bug `epoch-before-pending`, 6 steps).
+        Kafka: PRODUCER_FENCED and INVALID_PRODUCER_ID_MAPPING.
+        Simplified: the error is always fatal. A client may begin its next transaction at once, with
+        its new epoch.
+
+        If a busy coordinator compares epochs first (`is_turned_away`), the claim
+        `no_instance_fences_itself` breaks (bug `epoch-before-pending`, 6 steps).
         """
         when(
             s.owner[k] == i,

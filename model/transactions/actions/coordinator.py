@@ -1,20 +1,23 @@
-"""The actions of the transaction coordinator: its log has every decision before a client learns it.
+"""The actions of the transaction coordinator: its log has every decision before a client learns the
+decision.
 
 A *decision* is an entry of this log: a transaction is to be committed or aborted. The transactional
-id is *busy* while an append to the log is not committed, or a decision's markers are not all
-written. The coordinator then answers requests with CONCURRENT_TRANSACTIONS.
+id is *busy* in two cases: an append to the log is not committed, or a partition has not written its
+marker of a decision. While the transactional id is busy, the coordinator answers requests with
+CONCURRENT_TRANSACTIONS.
 
 A new coordinator reads the log; appends that were not committed are lost. If the log ends with a
-decision, it sends the markers again.
+decision, the new coordinator sends the markers again.
 
-A decision moves the producer to the next epoch, which the markers carry. So partitions and the
-coordinator refuse later requests of the old epoch. When the epochs of a producer id run out, the
-last marker carries the largest epoch, and the producer continues with another id.
+A decision moves the producer to the next epoch, and the markers carry this epoch. So partitions and
+the coordinator refuse later requests of the old epoch. When the epochs of a producer id run out,
+the last marker carries the largest epoch, and the producer continues with another producer id.
 
 Source: KIP-890 part 2 and its TransactionMetadata, TransactionCoordinator; KAFKA-19367;
 KAFKA-20090.
-Simplified: an answer to InitProducerId is not lost. In version 2, an append is lost only if the
-coordinator fails. In version 1, an append may also fail because too few replicas are in sync.
+Simplified: an answer to InitProducerId is not lost. In transaction version 2, an append is lost
+only if the coordinator fails. In transaction version 1, an append may also fail because too few
+replicas are in sync.
 """
 
 from __future__ import annotations
@@ -66,23 +69,26 @@ class Coordinator(Partitions):
         return s.transaction_state.appended != s.transaction_state.committed
 
     def is_busy(s) -> Bool:
-        """True if an append to the coordinator's log is not committed, or a commit or abort waits
-        for its markers.
+        """Returns True if an append to the coordinator's log is not committed, or if the
+        coordinator waits for the markers of a commit or abort. The coordinator then answers
+        requests with CONCURRENT_TRANSACTIONS.
         """
         return s.is_appending() | (s.metadata.state == PREPARE)
 
     def appends_wait(s) -> bool:
-        """True if an append to the coordinator's log and its commit are two steps, between which
-        the append may be lost.
+        """Returns True if an append to the coordinator's log and the commit of the appended record
+        are two steps. Between the two steps, the append may be lost.
 
-        If the constant `coordinator_failures` is 0, no append can be lost.
+        If the constant `coordinator_failures` is 0, no append can be lost, and the two steps are
+        one.
         """
         return s.coordinator_failures > 0
 
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
         """Appends transaction metadata to the coordinator's log.
 
-        `answering` gets an answer when the append is committed.
+        When the append is committed, the coordinator answers the instance `answering`. If
+        `answering` is nothing, no instance waits for an answer.
         """
         if s.appends_wait():
             s.transaction_state.appended = metadata
@@ -94,8 +100,8 @@ class Coordinator(Partitions):
     def take_effect(s, metadata: Metadata, answering: Instance | Nothing) -> None:
         """Applies a record of the coordinator's log that is now committed.
 
-        If it prepares a commit or abort, the coordinator sends the markers. The client `answering`
-        receives its producer id and epoch.
+        If the record prepares a commit or abort, the coordinator sends the markers. The instance
+        `answering`, if any, receives its producer id and epoch.
         """
         k, decides = metadata.transaction, metadata.state == PREPARE
         s.decided[k] = ite(decides, metadata.outcome, s.decided[k])
@@ -113,15 +119,19 @@ class Coordinator(Partitions):
         s.metadata = metadata
 
     def stamp_of_markers(s, metadata: Metadata) -> Stamp:
-        """Returns the producer id and epoch of the markers: those of the decision `metadata`."""
+        """Returns the producer id and epoch that the markers of a commit or abort carry. They are
+        the producer id and epoch of its record `metadata` in the coordinator's log.
+        """
         return Stamp(producer_id=metadata.producer_id, producer_epoch=metadata.producer_epoch)
 
     @action(fair="weak")
     def commit_append(s) -> None:
         """The record that the coordinator appended to its log is committed.
 
-        Kafka: TransactionStateManager.appendTransactionToLog and its callback. Simplified: one
-        append at a time. Every claim also holds without the guard of this action.
+        Kafka: TransactionStateManager.appendTransactionToLog and its callback.
+        Simplified: at most one append is pending.
+
+        Every claim also holds without the guard of this action.
         """
         when(s.is_appending())
         s.take_effect(s.transaction_state.appended, s.answering)
@@ -131,10 +141,12 @@ class Coordinator(Partitions):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log; appends that are not committed are lost.
 
-        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: loading is
-        one step. The new coordinator sends the markers of a decision again. If a partition refuses
-        the second marker, the claim `markers_are_accepted` breaks (bug `refuses-repeated-markers`,
-        10 steps).
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition.
+        Simplified: loading is one step.
+
+        If the log ends with a commit or abort, the new coordinator sends its markers again. If a
+        partition refuses the repeated marker, the claim `markers_are_accepted` breaks (bug
+        `refuses-repeated-markers`, 10 steps).
         """
         when(epoch == s.coordinator_epoch + 1, epoch <= s.coordinator_failures)
         committed = s.transaction_state.committed
@@ -151,15 +163,15 @@ class Coordinator(Partitions):
         return producer_epoch >= s.max_epoch - 1
 
     def take_producer_id(s, needed: Bool) -> ProducerId:
-        """Returns the next unused producer id; if `needed` is true, marks this id as used."""
+        """Returns the next unused producer id. If `needed` is true, marks this id as used."""
         unused = s.next_producer_id
         when(implies(needed, unused < s.producer_ids))
         s.next_producer_id = ite(needed, unused + 1, unused)
         return unused
 
     def next_stamp(s, fresh: Bool) -> Stamp:
-        """Returns the present producer id with its next epoch, or if `fresh` is true, an unused id
-        with epoch 0.
+        """Returns the present producer id with its next epoch. If `fresh` is true, returns an
+        unused producer id with epoch 0 instead.
         """
         m, unused = s.metadata, s.take_producer_id(fresh)
         return Stamp(
@@ -174,10 +186,12 @@ class Coordinator(Partitions):
     def init_producer(s, i: Instance) -> None:
         """A new instance receives the next epoch, or epoch 0 of a new producer id.
 
-        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: the request has no expected
-        producer id or epoch (KIP-360). An ongoing transaction is fenced first. If a client whose
-        transactional id expired gets a new producer id, the claim `zombies_write_nothing` breaks
-        (bug `returns-after-expiry`, 9 steps).
+        Kafka: TransactionCoordinator.handleInitProducerId.
+        Simplified: the request has no expected producer id or epoch (KIP-360). If a transaction is
+        ongoing, the coordinator aborts it before this step (`fence`).
+
+        If a client whose transactional id has expired gets a new producer id, the claim
+        `zombies_write_nothing` breaks (bug `returns-after-expiry`, 9 steps).
         """
         m = s.metadata
         when(~s.is_busy(), m.state != ONGOING, s.may_init(i))
@@ -186,13 +200,15 @@ class Coordinator(Partitions):
 
     @action
     def expire(s) -> None:
-        """A transactional id without an open transaction expires, and the coordinator forgets it.
+        """A transactional id without an open transaction expires, and the coordinator forgets the
+        transactional id.
 
         Kafka: transactional.id.expiration.ms,
-        TransactionStateManager.removeExpiredTransactionalIds. Simplified: an id may expire at any
-        time in the states EMPTY and COMPLETE. The log receives one record instead of DEAD and a
-        tombstone. Without the guard for these states, the claim `states_follow_the_table` breaks in
-        8 steps.
+        TransactionStateManager.removeExpiredTransactionalIds.
+        Simplified: in the states EMPTY and COMPLETE, a transactional id may expire at any time. The
+        log receives one record instead of a record DEAD and a tombstone.
+
+        Without the guard for these states, the claim `states_follow_the_table` breaks in 8 steps.
         """
         when(true if s.ids_expire else false, ~s.is_busy())
         when((s.metadata.state == EMPTY) | (s.metadata.state == COMPLETE))
@@ -205,9 +221,10 @@ class Coordinator(Partitions):
         producer_epoch: ProducerEpoch,
         previous_id: ProducerId | None = None,
     ) -> Metadata:
-        """Returns metadata with this state, producer id and epoch, and without partitions.
+        """Returns transaction metadata with this state, producer id and epoch. The metadata has no
+        partitions.
 
-        `previous_id` is by default `producer_id`.
+        If `previous_id` is None, the previous producer id is `producer_id`.
         """
         return Metadata(
             state=state,
@@ -223,27 +240,30 @@ class Coordinator(Partitions):
     # ---- a transaction
 
     def asks_to_add(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the leader asks to add the partition: a record has arrived, and no transaction of
-        the producer is open in the partition.
+        """Returns True if the partition's leader asks the coordinator to add the partition to the
+        transaction. It asks if a record of the transaction has arrived, and the transaction is not
+        open in the partition yet.
         """
         return s.is_in_flight(p, k) & ~s.is_ongoing(p, k)
 
     def has_added(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the partition is in the ongoing transaction, with the producer id and epoch of
-        `k`, which are the current ones.
+        """Returns True if `k` has the current producer id and epoch, and the coordinator has added
+        the partition to the ongoing transaction.
         """
         m = s.metadata
         return all_of(m.state == ONGOING, s.is_current(k), m.partitions[p])
 
     @action
     def add_partition(s, p: TopicPartition, k: Transaction) -> None:
-        """The coordinator adds a partition to the transaction; the first partition opens the
+        """The coordinator adds a partition to the transaction. The first partition opens the
         transaction.
 
-        Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: one partition
-        per request. The partition's leader may append only afterwards. If the epoch is checked
-        before `is_busy`, the claim `no_instance_fences_itself` breaks (bug `epoch-before-pending`,
-        6 steps).
+        Kafka: TransactionCoordinator.handleAddPartitionsToTransaction.
+        Simplified: a request adds one partition.
+
+        The partition's leader may append the transaction's record only after this step. If the
+        coordinator checks the epoch before `is_busy`, the claim `no_instance_fences_itself` breaks
+        (bug `epoch-before-pending`, 6 steps).
         """
         m = s.metadata
         when(
@@ -283,24 +303,28 @@ class Coordinator(Partitions):
         )
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the coordinator confirms to the leader of `p` that `p` is in the transaction.
+        """Returns True if the coordinator confirms to the leader of `p` that `p` is in the
+        transaction.
 
-        The coordinator confirms this even while an append is not committed. Without this rule, the
-        claim `added_partitions_are_confirmed` breaks (bug `confirms-when-idle`, 6 steps;
+        The coordinator confirms this even while an append to its log is not committed. Without this
+        rule, the claim `added_partitions_are_confirmed` breaks (bug `confirms-when-idle`, 6 steps;
         KAFKA-14904).
         """
         return s.has_added(k, p)
 
     @action
     def verify(s, p: TopicPartition, k: Transaction) -> None:
-        """The coordinator confirms to a partition's leader that the transaction has the partition;
-        then the leader may append.
+        """The coordinator confirms to a partition's leader that the partition is in the
+        transaction. After this verification, the leader may append a record of the transaction.
 
         Kafka: AddPartitionsToTxnManager, and
-        ProducerStateManager.maybeCreateVerificationStateEntry. Simplified: request and answer are
-        one step. The verification (in Kafka a *verification guard*) is valid until the producer's
-        next record or marker (`keeps_guard`). Without the guard that the coordinator confirms the
-        transaction, the claim `no_hanging_transaction` breaks in 6 steps.
+        ProducerStateManager.maybeCreateVerificationStateEntry.
+        Simplified: the request and the answer are one step. The verification (in Kafka a
+        *verification guard*) is valid until the leader appends the producer's next record or marker
+        (`keeps_guard`).
+
+        Without the guard that the coordinator confirms the transaction, the claim
+        `no_hanging_transaction` breaks in 6 steps.
         """
         stamp = s.stamp[k]
         when(
@@ -314,14 +338,14 @@ class Coordinator(Partitions):
     # ---- decisions
 
     def ends_epochs(s) -> Bool:
-        """True if the next commit or abort uses the last epoch of the producer id, so that the
-        producer gets another id.
+        """Returns True if the next commit or abort uses up the last epoch of the producer id, so
+        that the producer gets another producer id.
         """
         return s.is_exhausted(s.metadata.producer_epoch)
 
     def epoch_of_decision(s) -> ProducerEpoch:
-        """Returns the producer epoch of a commit or abort and its markers: the producer's epoch
-        plus 1.
+        """Returns the producer epoch that a commit or abort and its markers carry. It is the
+        producer's present epoch plus 1.
         """
         return s.metadata.producer_epoch + 1
 
@@ -330,7 +354,8 @@ class Coordinator(Partitions):
     ) -> None:
         """Appends the commit or abort of the transaction to the coordinator's log.
 
-        The markers carry `producer_epoch`. `last` is true if the producer then gets another id.
+        The markers carry `producer_epoch`. `last` is true if the producer continues with another
+        producer id after this commit or abort.
         """
         m, unused = s.metadata, s.take_producer_id(last)
         opened = m.state == ONGOING  # else the client aborts an empty transaction
@@ -349,19 +374,22 @@ class Coordinator(Partitions):
         )
 
     def may_fence(s) -> Bool:
-        """True if the coordinator may abort the transaction: it is ongoing, and the coordinator is
-        not busy.
+        """Returns True if the coordinator may fence, which means that it aborts the ongoing
+        transaction by itself: a transaction is ongoing, and the coordinator is not busy.
         """
         return ~s.is_busy() & (s.metadata.state == ONGOING)
 
     @action(fair="weak")
     def fence(s) -> None:
-        """The coordinator aborts an ongoing transaction: it timed out, or a new instance started.
+        """The coordinator aborts an ongoing transaction, because the transaction timed out or a new
+        instance started.
 
         Kafka: TransactionCoordinator.handleInitProducerId (fence) and abortTimedOutTransactions.
-        Simplified: at any time. A fence raises the epoch by 1; if it raises the epoch by 2, the
-        claim `epochs_stay_in_range` breaks (bug `fences-twice`, 9 steps). If the epochs run out and
-        the producer gets no other id, the same claim breaks (bug `fence-keeps-id`, 12 steps).
+        Simplified: a fence may happen at any time.
+
+        A fence raises the epoch by 1. If it raises the epoch by 2, the claim `epochs_stay_in_range`
+        breaks (bug `fences-twice`, 9 steps). If the epochs run out and the producer gets no other
+        producer id, the claim `epochs_stay_in_range` breaks (bug `fence-keeps-id`, 12 steps).
         """
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), s.ends_epochs())

@@ -1,7 +1,9 @@
-"""The actions of markers: partitions append them, then the coordinator completes the transaction.
+"""The actions of markers: partitions append them, and the coordinator then completes the
+transaction.
 
-The coordinator sends a marker until every partition has appended it. So a delayed copy may arrive
-during a later transaction.
+A marker is a record that commits or aborts a transaction in one partition. The coordinator sends a
+marker until every partition of the transaction has appended the marker. So a delayed copy of the
+marker may arrive during a later transaction.
 
 Source: KIP-98; KIP-890; KAFKA-19446.
 """
@@ -39,9 +41,12 @@ class Markers(Coordinator):
         """A partition appends the marker of a transaction that the coordinator has prepared to
         commit or abort.
 
-        Kafka: TransactionMarkerChannelManager, WriteTxnMarkers. Simplified: sending, appending and
-        confirming are one step; a repeated marker is the action `write_late_marker`. Every claim
-        also holds without the guard that the coordinator has prepared a commit or abort.
+        Kafka: TransactionMarkerChannelManager, WriteTxnMarkers.
+        Simplified: sending, appending and confirming are one step. The action `write_late_marker`
+        delivers repeated markers.
+
+        Every claim also holds without the guard that the coordinator has prepared a commit or
+        abort.
         """
         epoch, end = s.coordinator_epoch, s.log[p].end_offset
         when(
@@ -53,11 +58,14 @@ class Markers(Coordinator):
 
     @action
     def write_late_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
-        """A partition appends a marker that is delivered again, or that a failed coordinator sent.
+        """A partition appends a marker that is delivered a second time, or that a failed
+        coordinator sent.
 
-        Kafka: WriteTxnMarkers has no deduplication of its own. Simplified: per coordinator epoch,
-        at most two copies of a marker. If the marker of an old transaction closes the next one, the
-        claim `markers_close_their_own` breaks (version `lax-markers`, 14 steps; KAFKA-19446).
+        Kafka: WriteTxnMarkers has no deduplication of its own.
+        Simplified: a partition appends at most two copies of a marker of each coordinator epoch.
+
+        If the marker of an old transaction closes the next transaction, the claim
+        `markers_close_their_own` breaks (version `lax-markers`, 14 steps; KAFKA-19446).
         """
         when(true if s.markers_late else false)
         old = count(
@@ -72,17 +80,22 @@ class Markers(Coordinator):
         s.put_marker(p, k, epoch)
 
     def has_ended(s, p: TopicPartition) -> Bool:
-        """True if the partition has committed its marker of the prepared commit or abort."""
+        """Returns True if the transaction's marker is committed in the partition: the marker of the
+        commit or abort that the coordinator has prepared.
+        """
         k, end = s.metadata.transaction, s.log[p].high_watermark
         return s.has_marker(p, k, s.coordinator_epoch, end)
 
     @action(fair="weak")
     def complete(s) -> None:
-        """The coordinator completes a transaction after every partition has committed its marker.
+        """The coordinator completes a transaction after the transaction's marker is committed in
+        every partition of the transaction.
 
-        Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees the partitions' logs. Without the guard that all markers are committed, the claim
-        `no_hanging_transaction` breaks in 12 steps.
+        Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion.
+        Simplified: the coordinator sees the partitions' logs.
+
+        Without the guard that all markers are committed, the claim `no_hanging_transaction` breaks
+        in 12 steps.
         """
         m = s.metadata
         rotates = m.next_id != m.producer_id

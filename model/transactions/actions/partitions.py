@@ -1,10 +1,13 @@
 """The actions of partitions: their leaders append records and markers, and readers read.
 
-A leader knows a producer by the records in its log. Only verified transactions (in Kafka,
-*verification guards*) are in its memory. The producer's next record or marker ends a verification.
+A leader knows a producer by the records in its log. In its memory, it stores only which
+transactions are verified: the coordinator has confirmed that the partition is in the transaction.
+(Kafka calls these entries *verification guards*.) When the leader appends the producer's next
+record or marker, the verification ends.
 
-A reader of committed data stops at the *last stable offset*: the offset of the first record whose
-transaction is open, or whose marker is not committed. An index lists the aborted records below it.
+A read_committed reader stops at the *last stable offset*: the offset of the first record whose
+transaction is open, or whose marker is not committed. An index lists the aborted records below the
+last stable offset.
 
 Source: KIP-98; KIP-890 part 1; KIP-1228; KAFKA-14884; KAFKA-18654; KAFKA-19999.
 Simplified: a transaction sends one record to a partition. A record is not appended twice; the spec
@@ -63,8 +66,8 @@ class Partitions(State):
         )
 
     def is_open(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the record's transaction is open: no marker of the same producer follows the
-        record.
+        """Returns True if the record's transaction is open: no marker of the same producer id
+        follows the record in the log.
         """
         return s.is_record(p, o) & ~s.is_closed_below(p, o, s.log[p].end_offset)
 
@@ -77,7 +80,9 @@ class Partitions(State):
         )
 
     def fences(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the log has a record or marker of this producer id with a larger epoch."""
+        """Returns True if the partition refuses the producer epoch as too old: the log has a record
+        or marker of the producer id with a larger epoch.
+        """
         return exists(
             s.is_of(p, o, i) & (producer_epoch < s.log[p].record[o].producer_epoch) for o in Offset
         )
@@ -85,27 +90,31 @@ class Partitions(State):
     # ---- rules that versions and bugs replace
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the partition has an open transaction with the producer id and epoch of `k`.
+        """Returns True if the partition has an open transaction with the producer id and epoch of
+        `k`.
 
-        Then the leader needs no verification. Without the comparison of epochs, the claim
-        `markers_close_their_own` breaks (bug `ongoing-by-id`, 12 steps).
+        If so, the leader need not verify the transaction with the coordinator. Without the
+        comparison of epochs, the claim `markers_close_their_own` breaks (bug `ongoing-by-id`, 12
+        steps).
         """
         stamp = s.stamp[k]
         open_here = s.has_open(p, stamp.producer_id)
         return open_here & s.has_seen(p, stamp.producer_id, stamp.producer_epoch)
 
     def may_append(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the transaction is open in the partition, or the leader has verified it."""
+        """Returns True if the transaction is open in the partition, or the leader has verified the
+        transaction with the coordinator.
+        """
         return s.is_ongoing(p, k) | s.verified[k][p]
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the partition accepts a marker of this producer id and epoch.
+        """Returns True if the partition accepts a marker with this producer id and epoch.
 
-        The log must have no larger epoch of the producer id. If it has the marker's epoch, no
-        transaction of the producer may be open; otherwise the marker is late. Up to Kafka 4.1, late
-        markers are accepted, and the claim `markers_close_their_own` breaks (version `lax-markers`,
-        14 steps). If a repeated marker is refused, the claim `markers_are_accepted` breaks (bug
-        `refuses-repeated-markers`, 10 steps).
+        The log must have no larger epoch of the producer id. If the log already has a record or
+        marker with the marker's epoch, no transaction of the producer may be open, because such a
+        marker is late. Up to Kafka 4.1, late markers are accepted, and the claim
+        `markers_close_their_own` breaks (version `lax-markers`, 14 steps). If a repeated marker is
+        refused, the claim `markers_are_accepted` breaks (bug `refuses-repeated-markers`, 10 steps).
         """
         return all_of(
             ~s.fences(p, i, producer_epoch),
@@ -113,8 +122,8 @@ class Partitions(State):
         )
 
     def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:
-        """True if a transaction stays verified after an append by this producer id: it is not the
-        transaction's own.
+        """Returns True if the verification of transaction `k` stays valid after the leader has
+        appended a record or marker of `producer_id`. It stays valid if `k` has another producer id.
 
         Without this rule, the claim `no_hanging_transaction` breaks (bug `keeps-guard`, 9 steps;
         KAFKA-14884).
@@ -122,13 +131,13 @@ class Partitions(State):
         return s.stamp[k].producer_id != producer_id
 
     def refusal(s, p: TopicPartition, k: Transaction) -> Error:
-        """Returns the error for a record with an old epoch: always FENCED, even if the transaction
-        is not verified.
+        """Returns the error with which the leader refuses a record with an old epoch. It is always
+        FENCED, even if the transaction is not verified.
         """
         return FENCED
 
     def may_lead_with(s, p: TopicPartition, end: Offset) -> Bool:
-        """True if a new leader whose log ends at `end` has every committed record.
+        """Returns True if a new leader whose log ends at `end` has every committed record.
 
         Without this rule, the claim `no_hanging_transaction` breaks (bug `unclean-election`, 10
         steps).
@@ -138,8 +147,8 @@ class Partitions(State):
     # ---- appending
 
     def append(s, p: TopicPartition, record: LogRecord) -> None:
-        """Appends a record or marker to the log, and removes verifications that are no longer
-        valid.
+        """Appends a record or marker to the log. Removes the verifications that the append
+        invalidates.
         """
         end = s.log[p].end_offset
         for k in Transaction:
@@ -150,21 +159,24 @@ class Partitions(State):
             s.log[p].high_watermark = end + 1
 
     def is_in_flight(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the client sent the record and the log does not have it yet.
+        """Returns True if the client has sent the record, and the log does not have the record yet.
 
-        If the constant `records_late` is false, no record is in flight after the client has asked
-        to end.
+        If the constant `records_late` is false, no record is in flight after the client has
+        requested to end the transaction.
         """
         sent = s.sent[k][p] & ~s.has_record(p, k)
         return sent if s.records_late else sent & s.is_waiting(k)
 
     @action
     def append_record(s, p: TopicPartition, k: Transaction) -> None:
-        """The leader appends a record of a transaction that is open in the partition or verified.
+        """The leader appends a record of a transaction that is open in the partition or verified by
+        the coordinator.
 
-        Kafka: ProducerAppendInfo.append, UnifiedLog.append. Simplified: one record per transaction
-        and partition, no sequences. Without verification, a late record opens a transaction that
-        never ends, and the claim `no_hanging_transaction` breaks (version `v1`, 8 steps).
+        Kafka: ProducerAppendInfo.append, UnifiedLog.append.
+        Simplified: a transaction has one record per partition, and records have no sequences.
+
+        Without verification, a late record opens a transaction that never ends, and the claim
+        `no_hanging_transaction` breaks (version `v1`, 8 steps).
         """
         stamp = s.stamp[k]
         when(
@@ -188,10 +200,11 @@ class Partitions(State):
     def refuse_record(s, p: TopicPartition, k: Transaction, i: Instance) -> None:
         """The leader refuses a record with an old epoch, and the client closes.
 
-        Kafka: ProducerAppendInfo.checkProducerEpoch, INVALID_PRODUCER_EPOCH. Simplified: the error
-        is always fatal. If the leader checks the verification first, a fenced producer gets another
-        error, and the claim `the_fenced_get_a_fencing_error` breaks (bug `guard-before-epoch`, 7
-        steps).
+        Kafka: ProducerAppendInfo.checkProducerEpoch, INVALID_PRODUCER_EPOCH.
+        Simplified: the error is always fatal.
+
+        If the leader checks the verification first, a fenced producer gets another error, and the
+        claim `the_fenced_get_a_fencing_error` breaks (bug `guard-before-epoch`, 7 steps).
         """
         stamp = s.stamp[k]
         when(
@@ -258,17 +271,21 @@ class Partitions(State):
 
     @action(fair="weak")
     def advance_high_watermark(s, p: TopicPartition) -> None:
-        """The partition's high watermark grows by one record, which is then committed.
+        """The partition's high watermark grows by one record, and this record is committed.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: this action is all of replication; the
-        spec `replication` has the rest. Without the guard that the high watermark stays in the log,
-        the claim `stable_offsets_do_not_go_back` breaks in 9 steps.
+        Kafka: Partition.maybeIncrementLeaderHW.
+        Simplified: this action is all of replication. The spec `replication` has the details.
+
+        Without the guard that the high watermark stays in the log, the claim
+        `stable_offsets_do_not_go_back` breaks in 9 steps.
         """
         when(s.log[p].high_watermark < s.log[p].end_offset)
         s.log[p].high_watermark = s.log[p].high_watermark + 1
 
     def truncate(s, p: TopicPartition, end: Offset) -> None:
-        """Removes the records from `end` on, and the leader's memory of verifications."""
+        """Removes the records from the offset `end` on. The partition's leader also forgets which
+        transactions are verified.
+        """
         for o in Offset:
             s.log[p].record[o] = ite(o < end, s.log[p].record[o], LogRecord.blank())
         s.log[p].end_offset = end
@@ -278,12 +295,14 @@ class Partitions(State):
 
     @action
     def change_leader(s, p: TopicPartition, end: Offset) -> None:
-        """Another replica becomes leader: records that it lacks are truncated, and it has not
-        verified any transaction yet.
+        """Another replica becomes leader. The records that the new leader lacks are truncated, and
+        the new leader has not verified any transaction yet.
 
-        Kafka: Partition.makeLeader; ProducerStateManager keeps verifications in memory. Simplified:
-        the new leader's log is a prefix with all committed records (`may_lead_with`). Without this
-        guard, the claim `stable_offsets_do_not_go_back` breaks in 11 steps.
+        Kafka: Partition.makeLeader; ProducerStateManager keeps verifications in memory.
+        Simplified: the new leader's log is a prefix of the old leader's log.
+
+        The new leader must have every committed record (`may_lead_with`). Without this guard, the
+        claim `stable_offsets_do_not_go_back` breaks in 11 steps.
         """
         when(
             s.leader_epoch[p] < s.leader_changes,
@@ -296,12 +315,12 @@ class Partitions(State):
     # ---- reading
 
     def last_stable_offset(s, p: TopicPartition) -> Offset:
-        """Returns the offset of the first record whose transaction has no marker below the high
-        watermark.
+        """Returns the last stable offset. This is the offset of the first record below the high
+        watermark whose transaction has no marker below the high watermark.
 
-        Without such a record, returns the high watermark. If markers above the high watermark
-        count, which a new leader may lack, the claim `stable_offsets_do_not_go_back` breaks (bug
-        `stable-at-first-open`, 10 steps; KAFKA-5121).
+        If there is no such record, returns the high watermark. A new leader may lack a marker above
+        the high watermark. If such markers also close a transaction, the claim
+        `stable_offsets_do_not_go_back` breaks (bug `stable-at-first-open`, 10 steps; KAFKA-5121).
         """
         end = s.log[p].high_watermark
         return first(
@@ -315,8 +334,8 @@ class Partitions(State):
         return s.last_stable_offset(p)
 
     def is_dropped(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the index of aborted transactions has the record, so that read_committed
-        consumers drop it.
+        """Returns True if the index of aborted transactions lists the record, so that
+        read_committed consumers drop the record.
         """
         producer_id = s.log[p].record[o].producer_id
         return exists(

@@ -1,5 +1,5 @@
-"""The claims about transactions: `agreement` is about servers, `promises` about clients and
-readers.
+"""The claims about transactions. The module `agreement` has claims about servers, and the module
+`promises` has claims about clients and readers.
 """
 
 from model.transactions.claims.promises import TransactionsClaims

@@ -1,4 +1,5 @@
-"""The claims about agreement between the coordinator and partitions, and about fencing.
+"""The claims about agreement between the coordinator and partitions, and about the fencing of old
+instances.
 
 Source: KIP-98; KIP-890; KIP-1228; TransactionState of Apache Kafka.
 """
@@ -42,12 +43,14 @@ FOLLOWS = (  # state of a transactional id, and a state that may follow
 
 
 class Agreement(Clients):
-    """Claims about agreement and fencing, and predicates of other claims."""
+    """Claims about agreement and fencing, and predicates that other claims use."""
 
     # ---- predicates
 
     def closed_as(s, p: TopicPartition, o: Offset, outcome: Outcome) -> Bool:
-        """True if the producer's first marker after the record has the outcome `outcome`."""
+        """Returns True if the transaction of the record at the offset `o` is closed with the
+        outcome `outcome`: the producer's first marker after the record has this outcome.
+        """
         return exists(
             all_of(
                 s.closes(p, m, o),
@@ -57,8 +60,8 @@ class Agreement(Clients):
         )
 
     def closes(s, p: TopicPartition, m: Offset, o: Offset) -> Bool:
-        """True if the marker at offset `m` is the first one of the producer after the record at
-        offset `o`.
+        """Returns True if the marker at the offset `m` closes the transaction of the record at the
+        offset `o`: it is the producer's first marker after the record.
         """
         return all_of(
             o < m,
@@ -125,8 +128,8 @@ class Agreement(Clients):
 
     @invariant
     def markers_are_accepted(s) -> Bool:
-        """After the coordinator has prepared a commit or abort, the marker is accepted by every
-        partition of the transaction that still lacks it.
+        """After the coordinator has prepared a commit or abort, each partition of the transaction
+        accepts the marker, unless the partition has the marker already.
         """
         m, stamp = s.metadata, s.marker_stamp[s.metadata.transaction]
         return forall(
@@ -140,8 +143,8 @@ class Agreement(Clients):
 
     @invariant
     def added_partitions_are_confirmed(s) -> Bool:
-        """If the coordinator has added a partition to an ongoing transaction, it confirms this
-        to the partition's leader on request.
+        """If the coordinator has added a partition to an ongoing transaction, it confirms on
+        request to the partition's leader that the partition is in the transaction.
         """
         return forall(
             implies(s.has_added(k, p), s.vouches(k, p)) for k in Transaction for p in TopicPartition
@@ -149,7 +152,7 @@ class Agreement(Clients):
 
     @action_property
     def decisions_are_final(s, after: Self) -> Bool:
-        """Once the coordinator has prepared to commit or abort a transaction, this choice never
+        """After the coordinator has prepared to commit or abort a transaction, this decision never
         changes.
         """
         return forall(
@@ -174,8 +177,8 @@ class Agreement(Clients):
 
     @action_property
     def zombies_write_nothing(s, after: Self) -> Bool:
-        """After an instance has received a producer id, no record of an older instance is
-        appended.
+        """After an instance has received a producer id, no partition appends a record of an older
+        instance.
         """
         return forall(
             implies(
@@ -195,7 +198,7 @@ class Agreement(Clients):
 
     @invariant
     def no_two_instances_are_one(s) -> Bool:
-        """No two instances have the same producer id and epoch."""
+        """No two instances have the same producer id and the same producer epoch."""
         return forall(
             implies(
                 all_of(
@@ -224,7 +227,7 @@ class Agreement(Clients):
 
     @invariant
     def coordinator_epochs_do_not_go_back(s) -> Bool:
-        """In every partition's log, the coordinator epochs of a producer's markers never
+        """In every partition's log, the coordinator epochs of the markers of a producer id never
         decrease.
         """
         return forall(
@@ -246,7 +249,7 @@ class Agreement(Clients):
     def epochs_stay_in_range(s) -> Bool:
         """No producer epoch exceeds the maximum of 32767, and no client receives this maximum.
 
-        Markers may carry it. The constant `max_epoch` stands for 32767.
+        Markers may carry the maximum. The constant `max_epoch` of the spec stands for 32767.
         """
         return all_of(
             s.metadata.producer_epoch <= s.max_epoch,

@@ -41,7 +41,7 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def the_client_decides(s) -> Bool:
-        """A transaction is committed only if its client asked to commit it."""
+        """A transaction is committed only if its client has requested to commit it."""
         return forall(
             implies(s.decided[k] == COMMIT, s.requested[k] == COMMIT) for k in Transaction
         )
@@ -49,7 +49,8 @@ class TransactionsClaims(Agreement):
     @invariant
     def answers_are_true(s) -> Bool:
         """If a client receives the answer that its commit or abort succeeded, the coordinator has
-        committed or aborted the transaction accordingly.
+        decided to commit or abort the transaction accordingly. A transaction without records is
+        excepted.
         """
         return forall(
             implies(
@@ -61,8 +62,8 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def a_commit_is_whole(s) -> Bool:
-        """After a client's commit succeeds, each partition of the transaction has its record in the
-        log, and no marker has aborted the record.
+        """After a client's commit succeeds, each partition to which the transaction sent a record
+        has this record in its log, and no marker has aborted the record.
         """
         return forall(
             implies(
@@ -74,8 +75,11 @@ class TransactionsClaims(Agreement):
         )
 
     def may_be_fenced(s, i: Instance) -> Bool:
-        """True if the instance may be fenced: by a newer instance, a timeout, or an expired
-        transactional id.
+        """Returns True if the instance may be fenced, which means that it may receive an error and
+        must close.
+
+        It may be fenced by a newer instance, by a timeout of its transaction, or by the expiry of
+        the transactional id.
         """
         return any_of(
             exists((i < j) & (s.producer[j].producer_id != nothing) for j in Instance),
@@ -88,8 +92,8 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def no_instance_fences_itself(s) -> Bool:
-        """An instance is fenced only by a newer instance, a timeout, or the expiry of its
-        transactional id.
+        """An instance receives an error only because of a newer instance, a timeout, or the expiry
+        of its transactional id.
         """
         return forall(implies(s.producer[i].error != nothing, s.may_be_fenced(i)) for i in Instance)
 
@@ -127,8 +131,8 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def no_torn_read(s) -> Bool:
-        """If read_committed consumers have passed all records of a transaction, they received all
-        of them or none.
+        """If read_committed consumers have passed the offsets of all records of a transaction, they
+        received all of these records or none.
         """
         return forall(
             implies(
@@ -149,7 +153,7 @@ class TransactionsClaims(Agreement):
 
     @action_property
     def stable_offsets_do_not_go_back(s, after: Self) -> Bool:
-        """The last stable offset of a partition never falls, even when the partition's leader
+        """The last stable offset of a partition never falls, even if the leader of the partition
         changes.
         """
         return forall(
@@ -160,14 +164,16 @@ class TransactionsClaims(Agreement):
 
     @liveness
     def decided_transactions_complete(s) -> Temporal:
-        """If the coordinator has prepared to commit or abort a transaction, the transaction
-        eventually completes.
+        """If the coordinator has prepared to commit or abort a transaction, the coordinator
+        eventually completes the transaction.
         """
         return leads_to(s.metadata.state == PREPARE, s.metadata.state != PREPARE)
 
     @liveness
     def open_transactions_close(s, p: TopicPartition, o: Offset) -> Temporal:
-        """Every open transaction in a partition is eventually closed by a marker."""
+        """For every transaction that is open in a partition, the partition eventually appends a
+        marker that closes the transaction.
+        """
         return leads_to(s.is_open(p, o), ~s.is_open(p, o))
 
     # ---- witnesses
@@ -194,15 +200,15 @@ class TransactionsClaims(Agreement):
 
     @witness
     def epochs_ran_out(s) -> Bool:
-        """Reachable: the epochs of a producer id ran out, and the producer got another producer
-        id.
+        """Reachable: the epochs of a producer id ran out, and the producer continues with another
+        producer id.
         """
         return s.metadata.previous_id != s.metadata.producer_id
 
     @witness
     def an_open_transaction_is_behind_the_decision(s) -> Bool:
-        """Reachable: the coordinator has committed or aborted a transaction, but a partition has
-        not received its marker yet.
+        """Reachable: the coordinator has decided to commit or abort a transaction, but a partition
+        of the transaction has not appended its marker yet.
         """
         return exists(
             s.is_open(p, o) & (s.metadata.state == PREPARE) for p in TopicPartition for o in Offset
@@ -210,8 +216,8 @@ class TransactionsClaims(Agreement):
 
     @witness
     def a_client_commits_again(s) -> Bool:
-        """Reachable: two transactions of one client are committed, and the client knows both
-        results.
+        """Reachable: a client has committed two transactions, and it knows that both commits
+        succeeded.
         """
         return exists(
             all_of(
