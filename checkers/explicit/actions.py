@@ -1,6 +1,6 @@
-"""Compiles the actions of a spec to one Python function from a state to its successors.
+"""Compiles the actions of a spec to one Python function that computes the successors of a state.
 
-In the generated code, `s` is the state before the step and `t` the state after it.
+In the generated code, `s` is the state before the step, and `t` is the state after the step.
 """
 
 from __future__ import annotations
@@ -36,10 +36,12 @@ class Program:
         self.successors: Callable[[Packed, Emit], None] = self.names["successors"]
 
     def predicate(self, formula: t.Node, env: Env | None = None) -> Callable[[Packed], bool]:
-        """Returns a function that evaluates the formula in a packed state; it may raise Undefined.
+        """Returns a function that evaluates the formula in a packed state (one byte for each
+        value).
 
-        For a formula about steps, the argument is the packed state before the step, then the one
-        after it.
+        The function raises Undefined if a value is outside its type. If the formula is about steps,
+        the argument of the function is the packed state before the step, followed by the packed
+        state after the step. `env` has the values of the parameters of the formula.
         """
         source = f"lambda s: {self.compiler.code(formula, env or {})}"
         made: Callable[[Packed], bool] = eval(source, self.names)

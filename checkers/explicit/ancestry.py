@@ -1,4 +1,6 @@
-"""The predecessor of each state, and the transition between them, in eight bytes."""
+"""Stores the predecessor of each state, and the transition from it, in eight bytes for each
+state.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,16 @@ class Ancestry:
         self.add(none, none)
 
     def add(self, parents: Numbers, labels: Numbers) -> None:
-        """Adds newly found states: the number of each state's predecessor, and of the
-        transition.
+        """Adds newly found states. Each of them has the number of its predecessor in `parents`,
+        and the number of the transition from the predecessor in `labels`.
         """
         self._parents.append(parents)
         self._labels.append(labels)
 
     def path_to(self, state: int) -> tuple[int, list[int]]:
-        """Returns a path to the state: the number of an initial state, then the transitions."""
+        """Returns a path to `state`: the number of its initial state, and the list of its
+        transitions.
+        """
         ends = np.cumsum([len(x) for x in self._parents])
         labels: list[int] = []
         while True:

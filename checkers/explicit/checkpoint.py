@@ -1,7 +1,8 @@
-"""A checkpoint on the disk: a search as it was at some moment, in files that are never changed.
+"""A checkpoint on the disk: the state of a search at one moment, in files that never change.
 
-The list of the files, `checkpoint.json`, is replaced by a rename. A file is on the disk before a
-list names it. So a process that is killed at any moment leaves the checkpoint before.
+The file `checkpoint.json` lists the other files of the checkpoint. A new list replaces the old list
+by a rename, and all files of a list are on the disk before the rename. So if the process is killed
+at any moment, the folder contains a complete checkpoint: the new one or the previous one.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ class UnusableCheckpoint(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A file of a checkpoint: the bytes of some arrays, one after the other.
+    """A file of a checkpoint: the bytes of some arrays, one array after the other.
 
-    `parts` has the number of bytes and the checksum of each array.
+    `parts` maps the name of each array to its number of bytes and its checksum.
     """
 
     file: Path
@@ -47,7 +48,9 @@ class Segment:
     def write(
         cls, file: Path, arrays: Mapping[str, Sequence[Bytes]], facts: Mapping[str, Any]
     ) -> Segment:
-        """Writes the arrays to a new file, which is on the disk when this returns."""
+        """Writes the arrays to a new file, and returns after the system has stored the file on
+        the disk.
+        """
         parts: dict[str, tuple[int, int]] = {}
         with file.open("xb") as opened:
             for name, array in arrays.items():
@@ -64,7 +67,9 @@ class Segment:
         return self.parts[name][0] if name in self.parts else 0
 
     def part(self, name: str) -> Bytes:
-        """Returns the bytes of an array, which the system reads when they are used."""
+        """Returns the bytes of the array `name`, mapped to memory; the system reads a page at
+        its first use. Returns an empty array if the file has no bytes of this array.
+        """
         names, size = list(self.parts), self.bytes_of(name)
         if not size:
             return np.empty(0, np.uint8)
@@ -72,7 +77,9 @@ class Segment:
         return np.memmap(self.file, np.uint8, "r", first, (size,))
 
     def verify(self) -> None:
-        """Raises UnusableCheckpoint unless the file is as it was written."""
+        """Raises UnusableCheckpoint if the file is missing, has another size, or has a wrong
+        checksum.
+        """
         wanted = sum(map(self.bytes_of, self.parts))
         try:
             size = self.file.stat().st_size
@@ -90,9 +97,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """The facts about a search, and the files with its arrays.
+    """A saved search: the facts about the search, and the files with its arrays.
 
-    Only a search with the same `identity` may go on from here. `command` explored it.
+    A search can resume from this checkpoint only if it has an equal `identity`: the same spec,
+    constants, claims and code. `command` is the command line that repeats the saved search, without
+    its options for checkpoints.
     """
 
     segments: tuple[Segment, ...]
@@ -104,7 +113,11 @@ class Checkpoint:
 
     @classmethod
     def read(cls, folder: Path) -> Checkpoint:
-        """Returns the checkpoint of the folder, verified; raises UnusableCheckpoint."""
+        """Returns the checkpoint of the folder, after a check of all its files.
+
+        Raises UnusableCheckpoint if there is no checkpoint, if another release wrote it, or if a
+        file is damaged.
+        """
         path = folder / CHECKPOINT_LIST
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
@@ -129,7 +142,9 @@ class Checkpoint:
         return cls(segments=segments, **values)
 
     def save(self, folder: Path) -> None:
-        """Replaces the list of files in the folder; the files are there."""
+        """Replaces the list of files in the folder by the list of this checkpoint. The caller
+        must have written the files before.
+        """
         values = {
             "segments": [
                 {"file": one.file.name, "parts": one.parts, "facts": one.facts}
@@ -150,7 +165,9 @@ class Checkpoint:
         new.replace(folder / CHECKPOINT_LIST)
 
     def delete_others(self, folder: Path) -> None:
-        """Deletes the files of the folder that this checkpoint, which has been saved, lacks."""
+        """Deletes all files of the folder that do not belong to this checkpoint. The caller must
+        have saved this checkpoint before.
+        """
         opened = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(opened)  # else a power loss could bring back the list before

@@ -1,7 +1,8 @@
 """Writes the checkpoints of one search to its run folder.
 
-Each checkpoint adds a file with what is new. A resumed run links to the files of the earlier run,
-so neither of the two runs needs the folder of the other one.
+Each checkpoint adds a file with the bytes that are new since the previous checkpoint. A resumed run
+makes hard links to the files of the earlier run, so each of the two folders can be deleted without
+damage to the other folder.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ WAITING: Final = "waiting"  # the array that each checkpoint replaces
 
 @dataclass
 class Checkpoints:
-    """The checkpoints of one search in a folder, at most one in `every_s` seconds.
+    """Writes the checkpoints of one search to a folder. A checkpoint is due every `every_s`
+    seconds.
 
-    `resumed` is the checkpoint of an earlier run from which the search goes on; `announce` is then
-    called. `note` gets the reason why a checkpoint could not be written.
+    - `resumed` is the checkpoint of an earlier run from which the search resumes, or None.
+    - `announce` is called with this checkpoint when the search resumes.
+    - `note` is called with the reason if a checkpoint cannot be written.
     """
 
     folder: Path
@@ -49,7 +52,9 @@ class Checkpoints:
         return time.monotonic() >= self._next
 
     def require(self, **identity: Any) -> None:
-        """Adds to the identity; raises InputFault if the resumed search has another one."""
+        """Adds these facts to the identity of the search. Raises InputFault if the checkpoint
+        from which the search resumes has another value of a fact.
+        """
         self.identity |= identity
         if self.resumed is None:
             return
@@ -59,7 +64,9 @@ class Checkpoints:
                 raise InputFault(f"--resume: {differs(name, kept, mine, self.resumed)}")
 
     def stored(self, name: str) -> int:
-        """Returns the number of bytes of an array in the last checkpoint."""
+        """Returns the number of bytes that the latest checkpoint has of the array `name`.
+        Returns 0 if there is no checkpoint yet.
+        """
         return sum(one.bytes_of(name) for one in self.last.segments) if self.last else 0
 
     def write(
@@ -69,9 +76,13 @@ class Checkpoints:
         facts_of_new: Mapping[str, Any],
         waiting: Sequence[Bytes] = (),
     ) -> None:
-        """Writes a checkpoint with the bytes that are new in each array.
+        """Writes a checkpoint: the files of the latest checkpoint, and a new file with the bytes in
+        `new`.
 
-        If the system refuses to write, the checkpoint before stays, and the search can go on.
+        `new` has, for each array, the bytes that the latest checkpoint does not have. `waiting` is
+        written to a file of its own, which replaces the corresponding file of the latest
+        checkpoint. If the system refuses to write, the latest checkpoint remains valid, and the
+        search can continue.
         """
         old = [one for one in self.last.segments if WAITING not in one.parts] if self.last else []
 
@@ -85,11 +96,11 @@ class Checkpoints:
         self._save(segments, facts)
 
     def adopt(self, kept: Checkpoint) -> None:
-        """Makes the checkpoint of another folder that of this folder too."""
+        """Copies a checkpoint of another folder to this folder, by hard links if possible."""
         self._save(lambda: map(self._linked, kept.segments), kept.facts)
 
     def remove(self) -> None:
-        """Deletes the folder: the search has ended."""
+        """Deletes the folder with its checkpoint, because the search has ended."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _save(self, segments: Callable[[], Iterable[Segment]], facts: Mapping[str, Any]) -> None:
@@ -131,7 +142,9 @@ class Checkpoints:
 
 
 def differs(name: str, kept: Any, mine: Any, resumed: Checkpoint) -> str:
-    """Returns how the search of a checkpoint differs from this search, and the next move."""
+    """Returns the text of an error: the search of a checkpoint differs from this search in the
+    fact `name`. The text ends with what the user can do.
+    """
     if name == "code":
         return f"the spec or the C code of Urteil has changed since; {AGAIN}"
     if name == "urteil":

@@ -25,8 +25,9 @@ Env = Mapping[int, int]  # uid of a parameter or bound variable -> its packed va
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
-    """An operation on columns; if `compute` is None, it reads column `cell` of the table of
-    states.
+    """An operation on columns of the table of states.
+
+    If `compute` is None, the operation only reads the column with the number `cell`.
     """
 
     number: int
@@ -42,7 +43,7 @@ After = Mapping[int, Code]  # cell -> its value after an action
 
 
 def literal(value: Code) -> Any:
-    """Converts an int to `uint8` or `int16`; an `Op` is returned unchanged."""
+    """Returns an int as `uint8` or `int16`. Returns an `Op` unchanged."""
     if isinstance(value, Op):
         return value
     return np.uint8(value) if 0 <= value < 256 else np.int16(value)
@@ -157,9 +158,11 @@ class Columns(FiniteTerms):
         return a if a is b or a == b else self.op("if", test, a, b)
 
     def conjunction(self, values: Iterable[Value]) -> Value:
-        """Returns a conjunction's value in each state, and a mask of states where it is undefined.
+        """Returns the value of a conjunction in each state, and a mask of the states in which it is
+        undefined.
 
-        A formula after a false one is not evaluated, so it cannot be undefined there.
+        If a formula is false in a state, the formulas after it are not evaluated in this state, so
+        they cannot make the conjunction undefined.
         """
         value: Code = 1
         bad: Code = 0
@@ -171,9 +174,11 @@ class Columns(FiniteTerms):
         return value, bad
 
     def disjunction(self, values: Iterable[Value]) -> Value:
-        """Returns a disjunction's value in each state, and a mask of states where it is undefined.
+        """Returns the value of a disjunction in each state, and a mask of the states in which it is
+        undefined.
 
-        A formula after a true one is not evaluated, so it cannot be undefined there.
+        If a formula is true in a state, the formulas after it are not evaluated in this state, so
+        they cannot make the disjunction undefined.
         """
         value: Code = 0
         bad: Code = 0
@@ -185,9 +190,10 @@ class Columns(FiniteTerms):
         return value, bad
 
     def conditional(self, test: Value, a: Value, b: Value) -> Value:
-        """Returns the value of `a if test else b` in each state, and a mask of states.
+        """Returns the value of `a if test else b` in each state, and a mask of the states in which
+        it is undefined.
 
-        The mask has the states where the test or the chosen branch is undefined.
+        The conditional is undefined in a state if the test or the chosen branch is undefined.
         """
         bad = self.either(test[1], self.choice(test[0], a[1], b[1]))
         return self.choice(test[0], a[0], b[0]), bad
@@ -195,10 +201,11 @@ class Columns(FiniteTerms):
     # ---- terms
 
     def value(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns a term's value in each state, and a mask of states where it is undefined.
+        """Returns the value of a term in each state, and a mask of the states in which it is
+        undefined.
 
-        `after` has the new values of the columns that a step changes, for terms such as `x'` of
-        TLA+.
+        `after` maps the columns that a step changes to their new values. It is needed for a term
+        that reads the state after the step, such as `x'` in TLA+.
         """
         if n not in self._locals:
             self._locals[n] = t.locals_of(n)
@@ -300,8 +307,8 @@ class Columns(FiniteTerms):
     # ---- cells
 
     def in_sort(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns a term's value in each state, and a mask of states where it is outside its
-        type.
+        """Returns the value of a term in each state, and a mask of the states in which the term
+        is undefined or its value is outside its type.
         """
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)
@@ -314,10 +321,10 @@ class Columns(FiniteTerms):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env, after: After | None = None
     ) -> tuple[list[tuple[Code, int]], Code]:
-        """Returns the columns of the map `variable` that `keys` may select, each with a condition.
+        """Returns the columns of the map `variable` that the terms `keys` can select, and a mask.
 
-        A column's condition is true in the states where the terms `keys` select it. Also returns a
-        mask of the states in which one of the terms is undefined.
+        Each column has a condition, which is true in a state if the keys select this column there.
+        The mask contains the states in which a key is undefined.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

@@ -1,7 +1,7 @@
 """Compiles the expressions of a spec to Python source, at a fixed scope such as 3 replicas.
 
-Parameters and bound variables become constants, variables become bytes of a state (`s[17]`), and
-quantifiers are unrolled.
+Parameters and bound variables become constants. State variables become bytes of a state, such as
+`s[17]`. Quantifiers are unrolled: the code has one copy of the formula for each element.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ ATOM = re.compile(r"\w+(\[\w+\])?")
 
 
 def inside(value: int, size: int) -> int:
-    """Returns the value if it is an element of a type of `size` elements, else raises Undefined."""
+    """Returns the value if it is an element of a type with `size` elements. Raises Undefined
+    otherwise.
+    """
     return value if 0 <= value < size else outside(value, size)
 
 
@@ -46,7 +48,9 @@ class Compiler(FiniteTerms):
     # ---- cells
 
     def cell(self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env) -> Code:
-        """Returns code for the index of the byte that holds `variable[keys]`."""
+        """Returns code for the index of the byte that stores `variable[keys]`, or the index
+        itself if all keys are constant.
+        """
         block = self.at.blocks[variable.name]
         start = block.start
         dynamic: list[str] = []
@@ -61,9 +65,10 @@ class Compiler(FiniteTerms):
         return " + ".join([*dynamic, *([str(start)] if start else [])])
 
     def in_sort(self, value: t.Node, env: Env) -> Code:
-        """Returns code for the key of a map, or for an assigned value.
+        """Returns code for a value that must be an element of its type: the key of a map, or a
+        value that is assigned to a variable.
 
-        If the value may be outside its type, such as 5 in 0..4, the code raises Undefined.
+        If the value can be outside its type, such as 5 in the type 0..4, the code raises Undefined.
         """
         code = self.code(value, env)
         size = self.at.size(value.sort)
@@ -74,7 +79,7 @@ class Compiler(FiniteTerms):
     # ---- terms
 
     def code(self, n: t.Node, env: Env) -> Code:  # noqa: C901 - one case for each word
-        """Returns Python code for the value of a term; an int if the value is constant."""
+        """Returns Python code for the value of a term, or an int if the value is constant."""
         match n:
             case t.Const():
                 return self.packed(n)
@@ -129,8 +134,8 @@ class Compiler(FiniteTerms):
                 assert_never(n)
 
     def extreme(self, n: t.Extreme, env: Env) -> Code:
-        """Returns code for the first (or last) element for which a formula is true, or the
-        term's default.
+        """Returns code for the first (or last) element for which a formula is true. If the
+        formula is true for no element, the value of the code is the default of the term.
         """
         found = self.code(n.default, env)
         elements = list(self.bindings((n.binder,), env))
@@ -150,7 +155,9 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def chosen(test: Code, then: Callable[[], Code], other: Callable[[], Code]) -> Code:
-        """Returns a conditional expression, or only one branch if the test is constant."""
+        """Returns code for a conditional expression, or the code of one branch if `test` is
+        constant.
+        """
         if isinstance(test, int):
             return then() if test else other()
         a, b = then(), other()
@@ -160,7 +167,7 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def compared(operator: str, a: Code, b: Code) -> Code:
-        """Returns code for a comparison such as `a <= b`; 0 or 1 if the result is constant."""
+        """Returns code for a comparison such as `a <= b`, or 0 or 1 if the result is constant."""
         if isinstance(a, int) and isinstance(b, int):
             return int({"==": a == b, "<=": a <= b, "<": a < b}[operator])
         if a == b and not can_fail(a):
@@ -169,8 +176,8 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
-        """Returns the conditions joined by `and` or `or`, without those that cannot change the
-        result.
+        """Returns code that joins conditions by `and` or `or`. Conditions that cannot change the
+        result are omitted.
 
         `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`.
         """

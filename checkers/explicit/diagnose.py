@@ -1,7 +1,7 @@
-"""Finds the term whose value is outside its type, with the reference interpreter.
+"""Finds the term whose value is outside its type, with the reference interpreter of specs.
 
-A fast engine detects only that there is such a term. These functions return its location: the
-action or claim, the line, the conjunct.
+A fast engine detects only that such a term exists. These functions return where the term is: its
+action or claim, its line, and its conjunct.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from model.language.spec import Claim
 
 
 def diagnose_init(at: Instance) -> Undefined | None:
-    """Returns the first term of `init` whose value is outside its type, or None."""
+    """Returns the first term of `init` whose value is outside its type, or None if there is no
+    such term.
+    """
     try:
         Interpreter(at.ranges).initial(at.spec)
     except Undefined as fault:
@@ -23,8 +25,8 @@ def diagnose_init(at: Instance) -> Undefined | None:
 
 
 def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
-    """Returns the first term of an action whose value is outside its type in this state, or
-    None.
+    """Returns the first term of an action whose value is outside its type in this state, or None
+    if there is no such term.
     """
     try:
         for _ in Interpreter(at.ranges).steps(at.spec, at.unpack(state)):
@@ -39,7 +41,8 @@ def diagnose_claim(
 ) -> Undefined | None:
     """Returns the first term of the claims whose value is outside its type in this state, or None.
 
-    With `after`, the claims about the step from `state` to `after` are checked instead.
+    If `after` is None, the claims about states are checked. Otherwise the claims about steps are
+    checked, for the step from `state` to `after`.
     """
     interpreter = Interpreter(at.ranges)
     about = "states" if after is None else "steps"

@@ -1,7 +1,8 @@
-"""The table of search engines, the fastest first; all engines find the same result for a spec.
+"""The table of search engines, the fastest engine first. All engines find the same result for a
+spec.
 
-If an engine declines a search that it does not support, the next engine of the table runs, and the
-result has the reason as a note.
+An engine declines a search that it does not support. Then the next engine of the table runs, and
+the result contains the reason as a note.
 """
 
 from __future__ import annotations
@@ -48,12 +49,14 @@ FEW_TERMS = 1_000_000
 
 
 def run(task: Task, engine: EngineName | None = None) -> Exploration:
-    """Explores the states of a spec, and returns the result; raises UnknownName for the engine.
+    """Explores the states of a spec, and returns the result.
 
-    If the engine does not support the search, the next one of `ENGINES` runs. Without a name, a
-    small spec uses plain Python, and others the fastest engine. A search with coverage,
-    fingerprints or a memory limit never counts as small. Raises InputFault if a search with
-    checkpoints cannot be compiled.
+    If `engine` is None, a small spec is explored in plain Python, and every other spec by the first
+    engine of `ENGINES`. A search with coverage, fingerprints or a memory limit never counts as
+    small. If an engine does not support the search, the next engine of `ENGINES` runs.
+
+    Raises UnknownName if there is no engine with this name. Raises InputFault if the task has
+    checkpoints, but the search cannot be compiled.
     """
     if engine is not None and engine not in ENGINES:
         raise UnknownName("engine", engine, ENGINES)
@@ -81,12 +84,16 @@ def _with_checkpoints(task: Task, engine: EngineName | None) -> Exploration:
 
 
 def is_small(task: Task) -> bool:
-    """Returns True if plain Python explores the states in less time than a compiler needs."""
+    """Returns True if plain Python probably explores the states in less time than a C compiler
+    needs for the spec.
+    """
     return most_states(task) <= FEW and terms_of_actions(task) <= FEW_TERMS
 
 
 def most_states(task: Task) -> int:
-    """Returns an upper bound on the number of states: all combinations of values, or the budget."""
+    """Returns an upper bound on the number of explored states: the number of all combinations of
+    values, or the budget of states if it is smaller.
+    """
     at = Instance.of(task.spec, task.scope)
     possible = prod(at.size(sort) for _, sort in at.cells)
     return possible if task.budget.states is None else min(possible, task.budget.states)

@@ -1,7 +1,8 @@
-"""The input and the result of an exploration: counts, verdicts and shortest traces.
+"""The input and the result of an exploration: the task, counts, verdicts and shortest traces.
 
-Counts are defined as in TLC. *generated* counts transitions and initial states. *depth* counts
-levels: the initial states are level 1, so a counterexample of n steps ends at depth n + 1.
+The counts are defined as in TLC. *generated* is the number of transitions and initial states.
+*depth* is the number of levels: the initial states are level 1, so a counterexample of n steps ends
+at depth n + 1.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ STOPPED: Mapping[WhyStopped, str] = {
 
 
 class Declined(Exception):
-    """Raised by an engine that does not support this search; the message is the reason."""
+    """Raised by an engine if it does not support the search. The message is the reason."""
 
 
 class TooLarge(Exception):
-    """Raised if a limit is reached before every state was explored; liveness is then undecided."""
+    """Raised if a limit is reached before every state was explored. Liveness properties are
+    undecided in this case.
+    """
 
 
 class Stop(Exception):
@@ -47,7 +50,9 @@ class Stop(Exception):
 
 
 def until_stopped(search: Callable[[], None]) -> WhyStopped:
-    """Returns why the search ended: `exhausted`, `interrupted` (Ctrl-C), or the reason of Stop."""
+    """Runs the search, and returns why it ended: `exhausted`, `interrupted` (by Ctrl-C), or the
+    reason in the exception Stop.
+    """
     try:
         search()
     except Stop as stop:
@@ -70,9 +75,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The progress of an exploration; `queue` is the number of states that are not yet expanded.
+    """The progress of an exploration. `queue` is the number of states that are not yet expanded.
 
-    `liveness` is the present activity of the liveness check, which follows the search.
+    The liveness check runs after the search. `liveness` names its current activity, and is empty
+    during the search.
     """
 
     distinct: int
@@ -110,7 +116,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A state of a trace and the action that led to it; `init` for the first state."""
+    """A state of a trace, and the action that led to this state. The action of the first state
+    is `init`.
+    """
 
     action: str
     values: tuple[int, ...]
@@ -124,8 +132,9 @@ Trace = tuple[Step, ...]  # step 0 is the initial state
 class Discovery:
     """The verdict on one property.
 
-    The trace of a liveness violation is a lasso: the steps after step `loop` repeat forever, or, if
-    there are none, the last state. A shorter lasso may exist; all other traces are shortest ones.
+    If the property is a violated liveness property, the trace is a lasso: the steps after step
+    `loop` repeat forever. If there are no such steps, the last state repeats forever. A lasso may
+    not be the shortest one, but the trace of every other violation is a shortest trace.
     """
 
     claim: Claim | Liveness
@@ -143,9 +152,10 @@ class Discovery:
 def discoveries(
     claims: Sequence[Claim], why: WhyStopped, traces: Mapping[str, Trace]
 ) -> dict[str, Discovery]:
-    """Returns the verdict on each claim, by name.
+    """Returns the verdict on each claim, by the name of the claim.
 
-    A claim without a trace holds if `why` is `exhausted`, and is undecided otherwise.
+    A claim with a trace in `traces` is violated. A claim without a trace holds if `why` is
+    `exhausted`, and is undecided otherwise.
     """
     found: dict[str, Discovery] = {}
     for claim in claims:
@@ -169,9 +179,9 @@ def not_every_state(claims: Sequence[Liveness], why: object) -> dict[str, Discov
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WitnessResult:
-    """The number of states that satisfy a witness, and a shortest trace to one of them.
+    """The number of states that satisfy a witness, and a shortest trace to one of these states.
 
-    A witness is a formula that should be true in some reachable state.
+    A witness is a formula of the spec that should be true in some reachable state.
     """
 
     claim: Claim
@@ -181,7 +191,9 @@ class WitnessResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IllDefined:
-    """A term whose value is outside its type: an error of the spec, with a trace to it."""
+    """A term whose value is outside its type, with a trace to the state. Such a term is an error
+    of the spec.
+    """
 
     where: str
     what: str
@@ -222,7 +234,7 @@ class Exploration:
 
     @property
     def violated(self) -> tuple[str, ...]:
-        """Returns the names of the violated properties, shortest trace first."""
+        """The names of the violated properties, ordered by the lengths of their traces."""
         found = [d for d in self.discoveries.values() if d.verdict == "violated"]
         return tuple(d.claim.name for d in sorted(found, key=lambda d: d.steps))
 

@@ -1,16 +1,16 @@
 """Finds fair cycles: sets of states in which a fair behaviour can stay forever.
 
-A behaviour stays forever in a strongly connected set of nodes (states); a single node is one,
-because a behaviour may stutter. A set is *fair* if, for each *instance* (a fair action with values
-of its parameters), one of these conditions is true:
+A behaviour that stays forever in a set visits a strongly connected set of nodes (states) infinitely
+often. A single node is such a set, because a behaviour can stutter. An *instance* is a fair action
+with values of its parameters. A set is *fair* if one of these conditions is true for each instance:
 
 - an edge of the instance is inside the set;
 - the instance is weakly fair, and disabled in some node of the set;
 - the instance is strongly fair, and disabled in all nodes of the set.
 
-If a strongly connected component satisfies none of them for a weakly fair instance, it contains no
-fair set. For a strongly fair instance, the nodes that enable it are removed, and the rest is split
-again.
+If a strongly connected component satisfies none of these conditions for a weakly fair instance, the
+component contains no fair set. If it satisfies none of them for a strongly fair instance, the nodes
+that enable the instance are removed, and the remaining nodes are divided into components again.
 
 This module is the oracle of `compiled.fair_cycles`.
 
@@ -34,7 +34,9 @@ from checkers.explicit.transitions import Nodes, Transitions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """A fair action with its parameters: its transitions, and the states that enable it."""
+    """A fair action with values of its parameters: its edges, and the states in which it is
+    enabled.
+    """
 
     strong: bool
     edges: Nodes
@@ -67,10 +69,11 @@ class Fairness:
         return resting
 
     def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
-        """Returns the edges of a shortest path from an initial state to a state of `ends`, or None.
+        """Returns the edges of a shortest path from an initial state to a state of `ends`. Returns
+        None if there is no path.
 
-        The path visits a state of `begun`, and stays in `within` from this state on. It is empty if
-        an initial state is in all three masks.
+        The path visits a state of `begun`, and it stays in `within` from this state on. The path is
+        empty if an initial state is in all three masks.
         """
         graph = self.graph
         kept = np.flatnonzero(within[graph.source] & within[graph.target])
@@ -102,16 +105,20 @@ class Fairness:
         return int(self.graph.source[edge]), int(self.graph.target[edge])
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of the states in which a fair behaviour can stay forever."""
+        """Returns a mask of the states that a fair behaviour can visit infinitely often.
+
+        From some state on, the behaviour stays in `within`, and it visits `through` infinitely
+        often.
+        """
         found = np.zeros_like(within)
         for nodes in self.sets(within, through):
             found[nodes] = True
         return found
 
     def sets(self, within: Mask, through: Mask) -> Iterator[Nodes]:
-        """Yields the largest sets of states in `within` where a fair behaviour can stay forever.
+        """Yields the largest sets of states in which a fair behaviour can stay forever.
 
-        Each set contains a state of `through`.
+        Each set is a subset of `within`, and contains a state of `through`.
         """
         left = within
         while left.any():
@@ -157,8 +164,8 @@ class Fairness:
         """Returns the edges of a fair cycle that contains the state `start` and a state of
         `through`.
 
-        `fair` is the result of the method `fair`, a union of fair sets; the cycle stays in one of
-        them.
+        `fair` is the result of the method `fair`. It is a union of fair sets of states, and the
+        cycle stays in one of these sets.
         """
         _, component = self._components(
             fair[self.graph.source] & fair[self.graph.target], len(fair)
@@ -180,9 +187,10 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns states and edges; a cycle in `inside` with one of them is fair to `instance`.
+        """Returns two sets, of states and of edges. A cycle in `inside` is fair to `instance` if it
+        contains a state or an edge of these sets.
 
-        Returns None if every cycle in `inside` is fair to it.
+        Returns None if every cycle in `inside` is fair to `instance`.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges
@@ -202,10 +210,10 @@ class Fairness:
         end: Callable[[int], bool],
         last: frozenset[int] = frozenset(),
     ) -> list[int]:
-        """Returns the edges of a shortest path from `start`; the path has at least one edge.
+        """Returns the edges of a shortest path from `start` that has at least one edge.
 
-        It ends in a state for which `end` returns true, or with one of the edges `last`. All states
-        after the start are in `inside`. Raises LookupError if there is no path.
+        The path ends in a state for which `end` returns True, or with an edge of `last`. All its
+        states after `start` are in `inside`. Raises LookupError if there is no such path.
         """
         came: dict[int, int] = {}
         todo = deque([start])

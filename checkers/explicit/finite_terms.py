@@ -17,15 +17,19 @@ class FiniteTerms:
     _unrolled: dict[t.Node, int] = field(default_factory=dict)
 
     def packed(self, n: t.Const) -> int:
-        """Returns the byte that stores a constant: in a type -1..3, the constant 2 becomes 3.
+        """Returns the number that stores a constant. If the type of the constant is -1..3, the
+        constant 2 becomes 3.
 
-        A number without a range, such as a count, is unchanged.
+        If the type has no range in the scope, as the type of a count, the constant is returned
+        unchanged.
         """
         shifted = n.sort.flavour == "int" and n.sort.name in self.at.ranges
         return n.value - self.at.elements(n.sort).start if shifted else n.value
 
     def may_leave(self, value: t.Node) -> bool:
-        """Returns True if a value may be outside its finite type, such as 5 in 0..4."""
+        """Returns True if the value of a term can be outside its finite type, such as 5 in the
+        type 0..4.
+        """
         if value.sort.flavour != "int":
             return False
         if value not in self._may_leave:
@@ -35,7 +39,9 @@ class FiniteTerms:
         return self._may_leave[value]
 
     def unrolled(self, n: t.Node) -> int:
-        """Returns the number of terms in `n` with each quantifier written out for all values."""
+        """Returns the number of terms in `n` after each quantifier is replaced by one copy of
+        its formula for each combination of values.
+        """
         if n not in self._unrolled:
             inner = 1 + sum(map(self.unrolled, t.children(n)))
             match n:
@@ -54,8 +60,8 @@ class FiniteTerms:
     def bindings(
         self, binders: tuple[t.Local, ...], env: Mapping[int, int]
     ) -> list[dict[int, int]]:
-        """Returns a copy of `env` for each combination of values; the last variable changes
-        fastest.
+        """Returns a copy of `env` for each combination of values of the variables `binders`. The
+        last variable changes fastest.
         """
         out = [dict(env)]
         for b in binders:

@@ -1,7 +1,7 @@
-"""Breadth-first search in NumPy: evaluates each action on a whole batch of states, without C.
+"""Breadth-first search in NumPy, without C: each action is evaluated on a whole batch of states.
 
-This engine is an oracle for the compiled engine, and runs where no compiler works. Only this engine
-has symmetry reduction.
+This engine is an oracle for the compiled engine, and runs on machines without a C compiler. It is
+the only engine with symmetry reduction.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CACHED = 1 << 28  # bytes at most of cached results for one batch
 def search(task: Task) -> Exploration:
     """Explores the states of a spec in NumPy.
 
-    Raises Declined for a memory limit or coverage.
+    Raises Declined if the task has a memory limit or wants coverage.
     """
     if task.memory is not None:
         raise Declined("it cannot move states to disk")

@@ -1,7 +1,7 @@
-"""The state graph of a small exploration: nodes are states, edges are transitions.
+"""The state graph of a small exploration. The nodes are states, and the edges are transitions.
 
-Nodes are numbered in breadth-first order, the initial states first, so engines that agree return
-equal graphs.
+The nodes are numbered in breadth-first order from the initial states, so two engines return equal
+graphs if they agree.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Call = tuple[Action, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class StateGraph:
-    """The state graph of a spec; `states[n]` is the state of node n."""
+    """The state graph of a spec. `states[n]` is the state of node n."""
 
     spec: Spec
     ranges: Ranges
@@ -38,13 +38,14 @@ class StateGraph:
     states: Sequence[State]
 
     def deadlocks(self) -> list[int]:
-        """Returns the states without an outgoing transition, as node numbers."""
+        """Returns the numbers of the nodes that have no outgoing transition."""
         return [node for node, degree in self.graph.out_degree() if degree == 0]
 
     def terminal_components(self) -> list[frozenset[int]]:
-        """Returns the terminal strongly connected components, the smallest first.
+        """Returns the terminal strongly connected components, the smallest component first.
 
-        No behaviour leaves such a component; a deadlock is one of one state.
+        A component is terminal if no transition leaves it. A deadlock is a terminal component with
+        one state.
         """
         found: Iterator[set[int]] = nx.attracting_components(self.graph)
         return sorted(map(frozenset, found), key=lambda nodes: (len(nodes), min(nodes)))
@@ -72,7 +73,9 @@ class StateGraph:
 
 
 def compiled_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
-    """Returns the spec's state graph; raises SpecError above 20,000 states."""
+    """Returns the state graph of a spec. Raises SpecError if the graph has more than 20,000
+    states.
+    """
     at = Instance.of(spec, scope)
     program = Program(at)
 
@@ -85,7 +88,9 @@ def compiled_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
 
 
 def interpreted_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
-    """Returns the spec's state graph by the slow interpreter of specs, as an oracle."""
+    """Returns the state graph of a spec, computed by the slow interpreter of specs. It is the
+    oracle of `compiled_graph`.
+    """
     at = Instance.of(spec, scope)
     interpreter = Interpreter(at.ranges)
 

@@ -23,10 +23,10 @@ Packed = bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """The place of a variable among the bytes of a state.
+    """The position of a variable among the bytes of a packed state.
 
-    `start` is its first byte. `strides` has, for each of its keys, the distance between the bytes
-    of two neighbouring values of the key.
+    `start` is the first byte of the variable. For each key of the variable, `strides` has the
+    distance between the bytes of two neighbouring values of the key.
     """
 
     start: int
@@ -43,8 +43,8 @@ class Instance:
         return cls(spec, ranges_of(spec.scope() if scope is None else scope))
 
     def elements(self, sort: SortInfo) -> range:
-        """Returns the elements of a type such as `Replica`; raises SpecError without a size in
-        the scope.
+        """Returns the elements of a type such as `Replica`. Raises SpecError if the scope has no
+        size for the type.
         """
         if sort.name not in self.ranges:
             raise SpecError(
@@ -54,15 +54,17 @@ class Instance:
         return self.ranges[sort.name]
 
     def size(self, sort: SortInfo) -> int:
-        """Returns the number of values of a type; an optional type includes `nothing`."""
+        """Returns the number of values of a type. If the type is optional, the value `nothing`
+        is included.
+        """
         return len(self.elements(sort)) + sort.optional
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
-        """Maps the names of variables to their positions in the bytes of a step.
+        """The positions of the variables among the bytes of a step, by the names of the variables.
 
-        These bytes are the state before the step, then the state after it, under the names of
-        `v.after`.
+        The bytes of a step are the packed state before the step, followed by the packed state after
+        it. The variable `v` of the second state has the name `v.after`.
         """
         out: dict[str, Block] = {}
         start = 0
@@ -79,9 +81,8 @@ class Instance:
 
     @cached_property
     def cells(self) -> tuple[tuple[Cell, SortInfo], ...]:
-        """Returns each variable with each of its keys, such as `end_offset[b1]`, and its type.
-
-        The order is that of the bytes in a packed state.
+        """The cells of a packed state, in the order of its bytes. Each cell is a variable with
+        values of its keys, such as `end_offset[b1]`, and the type of its value.
         """
         return tuple(
             ((variable.name, keys), variable.value)
@@ -95,7 +96,9 @@ class Instance:
     # ---- values
 
     def unpacked(self, raw: int, sort: SortInfo) -> Value:
-        """Converts a byte of a packed state to a value of the type `sort`, such as broker 2."""
+        """Returns the value of the type `sort`, such as broker 2, that a byte of a packed state
+        stores.
+        """
         if sort.flavour == "bool":
             return bool(raw)
         if sort.optional and raw == 0:
@@ -103,7 +106,9 @@ class Instance:
         return self.elements(sort)[raw - sort.optional]
 
     def packed(self, value: Value, sort: SortInfo) -> int:
-        """Converts a value of the type `sort`, such as broker 2, to a byte of a packed state."""
+        """Returns the byte of a packed state that stores a value of the type `sort`, such as
+        broker 2.
+        """
         if value is None:
             return 0
         return int(value) - self.elements(sort).start + sort.optional

@@ -1,11 +1,11 @@
-"""The key of a state in the NumPy engine: 64 bits, a weighted sum of its bytes.
+"""The key of a state in the NumPy engine: a weighted sum of its bytes, in 64 bits.
 
-If a spec has fewer than 2^64 possible states, different states have different keys. Otherwise the
-key is a hash with random weights. Two states have the same key with probability 2^(k-64), where 2^k
-is the largest power of two that divides the difference of every byte.
+If a spec has fewer than 2^64 - 1 possible states, different states have different keys. Otherwise
+the key is a hash with random weights. Two states have the same key with probability 2^(k-64), where
+2^k is the largest power of two that divides the difference of every byte.
 
-Under symmetry a state has the key of each permuted state. The least of these keys is *canonical*:
-all states of a symmetry class have it.
+With symmetry reduction, a state has one key for each of its permutations. The least of these keys
+is *canonical*: all states of a symmetry class have the same canonical key.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ SEED = 2026
 
 @dataclass(frozen=True)
 class Numbering:
-    """Computes the 64-bit keys of states; 0 is never a key.
+    """Computes the 64-bit keys of states. The number 0 is never a key.
 
-    `keys` has a row for each state, and a column for each permutation of symmetry reduction.
+    The method `keys` returns an array with one row for each state, and one column for each
+    permutation of the symmetry reduction.
     """
 
     at: Instance
@@ -44,13 +45,13 @@ class Numbering:
 
     @property
     def exact(self) -> bool:
-        """Returns True if different states always have different keys."""
+        """True if different states always have different keys."""
         return prod(self.sizes) < 2**64 - 1
 
     @cached_property
     def weights(self) -> Keys:
-        """Returns the weight of each byte of a state: of digits in a number if keys are exact,
-        else random.
+        """The weight of each byte of a state. If keys are exact, the weights are place values,
+        as a digit of a number has one. Otherwise they are random.
         """
         if self.exact:
             places = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
@@ -77,9 +78,10 @@ class Numbering:
         return made
 
     def change(self, cell: int, old: Any, new: Any) -> Keys:
-        """Returns the number to add to a state's key, modulo 2^64, if one byte changes.
+        """Returns the number to add to the key of a state, modulo 2^64, if the byte `cell` changes
+        from `old` to `new`.
 
-        It has a column for each permutation of symmetry reduction.
+        The array has a column for each permutation of the symmetry reduction.
         """
         if len(self.permutations) == 1:
             difference = np.subtract(new, old, dtype=np.int64).view(np.uint64)
@@ -91,12 +93,14 @@ class Numbering:
 
     @staticmethod
     def canonical(keys: Keys) -> Keys:
-        """Returns the canonical key of each state: the least key in its symmetry class."""
+        """Returns the canonical key of each state: the least of the keys of its permutations."""
         made: Keys = keys[:, 0] if keys.shape[1] == 1 else keys.min(axis=1)
         return made
 
     def collision(self, states: int) -> float:
-        """Returns an upper bound on the probability that two of `states` states share a key."""
+        """Returns an upper bound on the probability that two of `states` different states have
+        the same key.
+        """
         if self.exact:
             return 0.0
         keys = float(states) * len(self.permutations)

@@ -1,12 +1,13 @@
 """Finds shortest violations of liveness properties in a state graph, as lassos.
 
-A *lasso* is a path, and a loop at its end that repeats forever. In a fair set of states, a fair
-behaviour can stay forever (`fairness`).
+A *lasso* is a path, followed by a loop that repeats forever. A *fair* set is a set of states in
+which a fair behaviour can stay forever (`fairness`).
 
 - `leads_to(p, q)` is violated by a path from a state with p into a fair set, if q is false in every
   state of the path and of the set.
-- `eventually(q)` is violated by such a path from an initial state.
-- `eventually_always(q)` is violated if a reachable fair set has a state without q.
+- `eventually(q)` is violated by a path from an initial state into a fair set, if q is false in
+  every state of the path and of the set.
+- `eventually_always(q)` is violated if a reachable fair set contains a state without q.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Formula = Literal["premise", "goal"]
 
 
 class States(Protocol):
-    """The states of a state graph in breadth-first order, the initial states first."""
+    """The states of a state graph, in breadth-first order from the initial states."""
 
     @property
     def ranges(self) -> Ranges: ...
@@ -46,14 +47,17 @@ class States(Protocol):
     def initial(self) -> int: ...
 
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
-        """Returns a mask of the states in which the claim's `formula` (premise or goal) is true."""
+        """Returns a mask of the states in which the claim's `formula` (premise or goal) is true.
+
+        `values` are the values of the claim's parameters.
+        """
         ...
 
     def trace(self, start: int, edges: Sequence[int]) -> Trace: ...
 
 
 class Cycles(Protocol):
-    """The transitions of a state graph, numbered; a path is a list of their numbers."""
+    """The numbered transitions of a state graph. A path is a list of these numbers."""
 
     def resting(self) -> Mask:
         """Returns a mask of the states from which no fair action leads to another state."""
@@ -69,17 +73,18 @@ class Cycles(Protocol):
     def ends_of(self, edge: int) -> tuple[int, int]: ...
 
     def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
-        """Returns a shortest path from an initial state to a state of `ends`, or None.
+        """Returns a shortest path from an initial state to a state of `ends`. Returns None if there
+        is no path.
 
-        The path must visit a state of `begun`, and must stay in `within` from this state on.
+        The path visits a state of `begun`, and it stays in `within` from this state on.
         """
         ...
 
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
-        """Returns a fair cycle that contains `start` and a state of `through`.
+        """Returns the transitions of a fair cycle that contains `start` and a state of `through`.
 
-        `fair` is the result of the method `fair`, a union of fair sets; the cycle stays in one of
-        them.
+        `fair` is the result of the method `fair`. It is a union of fair sets of states, and the
+        cycle stays in one of these sets.
         """
         ...
 
@@ -97,8 +102,11 @@ class Judge:
     cycles: Cycles
 
     def verdict(self, claim: Liveness) -> Discovery:
-        """Returns the verdict for all values of the property's parameters, with the shortest
-        counterexample.
+        """Returns the verdict on a liveness property. The property must hold for all values of its
+        parameters.
+
+        If the property is violated, the verdict has the shortest of the counterexamples found for
+        these values.
         """
         found: list[Discovery] = []
         for env in Interpreter(self.states.ranges).bindings(claim.params, {}):
@@ -133,9 +141,11 @@ class Judge:
         return self._found(missed, begun, missed)
 
     def _found(self, within: Mask, begun: Mask, through: Mask) -> Lasso | None:
-        """Returns a fair behaviour that ends in a loop (a lasso), or None if there is none.
+        """Returns a lasso (a path and a loop at its end) with a fair behaviour, or None if there is
+        no such lasso.
 
-        From a state in `begun` on, it stays in `within`; its loop visits `through`.
+        The lasso contains a state of `begun`, and it stays in `within` from this state on. Its loop
+        contains a state of `through`.
         """
         fair = self.cycles.fair(within, through)
         if not fair.any():
@@ -168,9 +178,11 @@ Judged = tuple[WhyStopped, dict[str, Discovery]]
 
 
 def judged(judge: Callable[[], Judge], claims: Sequence[Liveness]) -> Judged:
-    """Decides the properties in turn; returns the reason for the end, and the verdicts by name.
+    """Decides the properties one after another. Returns why the checks ended, and the verdicts by
+    the names of the properties.
 
-    After Ctrl-C or a limit, the verdicts so far are kept, and the others are undecided.
+    After Ctrl-C or a limit, the verdicts found before are returned, and the remaining properties
+    are undecided.
     """
     decided: dict[str, Discovery] = {}
 

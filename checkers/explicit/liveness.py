@@ -1,7 +1,7 @@
-"""Decides liveness properties: a violation is a fair behaviour that ends in a loop (a lasso).
+"""Decides liveness properties. A violation is a fair behaviour that ends in a loop (a lasso).
 
-The check needs the whole graph: under a limit that is too small, the properties stay undecided.
-Fault actions are not fair, and the spec bounds the number of faults.
+The check needs the whole state graph. If a limit ends the exploration early, the properties are
+undecided. Fault actions are not fair, and the spec bounds the number of faults.
 """
 
 from __future__ import annotations
@@ -47,15 +47,18 @@ def decide(
     memory: int | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Mapping[str, Discovery]:
-    """Returns the verdict on each named liveness property, by default on all of them.
+    """Returns the verdict on each liveness property in `properties`, by name. If `properties` is
+    empty, all liveness properties are decided.
 
-    Without a budget, plain Python explores at most a million states; the compiled engine as many as
-    `memory` bytes hold, by default 4 GB, or half of the machine's memory if that is less. Without
-    `engine`, plain Python decides small graphs, and compiled code larger ones, if there is a
-    compiler.
+    If `engine` is None, plain Python decides small graphs, and compiled code decides larger graphs
+    if there is a C compiler.
+
+    If `budget` is None, plain Python explores at most a million states. The compiled engine
+    explores as many states as fit into `memory` bytes. The default of `memory` is 4 GB, or half of
+    the machine's memory if that is less.
 
     Raises UnknownName for an unknown property, SpecError for a term whose value is outside its
-    type, KeyboardInterrupt after Ctrl-C.
+    type, and KeyboardInterrupt after Ctrl-C.
     """
     why, found = _decided(spec, properties, scope, budget, engine, memory, progress)
     if why == "interrupted":
@@ -131,9 +134,12 @@ def with_liveness(
 ) -> Exploration:
     """Returns the exploration, with the verdicts on these liveness properties added.
 
-    If the exploration did not decide them, the states are explored again, by the same engine if it
-    was the compiled one, else by plain Python. The verdicts are `undecided` if the exploration
-    stopped early, or if the graph is too large. After Ctrl-C, the result has the verdicts so far.
+    Properties that the exploration has already decided are not decided again. For the other
+    properties, the states are explored again: by the compiled engine if it made the exploration,
+    and by plain Python otherwise.
+
+    The verdicts are `undecided` if the exploration stopped early, or if the graph is too large.
+    After Ctrl-C, the result has the verdicts found before.
     """
     names = [name for name in properties if name not in found.discoveries]
     if not names:

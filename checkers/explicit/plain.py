@@ -1,6 +1,8 @@
-"""Breadth-first search in plain Python: it starts at once, and is an oracle for the faster engines.
+"""Breadth-first search in plain Python. It needs no compilation, and is an oracle for the faster
+engines.
 
-The search stops only between levels, so the counts are always the same.
+A search whose properties are all violated stops only after it has checked or expanded a whole
+level, so its counts are reproducible.
 """
 
 from __future__ import annotations

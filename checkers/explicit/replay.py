@@ -1,6 +1,7 @@
-"""Replays a trace with the reference interpreter, on its own spec or on a variant of the spec.
+"""Replays a trace with the reference interpreter, on the spec of the trace or on a variant of the
+spec.
 
-If the spec does not allow a step, the result names the false conjunct.
+If the spec does not allow a step of the trace, the result names the conjunct that is false.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from model.language.spec import Claim, Spec, title_of
 
 
 class Recorded(Protocol):
-    """A state of a recorded trace, and the action that led to it, or None without a name."""
+    """A state of a recorded trace, and the action that led to this state. The action is None if
+    the trace has no names of actions.
+    """
 
     @property
     def action(self) -> str | None: ...
@@ -29,7 +32,9 @@ class Recorded(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A replayed step; `differs` lists the values that differ from the recorded state."""
+    """A replayed step. `differs` lists the variables whose values differ from the recorded
+    state.
+    """
 
     action: Action | None  # None: the initial state, or stuttering
     values: tuple[int, ...]
@@ -39,9 +44,11 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """The result of a replay: the steps taken, and the step that breaks the property, if any.
+    """The result of a replay: the steps that were repeated, and the step that violates the
+    property, if any.
 
-    `stopped` says why the trace could not be replayed to its end.
+    `stopped` is the reason why a step could not be repeated. It is empty if the whole trace was
+    replayed.
     """
 
     taken: tuple[Taken, ...]
@@ -59,9 +66,10 @@ def replay(
     claim: Claim | Liveness,
     loop: int | None = None,
 ) -> Replayed:
-    """Repeats the recorded steps, and checks the claim.
+    """Repeats the recorded steps as far as the spec allows them, and checks the claim in the states
+    reached.
 
-    For a liveness property, the steps after step `loop` repeat forever.
+    `loop` is needed for a liveness property: the steps after step `loop` repeat forever.
     """
     actions = {a.name: a for a in spec.actions}
     if steps[0].state not in interpreter.initial(spec):

@@ -1,4 +1,4 @@
-"""What each kind of breadth-first search keeps: its task, clock, depth and first error."""
+"""The data that every breadth-first search stores: its task, start time, depth and first error."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class RunningSearch:
         )
 
     def undefined(self, fault: Undefined | None, trace: Trace) -> Stop:
-        """Stores a term whose value is outside its type; returns the exception to raise, which
-        ends the search.
+        """Stores the error that a term has a value outside its type. Returns the exception that
+        ends the search, which the caller must raise.
         """
         if fault is None:
             raise AssertionError("the interpreter finds no undefined term where the engine did")

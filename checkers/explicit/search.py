@@ -1,7 +1,7 @@
-"""Breadth-first exploration of a spec: each violation has a shortest trace.
+"""Breadth-first exploration of a spec, in which each violation has a shortest trace.
 
-The search ends when every property is violated, when every reachable state was explored, or when
-its budget is spent.
+The search ends when every property is violated, when every reachable state is explored, or when the
+budget is spent.
 """
 
 from __future__ import annotations
@@ -36,20 +36,22 @@ def explore(
     symmetry: bool = False,
     checkpoints: Checkpoints | None = None,
 ) -> Exploration:
-    """Explores every reachable state of the spec, and decides its properties.
+    """Explores the reachable states of the spec, and returns the verdicts on its properties.
 
-    By default it decides all invariants and action properties, at the spec's own scope, with the
-    fastest engine.
+    If `properties` is empty, all invariants and action properties except lemmas are decided. The
+    default scope is the scope of the spec. If `engine` is None, a small spec is explored in plain
+    Python, and every other spec by the fastest engine.
 
     - `liveness` names liveness properties that the compiled engine may decide in the same search.
-      `checkers.explicit.liveness.with_liveness` decides the others.
+      `checkers.explicit.liveness.with_liveness` decides the properties that are still undecided.
     - `fingerprints` stores a hash of 64 bits for each state, instead of the state.
-    - `memory` is a limit in bytes, above which states move to disk.
+    - `memory` is a limit in bytes. States that exceed it move to disk.
+    - `threads` is the number of threads, if the engine has threads.
     - `coverage` counts how often each conjunct disables an action.
     - `symmetry` explores one state of each symmetry class, with the NumPy engine.
-    - `checkpoints` writes checkpoints of the compiled search, or resumes an earlier one.
+    - `checkpoints` writes checkpoints of the compiled search, or resumes an earlier search.
 
-    Raises UnknownName for an unknown property, SpecError for an unreadable spec.
+    Raises UnknownName for an unknown property, and SpecError for a spec that cannot be explored.
     """
     task = Task(
         spec=spec,
@@ -73,7 +75,9 @@ def explore(
 
 
 def chosen(spec: Spec, names: Sequence[str]) -> tuple[Claim, ...]:
-    """Returns the claims with these names, by default every invariant and action property."""
+    """Returns the claims with these names. If `names` is empty, returns every invariant and
+    action property that is not a lemma.
+    """
     known = {claim.name: claim for claim in (*spec.claims, *spec.action_properties)}
     for name in names:
         if name not in known:

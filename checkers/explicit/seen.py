@@ -1,7 +1,8 @@
-"""A hash set of 64-bit keys with bulk insertion: open addressing in one NumPy array.
+"""A hash set of 64-bit keys with bulk insertion, by open addressing in one NumPy array.
 
-All keys of a call are inserted together, without sorting. Of several keys that find the same empty
-slot (0), one gets it; the others then find an equal key or the next slot.
+All keys of a call are inserted together, without sorting. If several keys find the same empty slot
+(a slot with 0), one of them is stored there. Each of the remaining keys then finds an equal key in
+the slot, or tries the next slot.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ FULL = 0.6  # load factor at which the table doubles
 
 
 class Seen:
-    """A set of 64-bit keys other than 0."""
+    """A set of 64-bit keys. The key 0 is not allowed."""
 
     def __init__(self) -> None:
         self._bits = 16
@@ -23,9 +24,10 @@ class Seen:
         self.count = 0
 
     def add(self, keys: Keys) -> NDArray[np.int64]:
-        """Adds the keys; returns the positions of the new ones in `keys`, in ascending order.
+        """Adds the keys to the set. Returns the positions in `keys` of the keys that were not in
+        the set, in ascending order.
 
-        For a new key that `keys` has twice, only one position is returned.
+        If `keys` contains a new key twice, only one of its positions is returned.
         """
         while self.count + len(keys) > FULL * len(self._table):
             self._grow()

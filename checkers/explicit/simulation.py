@@ -1,8 +1,9 @@
-"""Random walks for specs that are too large to explore: they find violations but prove nothing.
+"""Random walks through the states of a spec that is too large to explore. They find violations but
+prove nothing.
 
-A walk chooses an enabled action first, then values of its parameters, so actions with many values
-are not taken more often. An action's weight decreases each time the walk takes it. Equal seeds give
-equal walks.
+In each state, the walk first chooses an enabled action, and then values of its parameters. So an
+action with many parameter values is not taken more often than other actions. The weight of an
+action decreases each time the walk takes the action. Equal seeds give equal walks.
 """
 
 from __future__ import annotations
@@ -36,9 +37,12 @@ Weights = Mapping[str, float]  # a pattern of action names -> their relative wei
 def simulate(
     task: Task, *, seed: int = 0, length: int = LENGTH, weights: Weights | None = None
 ) -> Exploration:
-    """Takes random walks until every property is violated or the budget is spent.
+    """Takes random walks until every property is violated, or the budget is spent, or a term is
+    undefined.
 
-    The budget's `states` counts the steps of the walks.
+    `length` is the number of steps after which a walk ends. The `states` of the budget limit the
+    number of steps of all walks together. `weights` maps patterns of action names to relative
+    weights.
     """
     return _Simulation(task, seed, length, weights or {}).run()
 

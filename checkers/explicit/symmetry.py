@@ -1,8 +1,8 @@
-"""Symmetry reduction: explores one state of each class of states that differ by a permutation.
+"""Symmetry reduction: explores one state of each class of states that differ only by a permutation.
 
-The elements of an unordered sort (a finite type), such as brokers, are interchangeable. So if two
-states differ by a permutation of these elements, their behaviours differ by this permutation only,
-and one of the two states is explored.
+The elements of an unordered sort (a finite type), such as brokers, are interchangeable. If two
+states differ only by a permutation of these elements, then their behaviours differ only by this
+permutation. So it is enough to explore one of the two states.
 
 A sort is *symmetric* only if no action and no claim names its least element. The initial states may
 name it.
@@ -27,9 +27,10 @@ Permutation = Mapping[str, tuple[int, ...]]  # sort -> the new index of each ele
 
 
 def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
-    """Returns every permutation of the elements of these types, the identity first.
+    """Returns every permutation of the elements of these types. The first permutation is the
+    identity.
 
-    Raises SpecError for too many.
+    Raises SpecError if there are too many permutations.
     """
     sizes = [len(at.ranges[name]) for name in sorts]
     count = prod(map(factorial, sizes))
@@ -43,10 +44,11 @@ def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
 
 
 def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
-    """Returns, for each byte of a state, its new position and its new values.
+    """Returns a pair for each byte of a state: the position to which the permutation moves the
+    byte, and a list that maps each old value of the byte to its new value.
 
-    If b1 and b2 are swapped, the byte of `leader[b1]` moves to the place of `leader[b2]`, and its
-    new values are `[1, 0]`: 0 becomes 1, and 1 becomes 0.
+    For example, the permutation swaps b1 and b2. It moves the byte of `leader[b1]` to the position
+    of `leader[b2]`, and its list of values is `[1, 0]`: 0 becomes 1, and 1 becomes 0.
     """
     place = {cell: k for k, (cell, _) in enumerate(at.cells)}
     keys = {v.name: v.keys for v in at.spec.variables}

@@ -1,4 +1,4 @@
-"""A batch of states as NumPy columns, and the transitions that these states take."""
+"""A table of states as NumPy columns, and the transitions that are possible in these states."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Transition:
 
     @classmethod
     def of(cls, columns: Columns, action: Action, raw: tuple[int, ...]) -> Transition | None:
-        """Compiles an action with fixed parameters; returns None if its guard is always false.
+        """Compiles an action with fixed parameters. Returns None if its guard is always false.
 
-        `raw` has the parameters as indexes: 2 is the third element of the type.
+        `raw` has the index of each parameter value in its type: 2 is the third element of the type.
         """
         env = {p.uid: v for p, v in zip(action.params, raw, strict=True)}
         enabled: Code = 1
@@ -83,7 +83,7 @@ class Table:
         return known
 
     def known(self, op: Op) -> Array | None:
-        """Returns the cached result of an operation; None if it is not cached."""
+        """Returns the cached result of an operation, or None if the result is not cached."""
         return self.value(op) if op.compute is None else self._known[op.number]
 
     def where(self, code: Code) -> Rows:
@@ -100,7 +100,7 @@ class Table:
 
 
 class Part:
-    """Rows of a table of states, such as the states that enable an action."""
+    """Some rows of a table of states, such as the states in which an action is enabled."""
 
     def __init__(self, table: Table, rows: Rows) -> None:
         self.table, self.rows = table, rows

@@ -1,6 +1,7 @@
-"""The reachable states and all transitions between them, as arrays, for liveness checking.
+"""The reachable states and all transitions between them, as arrays, for the check of liveness
+properties.
 
-Transitions from a state to itself are left out, because every state may stutter.
+Transitions from a state to itself are omitted, because a behaviour can stutter in every state.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ Nodes = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Transitions:
-    """A state graph: edge k is the transition `label[k]` from `source[k]` to `target[k]`."""
+    """A state graph. Edge k is the transition with the number `label[k]` from `source[k]` to
+    `target[k]`.
+    """
 
     program: Program
     states: Sequence[Packed]
@@ -40,7 +43,9 @@ class Transitions:
 
     @classmethod
     def of(cls, program: Program, budget: Budget) -> Transitions:
-        """Explores all states of a compiled spec; raises TooLarge if the budget is spent first."""
+        """Explores all states of a compiled spec. Raises TooLarge if the budget is spent before
+        the end.
+        """
         started = time.monotonic()
         states = program.initial()
         initial = len(states)
@@ -81,10 +86,10 @@ class Transitions:
         return self.program.at.ranges
 
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
-        """Returns a mask of the states in which `formula` (the claim's premise or goal) is true.
+        """Returns a mask of the states in which the claim's `formula` (premise or goal) is true.
 
-        `values` are those of the claim's parameters. Raises SpecError for a term whose value is
-        outside its type.
+        `values` are the values of the claim's parameters. Raises SpecError if a value in the
+        formula is outside its type.
         """
         holds = formula_of(self.program, claim, formula, values)
         try:
@@ -94,7 +99,7 @@ class Transitions:
 
     @cached_property
     def depths(self) -> Nodes:
-        """Returns, for each state, the length of a shortest path from an initial state."""
+        """For each state, the length of a shortest path from an initial state."""
         depths = np.zeros(len(self.states), dtype=np.int64)
         parents = self.source[self.came_by[self.initial :]]  # ascending, as nodes are numbered
         end = self.initial
@@ -105,7 +110,7 @@ class Transitions:
         return depths
 
     def path_to(self, node: int) -> list[int]:
-        """Returns a shortest path from an initial state to `node`, as edge numbers."""
+        """Returns the edges of a shortest path from an initial state to `node`."""
         way: list[int] = []
         while (edge := int(self.came_by[node])) >= 0:
             way.append(edge)
@@ -113,7 +118,9 @@ class Transitions:
         return way[::-1]
 
     def trace(self, start: int, edges: Sequence[int]) -> Trace:
-        """Returns the trace along these edges; its first step is `init` with the initial state."""
+        """Returns the trace from the initial state `start` along these edges. The first step of
+        the trace is `init`.
+        """
         unpack = self.program.at.unpack
         steps = [Step(action="init", values=(), state=unpack(self.states[start]))]
         for edge in edges:
@@ -126,9 +133,9 @@ class Transitions:
 def formula_of(
     program: Program, claim: Liveness, formula: Formula, values: Sequence[int]
 ) -> Callable[[Packed], bool]:
-    """Returns a function that evaluates the claim's premise or goal in a packed state.
+    """Returns a function that evaluates the claim's `formula` (premise or goal) in a packed state.
 
-    `values` are those of the claim's parameters.
+    `values` are the values of the claim's parameters.
     """
     env = {p.uid: program.at.packed(v, p.sort) for p, v in zip(claim.params, values, strict=True)}
     return program.predicate(claim.goal if formula == "goal" else claim.premise, env)

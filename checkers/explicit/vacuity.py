@@ -1,7 +1,9 @@
-"""Finds vacuous parts of a spec: actions never taken, premises never true, witnesses never reached.
+"""Finds vacuous parts of a spec: actions that are never taken, premises that are never true, and
+witnesses that are never reached.
 
-A claim about the members of a set is vacuous if the set is always empty. For an action `a and b and
-c` that is never taken, the conjunct `c` is reported if `a and b` is true in some state.
+A claim about the members of a set is vacuous if the set is always empty. If the action `a and b and
+c` is never taken, the first conjunct is reported that is never true together with the conjuncts
+before it.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ LARGEST = 1_000_000  # states: a larger spec is not explored a second time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Empty:
-    """A part of a spec that no reachable state uses, and the reason as a message."""
+    """A part of a spec that no reachable state uses. `message` is the reason."""
 
     of: str  # an action, a claim, or a witness
     message: str
@@ -31,7 +33,9 @@ class Empty:
 
 
 def vacuous(spec: Spec, found: Exploration, engine: EngineName | None = "numpy") -> list[Empty]:
-    """Returns the vacuous parts of a spec; none if the exploration is incomplete or too large."""
+    """Returns the vacuous parts of a spec. Returns an empty list if the exploration is
+    incomplete, or has more than a million states.
+    """
     if not found.exhausted or found.distinct > LARGEST:
         return []
     candidates = [*_conjuncts(spec, found.never_taken), *_premises(spec, list(found.discoveries))]

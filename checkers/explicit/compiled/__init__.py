@@ -1,1 +1,3 @@
-"""The compiled engine: breadth-first search with generated C for the actions of one spec."""
+"""The compiled engine: breadth-first search with C code that is generated for the actions of a
+spec.
+"""

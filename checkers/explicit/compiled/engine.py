@@ -1,7 +1,8 @@
-"""Runs the search in generated C: this module controls levels, budget and time.
+"""Runs the search in generated C. This module decides when a level, the budget or the time ends.
 
-C reports that a term is undefined, but not which one: the interpreter of specs repeats the steps,
-and finds the term (`keyed_steps`).
+The C code reports that a term is undefined (one of its values is outside its type), but not which
+term. To find the term, the interpreter of specs repeats the steps that lead to the state
+(`keyed_steps`).
 """
 
 from __future__ import annotations
@@ -86,7 +87,9 @@ class Search(RunningSearch):
 
     @contextmanager
     def searched(self) -> Generator[WhyStopped]:
-        """Runs the search and yields why it ended; the end of the `with` block frees the states."""
+        """Runs the search and yields the reason why it ended. The end of the `with` block frees
+        the memory and the files of the states.
+        """
         names = {claim.name for claim in self.task.claims}
         with (
             TemporaryDirectory(prefix="urteil-states-") as folder,
@@ -130,7 +133,7 @@ class Search(RunningSearch):
                 raise Stop("all decided")
 
     def _spill_if_needed(self, size: int, files: Files) -> None:
-        """Moves states to disk if the next level may exceed the memory."""
+        """Moves the states to disk if the next level could exceed the memory limit of the task."""
         memory, likely = self.task.memory, self.store.count() + GROWTH * size
         if memory is None or self.store is not self.c or self.c.bytes_for(likely) <= memory:
             return
@@ -175,7 +178,9 @@ class Search(RunningSearch):
     # ---- checkpoints
 
     def _write_checkpoint(self) -> None:
-        """Writes a checkpoint, if the task has some and all states are in arrays."""
+        """Writes a checkpoint. Does nothing if the task has no checkpoints, if the states have
+        been spilled to sorted files, or if no state has been explored.
+        """
         checkpoints = self.task.checkpoints
         if checkpoints is None or self.store is not self.c or not self.depth:
             return
@@ -321,8 +326,8 @@ class Search(RunningSearch):
         return self._trace(first - 1) if first else ()
 
     def _first(self, numbers: Iterable[int]) -> int:
-        """Returns the least state number of all threads, counted from 1; 0 if no thread has a
-        state.
+        """Returns the least of the state numbers that the threads found. The numbers start at 1,
+        and 0 means that a thread found no state. Returns 0 if no thread found a state.
         """
         return min(filter(None, numbers), default=0)
 

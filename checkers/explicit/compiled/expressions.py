@@ -1,10 +1,11 @@
 """Compiles terms to C expressions, for fixed sizes of the sorts (finite types such as `Replica`).
 
-Quantifiers become loops in statement expressions, a GNU extension. The C code evaluates terms in
-the order of `model.language.interpreter`.
+Quantifiers become loops in statement expressions, a GNU extension of C. The C code evaluates terms
+in the same order as `model.language.interpreter`.
 
-If a value is outside its type, the C function `inside` marks the state and returns 0. The search
-stops at the first marked state, and every property that is not yet violated is undecided.
+If a value is outside its type, the C function `inside` marks the state as undefined and returns 0.
+The search stops at the first marked state. Every property that no state has violated before is then
+undecided.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ LOOPS = t.Forall | t.Exists | t.Count
 
 @dataclass
 class Expressions(FiniteTerms):
-    """Compiles terms to C; `named` maps the id of a term to the C variable that has its value."""
+    """Compiles terms to C. `named` maps the id of a term to the C variable that already stores
+    the value of the term.
+    """
 
     named: dict[int, str] = field(default_factory=dict)  # id of a term -> its C variable
     _fresh: counter[int] = field(default_factory=counter)
@@ -32,7 +35,7 @@ class Expressions(FiniteTerms):
     # ---- cells
 
     def cell(self, variable: t.Variable, keys: Sequence[t.Node], env: Env) -> str:
-        """Returns C code for the index of the byte that holds `variable[keys]`."""
+        """Returns C code for the index of the byte that stores `variable[keys]`."""
         block = self.at.blocks[variable.name]
         parts = [
             self.in_sort(key, env) if stride == 1 else f"{self.in_sort(key, env)} * {stride}"
@@ -41,10 +44,11 @@ class Expressions(FiniteTerms):
         return " + ".join([*parts, str(block.start)] if block.start or not parts else parts)
 
     def in_sort(self, value: t.Node, env: Env) -> str:
-        """Returns C code for the key of a map, or for an assigned value.
+        """Returns C code for a value that must be an element of its type: the key of a map, or a
+        value that is assigned to a variable.
 
-        If the value may be outside its type, such as 5 in 0..4, the code checks it, and marks the
-        state.
+        If the value can be outside its type, such as 5 in the type 0..4, the code checks the value,
+        and marks the state as undefined.
         """
         code = self.code(value, env)
         return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code
@@ -110,8 +114,8 @@ class Expressions(FiniteTerms):
         return f"({{ int {found} = {start}; {heads}{body}; {found}; }})"
 
     def extreme(self, n: t.Extreme, env: Env) -> str:
-        """Returns C code for the first (or last) element for which a formula is true, or the
-        default.
+        """Returns C code for the first (or last) element for which a formula is true. If the
+        formula is true for no element, the value of the code is the default of the term.
         """
         found, x = self.fresh("r"), self.fresh("x")
         size = self.at.size(n.binder.sort)
@@ -136,10 +140,11 @@ class Expressions(FiniteTerms):
         return True
 
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
-        """Returns the costly expressions of an assignment that C computes once, before its loops.
+        """Returns the costly terms of an assignment that C can compute once, before the loops of
+        the assignment. The result maps the id of each term to the term.
 
-        An expression is one of these if it reads only variables in `bound`, and is defined in every
-        state or always evaluated.
+        Such a term has no free variables except those in `bound`. In addition, it is defined in
+        every state, or the assignment always evaluates it.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)
@@ -160,8 +165,8 @@ def _roots(write: t.Write) -> tuple[t.Node, ...]:
 
 
 def certain(root: t.Node) -> set[int]:
-    """Returns the `id()` of each part of an expression that is always evaluated, as `a` in `a
-    and b`.
+    """Returns the `id()` of each part of a term that is always evaluated, such as `a` in `a and
+    b`.
     """
     found: set[int] = set()
     todo = [root]

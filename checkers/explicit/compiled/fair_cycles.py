@@ -1,6 +1,7 @@
 """Finds fair cycles in C, for state graphs of many million states.
 
-The results are exactly those of the oracle, `checkers.explicit.fairness`.
+The results are equal to the results of `checkers.explicit.fairness`, which is the oracle of this
+module.
 """
 
 from __future__ import annotations
@@ -68,17 +69,20 @@ def _compiled(label_bytes: int) -> ctypes.CDLL:
 
 @dataclass(frozen=True, kw_only=True)
 class FairCycles:
-    """A state graph as arrays, and searches for states in which a fair behaviour can stay forever.
+    """A state graph as arrays, with searches for the states in which a fair behaviour can stay
+    forever.
 
-    The transitions of state v have the numbers from `offsets[v]` to before `offsets[v + 1]`. A
-    transition's label is the number of an action with values of its parameters.
+    The transitions that leave state v have the numbers from `offsets[v]` up to `offsets[v + 1] -
+    1`. The label of a transition is the number of an action with values of its parameters.
 
     - `kinds` has the fairness of each label: weak, strong or none.
-    - `levels` has the first state of each breadth-first level, then the number of states.
-    - `parent` returns the state from which the search first reached a state; -1 if it is initial.
-    - `empty` is a function of a length and a type. It allocates the arrays of the search that have
-      a number for each state.
-    - `pulse` is called after `quota` visited states of a search, and may raise an exception.
+    - `levels` has the first state of each breadth-first level, and at its end the number of states.
+    - `parent` returns the state from which the search first reached a state, or -1 for an initial
+      state.
+    - `empty` allocates an array of a length and a type. It is called for the arrays of the search
+      that have a number for each state.
+    - `pulse` is called after every `quota` visited states of a search. It may raise an exception to
+      end the search.
     """
 
     offsets: Numbers
@@ -122,11 +126,11 @@ class FairCycles:
         return source, int(self.targets[edge])
 
     def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
-        """Returns the transitions of a shortest path from an initial state to a state of `ends`, or
-        None.
+        """Returns the transitions of a shortest path from an initial state to a state of `ends`.
+        Returns None if there is no path.
 
-        The path visits a state of `begun`, and stays in `within` from this state on. It is empty if
-        an initial state is in all three masks.
+        The path visits a state of `begun`, and it stays in `within` from this state on. The path is
+        empty if an initial state is in all three masks.
         """
         node: int = self._c.fair_path(self._at, _of(begun), _of(within), _of(ends))
         if node == NONE:
@@ -136,10 +140,10 @@ class FairCycles:
         return [*self._path_to(start), *way]
 
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
-        """Returns a fair cycle that contains `start` and a state of `through`.
+        """Returns the transitions of a fair cycle that contains `start` and a state of `through`.
 
-        `fair` is the result of the method `fair`, a union of fair sets; the cycle stays in one of
-        them.
+        `fair` is the result of the method `fair`. It is a union of fair sets of states, and the
+        cycle stays in one of these sets.
         """
         inside = self._mask()
         self._c.fair_home(self._at, start, _of(fair), _of(inside))
@@ -159,10 +163,12 @@ class FairCycles:
         return walk if at == start else [*walk, *self._walk(at, inside, wanted, None, start)]
 
     def _close_idle(self, wanted: NDArray[np.uint8], node: int) -> None:
-        """Sets `wanted` to 0 for each weakly fair action that is disabled in this state (`node`).
+        """Sets `wanted` to 0 for each weakly fair label that no transition from the state `node`
+        has.
 
-        `wanted` has an element for each action with values of its parameters: not 0 while the walk
-        still has to take it.
+        `wanted` has an element for each label (an action with values of its parameters). The
+        element is not 0 as long as the walk must still take a transition with this label. A weakly
+        fair label needs no transition if it is disabled in a state of the walk.
         """
         leaving = self.labels[int(self.offsets[node]) : int(self.offsets[node + 1])]
         kept = wanted == STRONG

@@ -1,7 +1,7 @@
-"""Finds the actions and the values of a trace from the keys of its states.
+"""Finds the actions and their parameter values along a trace, from the keys of the states.
 
-Compiled code stores only a key of each state: its stored form, or a hash. So the interpreter of
-specs repeats the steps along a path of keys.
+The compiled code stores only a key of each state: either a compact form of the state (`layout`) or
+a hash. So the interpreter of specs repeats the steps along the path, and compares keys.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from model.language.spec import Claim
 
 @dataclass
 class KeyedSteps:
-    """Finds the step of a spec from a state to the state with a given key."""
+    """Finds the step that leads from a state to a successor, of which only the key is stored."""
 
     at: Instance
     key: Callable[[State], bytes]
@@ -41,8 +41,8 @@ class KeyedSteps:
         return next(step for kept, step in self._steps(state) if kept == key)
 
     def fault(self, claims: Sequence[Claim], state: State) -> Undefined | None:
-        """Returns a term with a value outside its type, in the state or in a step from it, or
-        None.
+        """Returns a term whose value is outside its type, in `state` or in a step from `state`.
+        Returns None if there is no such term.
         """
         judged = (*claims, *self.at.spec.witnesses)
         packed = self.at.pack(state)

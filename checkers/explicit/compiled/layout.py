@@ -1,6 +1,7 @@
-"""The stored form of a state: every value takes as many bits as its type needs.
+"""The stored form of a state, in which every value uses as many bits as its type needs.
 
-A value never crosses the border between two bytes, so SIMD code unpacks it in many states at once.
+A value never crosses the border between two bytes, so SIMD code can unpack the value in many states
+at once.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ class Layout:
 
     @cached_property
     def places(self) -> list[tuple[int, int, int]]:
-        """Returns the position of each value of a state: its 64-bit word, its shift and width in
-        bits.
+        """The position of each value in the stored form of a state: the number of its 64-bit
+        word, its shift in this word, and its width in bits.
         """
         widths = [(self.at.size(sort) - 1).bit_length() for _, sort in self.at.cells]
         used: list[int] = [0]
@@ -44,14 +45,14 @@ class Layout:
         return max(1, (max(bits, default=0) + 7) // 8)
 
     def stored(self, state: Packed) -> bytes:
-        """Returns the stored form of a state with one byte for each value."""
+        """Returns the stored form of a packed state. A packed state has one byte for each value."""
         number = 0
         for raw, (word, shift, _) in zip(state, self.places, strict=True):
             number |= raw << (WORD * word + shift)
         return number.to_bytes(self.state_bytes, "little")
 
     def loaded(self, stored: bytes) -> Packed:
-        """Returns a state with one byte for each value from its stored form."""
+        """Returns the packed state (one byte for each value) that has this stored form."""
         number = int.from_bytes(stored, "little")
         return bytes(
             number >> (WORD * word + shift) & ((1 << width) - 1)

@@ -1,7 +1,7 @@
-"""Python bindings of `runtime.c` for a spec at a fixed scope, such as 3 replicas.
+"""Python bindings of `runtime.c`, compiled for a spec at a fixed scope such as 3 replicas.
 
-The C code numbers the states that it finds, and stores a key for each state: its stored form
-(`layout`) or a hash of it. The number of threads does not change the result.
+The C code numbers the states that it finds. For each state, it stores a key: either the stored form
+of the state (`layout`) or a hash of this form. The number of threads does not change the result.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ class Library:
 
     @contextmanager
     def opened(self, threads: int, claims: Iterable[str]) -> Generator[None]:
-        """Opens a search for violations of the named claims; the end of the `with` block frees
-        its memory.
+        """Starts a search for violations of the claims with these names. The end of the `with`
+        block frees the memory of the search.
         """
         self.search = self.c.search_open(threads)
         if not self.search:
@@ -160,20 +160,20 @@ class Library:
         self.check_memory()
 
     def next_level(self) -> int:
-        """Moves to the next level of the search; returns its number of states."""
+        """Moves to the next level of the search, and returns the number of states of this level."""
         states: int = self.c.search_next_level(self.search)
         return states
 
     def judge(self, quota: int) -> int:
-        """Checks the claims in at most `quota` more states per thread; returns how many are
-        left.
+        """Checks the claims in the next states of the level, at most `quota` states per thread.
+        Returns the number of states that remain to check.
         """
         left: int = self.c.search_judge(self.search, quota)
         return self._checked(left)
 
     def expand(self, quota: int) -> int:
-        """Computes the successors of at most `quota` states per thread; returns how many are
-        left.
+        """Computes the successors of the next states of the level, at most `quota` states per
+        thread. Returns the number of states that remain to expand.
         """
         left: int = self.c.search_expand(self.search, quota)
         return self._checked(left)
@@ -208,8 +208,8 @@ class Library:
         return self.key_of_stored(self.stored(state))
 
     def key_of_stored(self, stored: bytes) -> bytes:
-        """Returns the key of the state with this stored form: the form, or with `--fingerprints`
-        its hash.
+        """Returns the key of the state with this stored form: the stored form itself, or its hash
+        if the search stores fingerprints.
 
         Additional zero bytes at the end of `stored` are ignored.
         """
@@ -228,24 +228,26 @@ class Library:
         return 8 if self.fingerprints else self.source.layout.state_bytes
 
     def bytes_for(self, states: int) -> int:
-        """Returns an estimate of the memory for this number of states, in bytes."""
+        """Returns an estimate of the memory in bytes that a search with `states` states needs."""
         keys: int = self.c.search_key_bytes(self.search)
         return int(states * (keys / max(1, self.count()) + 1)) + self.set_bytes_for(states)
 
     def set_bytes_for(self, states: int) -> int:
-        """Returns an estimate of the memory for a hash set of this number of states, in bytes."""
+        """Returns an estimate of the memory in bytes that the hash set of `states` states needs."""
         return int(states * SLOT_BYTES * SLOTS_A_STATE)
 
     def bytes_with_files(self, states: int) -> int:
-        """Returns an estimate of the memory after `move_to_files`, in bytes."""
+        """Returns an estimate of the memory in bytes that `states` states need after
+        `move_to_files`.
+        """
         halves: int = self.c.search_half_bytes(self.search)
         return int(states * halves / max(1, self.count())) + self.set_bytes_for(states)
 
     def move_to_files(self, files: Files) -> None:
-        """Moves the keys and the parents of the states to files.
+        """Moves the keys of the states, and the numbers of their predecessors, to files.
 
-        The hash set stays in memory. So do the halves of states, if keys are made of two numbers of
-        halves.
+        The hash set stays in memory. If a key consists of the numbers of two halves of the state,
+        the halves stay in memory, too.
         """
         self.c.search_move(self.search, files.opened("keys"), files.opened("parents"))
         self.check_memory()
@@ -257,10 +259,11 @@ class Library:
 
 
 def check_memory(results: Iterable[Any]) -> None:
-    """Raises InputFault if a thread is out of memory, or found too many states for 32-bit numbers.
+    """Raises InputFault if a thread has no more memory, or found too many states for 32-bit
+    numbers.
 
-    If the system refused to enlarge a file, raises the error of `cannot_grow`. `results` has the C
-    structure `Found` of each thread.
+    If the system refused to enlarge a file, raises the error that `cannot_grow` returns. `results`
+    has the C structure `Found` of each thread.
     """
     failed = {found.failed for found in results}
     if TOO_MANY in failed:
@@ -300,7 +303,9 @@ class Sizes:
 
 
 def found_type(sizes: Sizes) -> Any:
-    """Returns the ctypes type of a search's result, with the layout of `Found` in `runtime.c`."""
+    """Returns the ctypes type of the result of a search. Its layout is equal to the layout of
+    the C structure `Found`.
+    """
     actions, conjuncts = sizes.actions + 1, sizes.conjuncts + 1
     claims, witnesses = sizes.claims + 1, sizes.witnesses + 1
 

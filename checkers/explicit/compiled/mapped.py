@@ -1,6 +1,8 @@
-"""Arrays in files of a temporary folder; the operating system caches as many pages as fit.
+"""Arrays in files of a temporary folder. The operating system caches as many pages as fit into
+memory.
 
-The disk space is reserved first: a write to a page without disk space would end the process.
+The disk space of a file is reserved before its first use, because a write to a page without disk
+space would kill the process.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ HAS_FILES = sys.platform == "linux"  # arrays in files grow by `mremap`
 
 
 def cannot_grow(number: int) -> OSError | InputFault:
-    """Returns the error for a file that the system refused to enlarge, from the error number.
+    """Returns the error for a file that the system refused to enlarge; `number` is the system's
+    error number.
 
-    A full disk is an OSError; the command turns it into an error that names the folder.
+    A full disk is an OSError, which the command turns into an error that names the folder. Every
+    other reason is an InputFault.
     """
     if number in FULL:
         return OSError(number, os.strerror(number))
@@ -51,7 +55,7 @@ class Files:
         self.delete()
 
     def delete(self) -> None:
-        """Closes and deletes all files; `opened` may open new ones."""
+        """Closes and deletes all files. After this call, `opened` can open new files."""
         self._open.close()
 
     def opened(self, name: str) -> int:
@@ -62,7 +66,9 @@ class Files:
         return self._open.enter_context(file).fileno()
 
     def empty(self, length: int, kind: DTypeLike) -> NDArray[Any]:
-        """Returns an array of zeros in a new file; raises the error of `cannot_grow`."""
+        """Returns an array of zeros in a new file. If the file cannot grow, raises the error
+        that `cannot_grow` returns.
+        """
         import numpy as np
 
         number, room = self.opened("array"), max(1, length * np.dtype(kind).itemsize)

@@ -1,7 +1,8 @@
 """Writes a compiled search to a checkpoint, and restores it.
 
 Between two calls, the C arrays of a search are complete, and they only grow. So a checkpoint adds
-what is new in each array, as it is in memory. The hash sets are rebuilt when a search is restored.
+only the new bytes of each array, in the form in which they are in memory. The hash sets are not
+saved: they are rebuilt when a search is restored.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ FIRSTS = ("first_stuck", "first_seen")  # the least number of all threads, count
 
 
 class Widths(ctypes.Structure):
-    """`Widths` of `checkpoint.h`."""
+    """The C structure `Widths` of `checkpoint.h`."""
 
     _fields_ = tuple((name, WHOLE) for name in WIDTHS)
 
 
 class Image(ctypes.Structure):
-    """`Image` of `checkpoint.h`."""
+    """The C structure `Image` of `checkpoint.h`."""
 
     _fields_ = (
         ("states", WHOLE),
@@ -55,9 +56,10 @@ class SavedSearch:
     # ---- writing
 
     def write(self, checkpoints: Checkpoints, facts: Mapping[str, Any]) -> None:
-        """Writes what is new since the last checkpoint, if the search can go on.
+        """Writes the bytes that are new since the latest checkpoint. Does nothing if the search
+        cannot continue.
 
-        `facts` are those that C does not have.
+        `facts` are additional facts about the search, which the C code does not store.
         """
         image = self._image()
         if not self._can_go_on(image):
@@ -78,16 +80,19 @@ class SavedSearch:
         )
 
     def _can_go_on(self, image: Image) -> bool:
-        """Returns False if every state is expanded, or if the last call failed.
+        """Returns True if a state is not yet expanded, and the C code reported no failure.
 
-        Ctrl-C may come before the caller has noticed.
+        The failure is checked, because Ctrl-C can interrupt the caller before it notices the
+        failure.
         """
         failed = any(found.undefined or found.failed for found in self.library.found)
         return bool(image.key) and image.level < image.states and not failed
 
     def _depth_of(self, number: int) -> int:
-        """Returns the level of a state. A search counts its levels too, but Ctrl-C may come when it
-        has moved to a level and not yet counted it.
+        """Returns the level of a state, computed along its predecessors.
+
+        The search also stores its level. But if Ctrl-C interrupts the search at the start of a
+        level, the stored level can be one too low.
         """
         depth = 0
         while number != NO_PARENT:
@@ -100,7 +105,9 @@ class SavedSearch:
         return image
 
     def _arrays(self, image: Image) -> Iterator[tuple[str, int | None, int, int]]:
-        """Yields each array but the keys: its name, address, bytes of an element, and length."""
+        """Yields each array except the keys: its name, its address, the bytes of an element, and
+        its length.
+        """
         yield "parents", image.parent, 1, image.states
         yield "heads", image.head, self.head_bytes, image.heads
         yield "tails", image.tail, self.tail_bytes, image.tails
@@ -110,7 +117,9 @@ class SavedSearch:
         yield "labels", image.label, self.library.source.label_bytes, image.edges
 
     def _waiting(self, image: Image) -> list[Bytes]:
-        """Returns the states that are not yet expanded, if the keys are fingerprints."""
+        """Returns the states that are not yet expanded, if the search stores fingerprints.
+        Otherwise returns an empty list, because the keys contain these states.
+        """
         if not self.library.fingerprints:
             return []
         row = self.library.source.layout.state_bytes
@@ -131,9 +140,11 @@ class SavedSearch:
     def restore(
         self, kept: Checkpoint, *, edges: Callable[[], bool], pulse: Callable[[], None]
     ) -> None:
-        """Restores the states, the level and the results of a search that has no state yet.
+        """Restores the states, the level and the results from a checkpoint, in a search without
+        states.
 
-        Calls `pulse` often. Restores the transitions as long as `edges` returns True.
+        Calls `pulse` after each group of states or transitions. Before each file of the checkpoint,
+        calls `edges`, and restores the transitions of the file only if `edges` returns True.
         """
         c, search = self.library.c, self.library.search
         c.restore_room(search, kept.facts["states"])
@@ -185,7 +196,7 @@ class SavedSearch:
     # ---- results
 
     def _results(self) -> dict[str, Any]:
-        """Returns the results of all threads together, as one thread has them."""
+        """Returns the combined results of all threads, in the form of the results of one thread."""
         found = self.library.found
         out: dict[str, Any] = {name: _sum([getattr(one, name) for one in found]) for name in SUMS}
         out |= {name: _first([getattr(one, name) for one in found]) for name in FIRSTS}
@@ -209,7 +220,9 @@ class SavedSearch:
 
 
 def padded(array: Bytes) -> Bytes:
-    """Returns a copy in memory, followed by readable bytes that do not belong to it."""
+    """Returns a copy of the array in memory. The bytes after its end are readable, because C
+    reads a few bytes too many.
+    """
     return np.concatenate([array, np.zeros(SLACK, np.uint8)])[: len(array)]
 
 

@@ -1,15 +1,16 @@
-"""Compiles formulas to SIMD code in C, which evaluates many states at once.
+"""Compiles formulas to SIMD code in C, which evaluates a formula in many states at once.
 
-A vector (the C type `Many`) has one byte for each state, a *lane*; true is a lane of all ones.
-`expressions.py` compiles all other formulas, for one state at a time.
+A vector (the C type `Many`) has one byte for each state, called a *lane*. True is a lane of all
+ones. `expressions.py` compiles all other formulas; its code evaluates a formula in one state at a
+time.
 
-SIMD code can evaluate only formulas with these three properties:
+SIMD code can evaluate a formula only if it has these three properties:
 
-- They are defined in every state: the code evaluates both sides of `and`, `or` and `if`, and all
-  elements of a quantifier.
-- The keys of their maps do not depend on the state, because all lanes of a vector have the same
-  key. So `end_offset[b1]` is allowed, but `end_offset[leader]` is not.
-- Their numbers fit into a signed byte.
+- The formula is defined in every state, because the code evaluates both sides of `and`, `or` and
+  `if`, and all elements of a quantifier.
+- The keys of its maps do not depend on the state, because all lanes of a vector use the same key.
+  So `end_offset[b1]` is allowed, but `end_offset[leader]` is not.
+- Its numbers fit into a signed byte.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class SimdExpressions:
     one: Expressions
 
     def takes(self, formula: t.Node) -> bool:
-        """Returns True if SIMD code can evaluate the formula; the module has the conditions."""
+        """Returns True if SIMD code can evaluate the formula. The module's docstring lists the
+        conditions.
+        """
         terms = list(t.walk(formula))
         return (
             self.one.total(formula)
@@ -50,7 +53,9 @@ class SimdExpressions:
         return prod(self.one.at.size(binder.sort) for binder in n.binders)
 
     def code(self, n: t.Node, env: Env) -> str:  # noqa: C901 - one case for each word
-        """Returns C code for the term's value in many states; a true Bool is a byte of all ones."""
+        """Returns C code for the value of the term in many states. A true Bool is a byte of all
+        ones.
+        """
         if not t.reads(n):
             sign = "-" if n.sort == t.BOOL else ""
             return f"every({sign}{self.one.code(n, env)})"

@@ -1,8 +1,8 @@
 """Generates the C code of a spec at a fixed scope: its constants, actions and claims.
 
-An action becomes nested loops over its parameters, which process many states together. A bit set
-marks the states in which all conjuncts so far were true. Each state that remains is copied, and the
-action's writes turn the copy into the successor.
+An action becomes nested loops over its parameters. Each loop processes many states together, and a
+bit set marks the states in which all conjuncts evaluated so far are true. Each state that is still
+marked at the end is copied, and the assignments of the action change the copy into the successor.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from model.language.actions import Action, Claim, Liveness
 
 @dataclass(frozen=True)
 class Source:
-    """The C headers of one spec that `runtime.c` includes: `sizes.h` and `spec.h`."""
+    """The C headers that are generated for one spec, `sizes.h` and `spec.h`; `runtime.c`
+    includes them.
+    """
 
     at: Instance
     claims: Sequence[Claim]  # all claims; the search selects some of them at run time
@@ -44,8 +46,7 @@ class Source:
 
     @cached_property
     def first_instances(self) -> tuple[int, ...]:
-        """Returns the index of each action's first instance, followed by the number of all
-        instances.
+        """The index of the first instance of each action, followed by the number of all instances.
 
         An instance is an action with values of its parameters.
         """
@@ -58,7 +59,7 @@ class Source:
         return tuple(action for action, (first, end) in bounds for _ in range(first, end))
 
     def instance(self, number: int) -> tuple[Action, tuple[int, ...]]:
-        """Returns the action and the values of its parameters for an instance number."""
+        """Returns the action and the parameter values of the instance with this number."""
         action = self.action_of_instances[number]
         digits = number - self.first_instances[self.actions.index(action)]
         values: list[int] = []
@@ -69,8 +70,8 @@ class Source:
 
     @property
     def label_bytes(self) -> int:
-        """Returns the number of bytes for the number of an instance, a transition's label: 1, 2
-        or 4.
+        """The number of bytes that the label of a transition needs: 1, 2 or 4. The label is the
+        number of an instance (an action with values of its parameters).
         """
         most = max(0, self.first_instances[-1] - 1)
         return next(size for size in (1, 2, 4) if most < 1 << BYTE * size)
@@ -236,9 +237,9 @@ class _ActionText:
         self.out.append(f"{pad}emit(w, k, &to, {self._instance(env)});")
 
     def _instance(self, env: Env) -> str:
-        """Returns C code for the number of the instance: the action with these parameter values.
+        """Returns C code for the number of the instance (an action with values of its parameters).
 
-        `env` has the name of each parameter's C variable.
+        `env` maps each parameter to the name of its C variable.
         """
         code = "0"
         for p in self.action.params:

@@ -1,8 +1,10 @@
-"""Keeps states on disk, for a search that exceeds its memory limit.
+"""Stores states on disk, for a search that exceeds its memory limit.
 
-The new states of a batch become a *run*: files with these states, sorted by hash. A later batch is
-sorted too, and compared with all earlier runs in one pass. Of several states with the same hash, a
-run has the first; the others, which are few, stay in memory as *twins*.
+The search processes the successors of a level in batches. The new states of a batch become a *run*:
+files with these states, sorted by hash. To find out which states of a later batch are new, the
+batch is sorted and compared with all earlier runs in one pass. If several states have the same
+hash, a run contains the first of them. The other states with this hash are few; they stay in memory
+as *twins*.
 
 Source: Stern and Dill, Using magnetic disk instead of main memory in the Murphi verifier, 1998.
 """
@@ -29,17 +31,21 @@ LETTER = 120  # bytes of memory for each successor of a batch
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The new states of a batch, sorted by hash, in a file; the hashes are in a separate file."""
+    """The new states of a batch of successors, sorted by hash, in a file. A second file has
+    their hashes.
+    """
 
     hashes: Path
     states: Path | None  # None: fingerprints only
     firsts: Hashes  # the first hash of every chunk
 
     def row_ranges(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
-        """Yields the parts of this sorted file that may contain some of the sorted hashes `wanted`.
+        """Yields the parts of this run that can contain some of the hashes `wanted`, which must be
+        sorted.
 
-        Each part is the slice of `wanted`, the hashes in the part, and their states; None if the
-        search stores only hashes.
+        For each part, yields three values: the slice of `wanted` that the part can contain, the
+        hashes in the part, and the states in the part. The states are None if the search stores
+        only hashes.
         """
         bounds = np.searchsorted(wanted, self.firsts[1:])
         starts, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(wanted)]
@@ -243,22 +249,24 @@ class Spilled:
 
 
 def write(array: NDArray[Any], path: Path) -> None:
-    """Writes the array to a file; raises an OSError with the system's error number, unlike
-    `tofile`.
+    """Writes the array to a file. An OSError has the system's error number, which
+    `ndarray.tofile` would not report.
     """
     path.write_bytes(np.ascontiguousarray(array).data)
 
 
 def letter_type(words: int) -> np.dtype[Any]:
-    """Returns the NumPy type of `Letter` in `search.h`: a state, its hash, and its predecessor's
-    number.
+    """Returns the NumPy type of the C structure `Letter`: a state, its hash, and the number of
+    its predecessor.
     """
     fields = [("state", "u1", 8 * words), ("hash", "u8"), ("parent", "u4"), ("place", "u4")]
     return np.dtype(fields)
 
 
 def view(address: int, size: int) -> NDArray[np.uint8]:
-    """Returns `size` bytes of C's memory as an array, without a copy."""
+    """Returns `size` bytes at an address in the memory of the C code, as an array without a
+    copy.
+    """
     if not size:
         return np.empty(0, np.uint8)
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))

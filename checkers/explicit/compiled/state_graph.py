@@ -1,7 +1,8 @@
-"""The reachable states and all transitions between them, for liveness.
+"""The reachable states and all transitions between them, for the check of liveness properties.
 
-A transition takes 4 bytes, and its label 1, 2 or 4. The oracle is `checkers.explicit.transitions`.
-Above the memory limit, the arrays of the graph move to files (`mapped`); the states stay in memory.
+A transition needs 4 bytes for its target, and 1, 2 or 4 bytes for its label. If the graph exceeds
+the memory limit, its arrays move to files (`mapped`), but the states stay in memory. The oracle of
+this module is `checkers.explicit.transitions`.
 """
 
 from __future__ import annotations
@@ -37,16 +38,18 @@ MOST_MEMORY = 4 * 10**9  # bytes, if the machine has twice as much
 
 
 def memory_of_machine() -> int:
-    """Returns the default limit of memory: 4 GB, but at most half of the machine's memory."""
+    """Returns the default memory limit in bytes: 4 GB, or half of the machine's memory if that
+    is less.
+    """
     return min(MOST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
 
 
 @dataclass
 class StateGraph:
-    """The state graph that a compiled search builds with one thread and `memory` bytes.
+    """The state graph that a compiled search builds with one thread and at most `memory` bytes.
 
-    `levels` has the first state of each level. The liveness check calls `pulse` with the name of
-    its present activity; `pulse` may end the check by an exception.
+    `levels` has the first state of each level of the search. During the liveness check, `pulse` is
+    called with the name of the current activity; it may raise an exception to end the check.
     """
 
     library: Library
@@ -65,8 +68,8 @@ class StateGraph:
     def fit(self, states: int = 0) -> None:
         """Moves the transitions to files if the graph needs more memory than the limit.
 
-        Raises TooLarge if `states` more states could make too many transitions, or need too much
-        memory even with files.
+        Raises TooLarge if the graph needs too much memory even with files. Also raises TooLarge if
+        `states` more states could have too many transitions for 32-bit numbers.
         """
         if self.transitions + states * self.library.source.first_instances[-1] > MOST:
             raise TooLarge(f"more than {MOST:,} transitions")
@@ -86,13 +89,15 @@ class StateGraph:
         return count
 
     def bytes_in_memory(self) -> int:
-        """Returns the most bytes of memory that the graph needs with all its arrays in memory."""
+        """Returns an upper bound on the memory in bytes that the graph needs if all its arrays
+        are in memory.
+        """
         states, edges = self._bytes_of_states(), self._bytes_of_edges()
         return states + edges + max(self._bytes_of_set(), self.library.count() * (ARRAYS + MASKS))
 
     def bytes_on_disk(self) -> int:
-        """Returns the most bytes of RAM that the graph needs while its large arrays are in
-        files.
+        """Returns an upper bound on the memory in bytes that the graph needs if its large arrays
+        are in files.
         """
         return self._bytes_of_states() + max(self._bytes_of_set(), self.library.count() * MASKS)
 
@@ -114,9 +119,10 @@ class StateGraph:
 
     @cached_property
     def cycles(self) -> FairCycles:
-        """Returns the graph of all transitions, for the search of cycles.
+        """The graph of all transitions, in which fair cycles can be searched.
 
-        The first call frees the hash set of the states, so the search for states must have ended.
+        The first use frees the hash set of the states, so the search for states must have ended
+        before.
         """
         source, edges = self.library.source, self.transitions
         self.library.c.transitions_forget(self.library.search)
@@ -154,10 +160,10 @@ class StateGraph:
         return self.library.source.layout.loaded(self.library.key(node))
 
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
-        """Returns a mask of the states in which the claim's `formula` is true for these parameter
-        values.
+        """Returns a mask of the states in which the claim's `formula` (premise or goal) is true.
 
-        Raises SpecError for a term whose value is outside its type.
+        `values` are the values of the claim's parameters. Raises SpecError if a value in the
+        formula is outside its type.
         """
         c = self.library
         number = 2 * c.source.lively.index(claim) + (formula == "goal")
@@ -181,7 +187,7 @@ class StateGraph:
         raise AssertionError("plain Python finds no undefined term where C did")
 
     def trace(self, start: int, edges: Sequence[int]) -> Trace:
-        """Returns the trace along the transitions `edges` from an initial state."""
+        """Returns the trace from the initial state `start` along the transitions `edges`."""
         steps = [Step(action="init", values=(), state=self.at.unpack(self.state(start)))]
         for edge in edges:
             action, values = self.library.source.instance(int(self.cycles.labels[edge]))
@@ -191,6 +197,6 @@ class StateGraph:
 
 
 def size(amount: int) -> str:
-    """Returns a number of bytes as text, rounded up."""
+    """Returns a number of bytes as a text in MB or GB, rounded up."""
     unit, name = (10**9, "GB") if amount >= 10**9 else (10**6, "MB")
     return f"{ceil(10 * amount / unit) / 10:g} {name}"

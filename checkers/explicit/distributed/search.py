@@ -1,9 +1,10 @@
-"""Breadth-first search on all machines of a cluster; each round expands one level.
+"""Breadth-first search on all machines of a cluster, in rounds. Each round expands one level of
+states.
 
-The driver sees only counts and the first violations. A trace is found backwards: in each earlier
-level, the tasks look for a state that has a step to the next state of the trace.
+The driver receives only counts and the first violations. It finds a trace backwards: for a state of
+the trace, the tasks search the level before for a state with a step to this state.
 
-Simplified: budgets are checked between two levels. Only violations have traces; witnesses and
+Simplified: Budgets are checked only between two levels. Violations have traces, but witnesses and
 deadlocks have none.
 """
 
@@ -45,7 +46,9 @@ Place = tuple[int, bytes]  # a level, counted from 0, and a state in it
 
 
 def search(task: Task, rounds: Rounds) -> Exploration:
-    """Explores the states of a spec on a cluster; raises Declined without a C compiler."""
+    """Explores the states of a spec on a cluster. Raises Declined if the driver has no C
+    compiler.
+    """
     return Search(task, rounds=rounds).run()
 
 

@@ -1,8 +1,8 @@
 """The functions that tasks run on a partition of the states, with the compiled code of the spec.
 
-A level is a byte string: its states, one after another. Tasks compare whole states, so no state is
-lost if two hashes are equal. A task's result depends on its input only, so a lost task can run
-again.
+A level is a sequence of byte strings with the stored forms of its states, one after another. Tasks
+compare whole states and not only hashes, so no state is lost if two hashes are equal. The result of
+a task depends only on its input, so a lost task can be repeated.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ Broken = dict[int, tuple[bytes, bytes]]  # claim -> a state, and the state after
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The result of a task for one partition: counts, and a state for each violated claim."""
+    """The result of a task for one partition: some counts, and a violating state for each
+    violated claim.
+    """
 
     expanded: bool  # False: the task judged new states
     states: int = 0  # new ones
@@ -53,7 +55,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """The compiled code of a spec, which workers load from a file that the driver sends."""
+    """The compiled code of a spec. Workers load it from a file that the driver sends to them."""
 
     file: Callable[[], str]
     sizes: Sizes
@@ -62,7 +64,9 @@ class Kernel:
 
     @contextmanager
     def opened(self) -> Generator[Compiled]:
-        """Yields the compiled code with new memory, which is freed after the `with` block."""
+        """Yields the compiled code with an empty search. The end of the `with` block frees the
+        memory of the search.
+        """
         c = _loaded(self.file())
         search = c.search_open(1)
         if not search:
@@ -102,8 +106,8 @@ class Compiled:
                 yield rows[start : start + most]
 
     def successors(self, rows: Rows) -> Any:
-        """Returns the successors of the states `rows`; `parent` is the predecessor's index in
-        `rows`.
+        """Returns the successors of the states in `rows`. The field `parent` of a successor is
+        the index of its predecessor in `rows`.
         """
         self.c.search_give(self.search, rows.ctypes.data, 0, len(rows))
         waiting = self.c.search_post(self.search)
@@ -113,7 +117,7 @@ class Compiled:
         return view(address, waiting * letter.itemsize).view(letter)
 
     def add_new(self, sent: Iterable[bytes], earlier: Iterable[bytes]) -> Rows:
-        """Returns the states in `sent` that are not in `earlier`, each state once."""
+        """Returns the states in `sent` that are not in `earlier`, without duplicates."""
         for rows in self.batches(sent, KEPT):
             self.c.partition_add(self.search, rows.ctypes.data, len(rows))
             check_memory([self.found])
@@ -132,8 +136,10 @@ class Compiled:
         self.c.search_judge(self.search, len(rows))
 
     def add_broken(self, rows: Rows, broken: Broken) -> None:
-        """Adds to `broken` the first violation of each claim, in the states `rows` or steps from
-        them.
+        """Adds the first violation of each claim to `broken`, if `broken` has no violation of this
+        claim yet.
+
+        The violation is in a state of `rows`, or in a step from such a state.
         """
         for claim, number in enumerate(self.found.broken):
             if number and claim not in broken:
@@ -145,8 +151,8 @@ class Compiled:
 
 
 def expand(kernel: Kernel, level: Iterable[bytes]) -> Iterator[Sent]:
-    """Yields the successors of one partition, with the partitions that store them; then the
-    report.
+    """Yields the successors of the states in one partition, grouped by the partition that stores
+    the successor. Yields a report at the end.
     """
     with kernel.opened() as on:
         broken: Broken = {}
@@ -182,17 +188,18 @@ def _by_partition(successors: Any, kernel: Kernel) -> Iterator[Sent]:
 
 
 def partition_of(hashes: NDArray[np.uint64], partitions: int) -> NDArray[np.uint16]:
-    """Returns, for each hash of a state, the number of the partition that stores the state.
+    """Returns the number of the partition that stores a state, for each state's hash.
 
-    It uses the low half of the hash, because the hash set of a partition uses the high half.
+    The number depends on the low half of the hash, because the hash set of a partition uses the
+    high half.
     """
     low = hashes & np.uint64(0xFFFFFFFF)
     return (low * np.uint64(partitions) >> np.uint64(32)).astype(np.uint16)
 
 
 def collect(kernel: Kernel, sent: Iterable[bytes], earlier: Iterable[bytes]) -> Iterator[Sent]:
-    """Yields the states in `sent` that are not in `earlier`, then a report with their
-    violations.
+    """Yields the states in `sent` that are not in `earlier`. Yields a report with the violations
+    in these states at the end.
     """
     with kernel.opened() as on:
         rows = on.add_new(sent, earlier)
@@ -212,7 +219,9 @@ def collect(kernel: Kernel, sent: Iterable[bytes], earlier: Iterable[bytes]) -> 
 
 
 def sources(kernel: Kernel, wanted: frozenset[bytes], level: Iterable[bytes]) -> Iterator[Sent]:
-    """Reports a predecessor for each state of `wanted` that has one among the states of `level`."""
+    """Yields a report that maps states of `wanted` to a predecessor. A state is included if it
+    has a predecessor among the states of `level`.
+    """
     found: dict[bytes, bytes] = {}
     with kernel.opened() as on:
         hashes = np.array([on.c.search_fingerprint(state) for state in wanted], np.uint64)
