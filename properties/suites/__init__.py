@@ -1,1 +1,1 @@
-"""Property suites: the claims are checked on generated runs of the reference broker."""
+"""Property suites: each suite checks claims on generated runs of the reference broker."""

@@ -1,14 +1,16 @@
-"""A suite as data: its Hypothesis machine, and the expected verdicts on its claims.
+"""A suite as data: a Hypothesis state machine, and the expected verdicts on the claims of the
+suite.
 
-A setting is the configuration of a run. Each claim has a condition on the setting:
+A setting is the configuration of a run. Each claim has a condition on the setting. An expected
+verdict is on one of two sides of this condition:
 
-- *inside*: the setting satisfies the condition, and no run may break the claim;
+- *inside*: the setting satisfies the condition, and no run may break the claim.
 - *outside*: the setting or a seeded bug violates the condition, and some run breaks the claim.
 
-A claim that something *can* happen has goals: observations that prove it. Inside, every goal is
-reached by some run; outside, at least one goal is never reached. If a search inside misses a goal,
-or a search outside finds no run that breaks the claim, the claim is undecided: more runs may find
-one.
+A claim that something *can* happen has goals: observations that prove the claim. Inside, some run
+reaches each goal. Outside, no run reaches at least one of the goals. If a search inside misses a
+goal, the claim is undecided, because more runs may find it. If a search outside finds no run that
+breaks the claim, the claim is undecided for the same reason.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ Outcome = Literal["holds", "violated", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """An expected verdict on one claim in one setting, with or without seeded bugs."""
+    """An expected verdict on one claim in one setting. The broker may have seeded bugs."""
 
     claim: str
     setting: str
@@ -39,14 +41,17 @@ class Side:
 
 
 def inside(claim: str, setting: str, because: str) -> Side:
-    """Returns an expected verdict: the claim holds, because the setting satisfies its condition."""
+    """Returns the expected verdict that the claim holds.
+
+    `because` is the reason: how the setting satisfies the claim's condition.
+    """
     return Side(claim=claim, setting=setting, expected="holds", because=because)
 
 
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
-    """Returns an expected verdict: some run violates the claim.
+    """Returns the expected verdict that some run violates the claim.
 
-    `because` is why the setting or the bugs violate the claim's condition.
+    `because` is the reason: how the setting or the bugs violate the claim's condition.
     """
     return Side(
         claim=claim, setting=setting, bugs=frozenset(bugs), expected="violated", because=because
@@ -55,7 +60,8 @@ def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """A suite: a Hypothesis state machine, and the expected verdicts on its claims.
+    """A suite: a Hypothesis state machine, and the expected verdicts on the claims that its runs
+    can break.
 
     The module's docstring explains `inside` and `outside`.
     """

@@ -1,6 +1,8 @@
-"""The consumer applications of Kafka's documents; each has a few lines of code and a database.
+"""The consumer applications that Kafka's documents describe, each with a few lines of code and a
+database.
 
-An application is a generator; `at` is the process that runs it (`instance`).
+An application is a generator function. Its parameter `at` is the process that runs the application
+(see the module `instance`).
 
 Source: docs/sources.md D0 (position and processing, the two-phase commit), D1 (the consumer's
 side), D2 (the pipeline, side effects, the idempotent consumer, a database next to Kafka); KIP-447.
@@ -27,9 +29,9 @@ from reference_impl.simulation.transactional_producer import TransactionalProduc
 
 
 def position_first(at: Instance) -> Program:
-    """Commits the position, then processes the records.
+    """Commits the position before it processes the records.
 
-    If the process dies in between, the records are never processed.
+    If the process dies between the commit and the processing, the records are never processed.
     """
     while True:
         records = yield from at.consumer.poll()
@@ -40,9 +42,10 @@ def position_first(at: Instance) -> Program:
 
 
 def processing_first(at: Instance) -> Program:
-    """Processes the records, then commits the position.
+    """Commits the position after it has processed the records.
 
-    If the process dies in between, the records are processed again.
+    If the process dies between the processing and the commit, the records are processed a second
+    time.
     """
     while True:
         for record in (yield from at.consumer.poll()):
@@ -54,7 +57,8 @@ def processing_first(at: Instance) -> Program:
 def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
     """Processes records, and goes back to a lower position when the suite requests it.
 
-    If `by_commit` is true, it does not seek: it only commits the lower position, and reads on.
+    By default, the application seeks to the lower position. If `by_commit` is true, the application
+    only commits the lower position, and continues to read at its previous position.
     """
     while True:
         if at.rewind_to is not None and TOPIC_PARTITION in at.consumer.readers:
@@ -70,8 +74,9 @@ def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
 
 
 def idempotent_consumer(at: Instance) -> Program:
-    """Stores the effect of each message, and the note that it is consumed, in one database
-    transaction; skips messages with a stored effect.
+    """Marks each message as consumed and stores its effect, in one database transaction.
+
+    If the message is marked already, the application stores no second effect.
     """
     while True:
         for record in (yield from at.consumer.poll()):
@@ -83,7 +88,9 @@ def idempotent_consumer(at: Instance) -> Program:
 
 
 def marking_apart(at: Instance) -> Program:
-    """Marks the message as consumed in one transaction, and stores its effect in a later one."""
+    """Marks each message as consumed in one transaction, and stores the effect of the message in
+    a later transaction.
+    """
     while True:
         for record in (yield from at.consumer.poll()):
             is_new = store.mark_consumed(at.database, record.value)
@@ -97,7 +104,12 @@ def marking_apart(at: Instance) -> Program:
 
 
 def committing_in_poll(at: Instance, *, offset_reset: OffsetReset = "earliest") -> Program:
-    """Commits the processed records of earlier polls in a later poll, like automatic commits."""
+    """Commits the positions of earlier polls at the beginning of a later poll, as automatic commits
+    do.
+
+    A commit is due every `AUTO_COMMIT_MS`. At this time, all records of the earlier polls have been
+    processed.
+    """
     at.subscribed(offset_reset)
     while True:
         yield from at.consumer.commit_due(AUTO_COMMIT_MS)
@@ -107,9 +119,10 @@ def committing_in_poll(at: Instance, *, offset_reset: OffsetReset = "earliest") 
 
 
 def committing_in_background(at: Instance) -> Program:
-    """Commits the positions of all received records every `AUTO_COMMIT_MS`, processed or not.
+    """Commits the positions of all received records every `AUTO_COMMIT_MS`, even if the records are
+    not processed yet.
 
-    Clients that commit automatically in a background thread do the same.
+    Clients that commit automatically in a background thread behave in the same way.
     """
     while True:
         for record in (yield from at.consumer.poll()):
@@ -119,8 +132,9 @@ def committing_in_background(at: Instance) -> Program:
 
 
 def handing_over(at: Instance) -> Program:
-    """Polls again before earlier records are processed, like a program that processes in another
-    thread.
+    """Polls new records while records of earlier polls are not processed yet.
+
+    A program that hands its records over to another thread behaves in the same way.
     """
     while True:
         at.waiting += (record.value for record in (yield from at.consumer.poll()))
@@ -134,9 +148,10 @@ def handing_over(at: Instance) -> Program:
 
 
 def position_with_output(at: Instance, *, checks_position: bool = True) -> Program:
-    """Stores the output and the position in one transaction.
+    """Stores the output and the position in one database transaction.
 
-    If `checks_position`, the transaction fails if another instance has moved the position.
+    If `checks_position`, the transaction fails when another instance of the application has moved
+    the stored position.
     """
     while True:
         yield from at.consumer.ensure_membership()
@@ -160,7 +175,11 @@ def position_with_output(at: Instance, *, checks_position: bool = True) -> Progr
 
 
 def two_databases(at: Instance, *, output_first: bool) -> Program:
-    """Stores the output in one database and the position in another, in separate transactions."""
+    """Stores the output in one database and the position in another database, in two separate
+    transactions.
+
+    If `output_first`, the output is stored before the position, otherwise after it.
+    """
     while True:
         yield from at.consumer.ensure_membership()
         at.seek_to_stored(at.elsewhere)
@@ -175,9 +194,11 @@ def two_databases(at: Instance, *, output_first: bool) -> Program:
 
 
 def two_phase_commit(at: Instance) -> Program:
-    """Prepares the output in one database, stores the position in another, and commits the output.
+    """Prepares the output in one database, stores the position in another database, and commits the
+    output.
 
-    A new instance commits or rolls back the prepared transactions.
+    A new instance first ends each prepared transaction. If the position for the output is stored,
+    the instance commits the transaction; otherwise it rolls the transaction back.
     """
     for name in at.database.prepared():
         key, _, next_offset = name.rpartition("@")
@@ -205,7 +226,12 @@ def two_phase_commit(at: Instance) -> Program:
 def pipeline(
     at: Instance, *, sends_generation: bool = True, transactional_id: str | None = None
 ) -> Program:
-    """Consumes records; sends their outputs and commits the position in one transaction."""
+    """Consumes records, and sends one output for each record. One transaction contains the outputs
+    and the position.
+
+    `send_offsets` explains `sends_generation`. By default, each process has its own transactional
+    id.
+    """
     producer = at.producer(transactional_id)
     yield from producer.init_transactions()
     while producer.over is None:
@@ -220,7 +246,9 @@ def pipeline(
 
 
 def producing_apart(at: Instance) -> Program:
-    """Commits each output in a transaction of its own; then commits the position separately."""
+    """Sends each output in a transaction of its own, and commits the position outside of these
+    transactions.
+    """
     producer = at.producer()
     yield from producer.init_transactions()
     while producer.over is None:
@@ -235,7 +263,8 @@ def producing_apart(at: Instance) -> Program:
 def with_side_effect(at: Instance, *, is_guarded: bool = False) -> Program:
     """Runs a pipeline that also writes each message to a database, as a side effect.
 
-    If `is_guarded`, a message that the database marks as consumed is not written again.
+    If `is_guarded`, the application writes a message only if the database does not mark the message
+    as consumed.
     """
     producer = at.producer()
     yield from producer.init_transactions()
@@ -254,11 +283,11 @@ def with_side_effect(at: Instance, *, is_guarded: bool = False) -> Program:
 
 
 def kafka_then_database(at: Instance, *, repairs: bool = False) -> Program:
-    """Commits the Kafka transaction, then the database transaction.
+    """Commits the Kafka transaction before the database transaction.
 
-    After a death in between, the database lacks records below the committed position. If `repairs`,
-    the application then starts at the position in the database, sends all results from there to
-    Kafka again, and stores only effects that the database lacks.
+    If the process dies between the two commits, the database lacks records below the committed
+    position. If `repairs`, the next process starts at the position in the database. It sends all
+    results from this position to Kafka again, and stores only the effects that the database lacks.
     """
     producer = at.producer()
     yield from producer.init_transactions()
@@ -286,9 +315,10 @@ def kafka_then_database(at: Instance, *, repairs: bool = False) -> Program:
 def database_then_kafka(
     at: Instance, *, is_idempotent: bool = False, drops_known: bool = False
 ) -> Program:
-    """Commits the database transaction, then the Kafka transaction.
+    """Commits the database transaction before the Kafka transaction.
 
-    After a death in between, the next process receives the message again:
+    If the process dies between the two commits, the next process receives the message again. Each
+    line has the arguments, and the reaction of the next process:
 
         by default                         stores a second effect, and sends the result
         with `is_idempotent`               stores no second effect, and sends the result
@@ -315,10 +345,10 @@ def database_then_kafka(
 def send_offsets(
     at: Instance, producer: TransactionalProducer, *, sends_generation: bool = True
 ) -> Steps:
-    """Adds the consumer's positions to the transaction.
+    """Adds the consumer's positions to the transaction of the producer.
 
-    If `sends_generation`, the request has the member's generation, so that a zombie is fenced
-    (KIP-447).
+    If `sends_generation`, the request has the member's generation, so the coordinator rejects the
+    request of a zombie (KIP-447). After a poll without records, the function does nothing.
     """
     if at.consumer.empty_polls:
         return

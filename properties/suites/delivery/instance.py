@@ -1,8 +1,8 @@
-"""One process of a consumer application: its consumer, its producers and its databases.
+"""One process of a consumer application, with a consumer, producers and databases.
 
-Between two `yield`s, the process runs without interruption. The suite may kill or pause it at each
-call of `step()`. A paused process does not notice that its group removes it; later it continues as
-a zombie.
+The process can be interrupted only at a `yield`. The suite may kill or pause the process at each
+call of `step()`. A paused process does not notice that its consumer group removes it, and continues
+later as a zombie.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ProgramFactory = Callable[["Instance"], Program]
 
 @dataclass(slots=True, kw_only=True)
 class Instance:
-    """One process of an application, and the two databases that survive the process."""
+    """One process of an application. Its two databases survive the death of the process."""
 
     app: Application
     database: Store
@@ -63,7 +63,9 @@ class Instance:
         return self.consumer
 
     def producer(self, transactional_id: str | None = None) -> TransactionalProducer:
-        """Returns a transactional producer; by default, its transactional id is unique."""
+        """Returns a transactional producer. If `transactional_id` is None, each process has its
+        own transactional id.
+        """
         return TransactionalProducer(
             app=self.app,
             brokers=self.brokers,
@@ -72,7 +74,9 @@ class Instance:
         )
 
     def step(self) -> Steps:
-        """Lets the suite kill or pause the application here, and then sends a heartbeat."""
+        """Marks a place at which the suite may kill or pause the application, and then sends a
+        heartbeat if it is due.
+        """
         self.steps += 1
         yield Pause(STEP_MS)
         while self.is_held:

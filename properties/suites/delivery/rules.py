@@ -1,11 +1,12 @@
 """The Hypothesis rules of the suite `delivery`: an application is killed or paused at any step.
 
-A producer sends to `orders-0`. An application (`applications`) consumes in a group, and writes to a
-database that survives its process, or to the output topic `invoices`, or to both. The rules also
-*replace* the application: its first instance is paused, another instance gets the partitions, and
-then the first one continues as a zombie. Brokers may crash, and requests and responses of clients
-may be lost; links between brokers are never cut. After all faults have ended, the database and the
-output topic are compared with the records sent.
+A producer sends records to `orders-0`. An application (see the module `applications`) consumes them
+as a member of a group. It writes its results to a database that survives its process, to the output
+topic `invoices`, or to both. The rules also *replace* the application: its first instance is
+paused, another instance takes over the partitions, and then the first instance continues as a
+zombie. Brokers may crash, and requests and responses of clients may be lost. Links between brokers
+are never cut. After all faults have ended, the contents of the database and of the output topic are
+compared with the sent records.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ CATCH_UP_MS: Final = 20_000
 
 
 class DeliveryMachine(ClusterMachine):
-    """A cluster, a producer, and the instances of one application; rules act on the newest one."""
+    """A cluster with a producer and the instances of one application. The rules act on the
+    newest instance.
+    """
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES

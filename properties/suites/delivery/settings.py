@@ -1,4 +1,4 @@
-"""The configurations with which the suite `delivery` runs, by name."""
+"""The settings of the suite `delivery`, by name. A setting is the configuration of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from reference_impl.simulation.producer_config import ProducerConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A configuration: an application, the producer of its input, and the reader of its output."""
+    """A configuration of a run: the application, the producer of its input, and the reader of
+    its output.
+    """
 
     condition: str
     runs: ProgramFactory

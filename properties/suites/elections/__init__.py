@@ -1,1 +1,3 @@
-"""The suite `elections`: claims on the ISR, the leaders and committed records, under faults."""
+"""The suite `elections`: it checks claims on the ISR, the leaders and committed records, under
+faults.
+"""

@@ -1,4 +1,4 @@
-"""The configurations with which the suite `elections` runs, by name."""
+"""The settings of the suite `elections`, by name. A setting is the configuration of a run."""
 
 from __future__ import annotations
 

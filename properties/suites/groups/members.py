@@ -1,6 +1,7 @@
-"""The programs of group members in the suite `groups`: each raises its positions and commits them.
+"""The programs of group members in the suite `groups`. Each member raises its positions and commits
+them.
 
-Members read no records. A position raised by one simulates a processed record.
+Members read no records. The program raises a position by 1 to simulate that it processed a record.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ Positions = dict[TopicPartition, Offset]
 
 @dataclass(slots=True, kw_only=True)
 class Worker:
-    """A member of a group, with the partitions that it began to process, and its commits."""
+    """A member of a group. It has a list of the partitions that it began to process, and a list
+    of its commits.
+    """
 
     app: Application
     began: list[Began] = field(default_factory=list[Began])
@@ -43,10 +46,10 @@ class Worker:
         return f"m{self.app.process}"
 
     def new_events(self) -> list[str]:
-        """Returns sentences on the events of this member since the previous call.
+        """Returns sentences on the events of this member since the previous call of this method.
 
-        There is one for each partition that it began to process, and for each epoch and partition
-        one with the last committed position.
+        There are two kinds of sentences. One sentence reports each partition that the member began
+        to process. One sentence reports the latest committed position in each epoch and partition.
         """
         began, committed = self._printed
         self._printed = len(self.began), len(self.committed)
@@ -65,9 +68,11 @@ class Worker:
     def resumes(
         self, epoch: int, committed: Mapping[TopicPartition, Offset | None], ns: int
     ) -> None:
-        """Begins to process each assigned partition at its committed position, or else at 0.
+        """Begins to process each assigned partition at the committed position. If there is none,
+        the position is 0.
 
-        `ns` is the time at which the member requested the positions.
+        `committed` has the assigned partitions. `ns` is the time at which the member requested the
+        positions.
         """
         for place, offset in committed.items():
             self.positions[place] = offset or Offset(0)
@@ -82,7 +87,9 @@ class Worker:
             self.began.append(began)
 
     def works(self) -> Steps:
-        """Moves the member's position in each partition up by one, and waits while it is paused."""
+        """Raises the member's position in each partition by 1, and waits while the member is
+        paused.
+        """
         yield Pause(WORK_MS)
         self.positions = {place: Offset(at + 1) for place, at in self.positions.items()}
         while self.is_held:
@@ -93,9 +100,10 @@ class Worker:
         epoch: int,
         commit: Callable[[Positions], Generator[Call | Pause, Response | None, bool]],
     ) -> Steps:
-        """Commits the positions; adds them to `committed` if the coordinator accepts them.
+        """Commits the positions, and adds them to the list `committed` if the coordinator accepts
+        them.
 
-        `commit` sends the positions, and returns True if they are accepted.
+        The function `commit` sends the positions, and returns True if the coordinator accepts them.
         """
         positions, requested_ns = dict(self.positions), self.app.now_ns
         if positions and (yield from commit(positions)):
@@ -113,7 +121,7 @@ class Worker:
 
 
 def classic(worker: Worker) -> Program:
-    """Runs a member of a classic group, which revokes all partitions at each rebalance."""
+    """Runs a member of a classic group. The member revokes all its partitions at each rebalance."""
     brokers = BrokerClient(app=worker.app)
     member = classic_member.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)
     while not worker.is_leaving:
@@ -129,7 +137,9 @@ def classic(worker: Worker) -> Program:
 
 
 def consumer(worker: Worker) -> Program:
-    """Runs a member of a KIP-848 group, which commits before it revokes partitions."""
+    """Runs a member of a KIP-848 group. The member commits its positions before it revokes
+    partitions.
+    """
     brokers = BrokerClient(app=worker.app)
     member = consumer_member.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)
     while not worker.is_leaving:
@@ -148,8 +158,8 @@ def consumer(worker: Worker) -> Program:
 
 
 def by_hand(worker: Worker) -> Program:
-    """Runs a consumer that never joins the group, processes all partitions, and commits the group's
-    offsets.
+    """Runs a consumer that never joins the group. It processes all partitions, and commits
+    offsets for the group.
     """
     brokers = BrokerClient(app=worker.app)
     outsider = classic_member.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)

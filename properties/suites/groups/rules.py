@@ -1,9 +1,9 @@
 """The Hypothesis rules of the suite `groups`: members join, leave, die and pause; brokers crash.
 
-The group's topic has three partitions. A member reads no records. It counts units of work for each
-of its partitions, and commits the count as its position. A paused member stops between its work and
-its commit, and then continues as a zombie. A run ends after all faults have ended and every
-partition has an owner.
+The group's topic has three partitions. A member reads no records. For each of its partitions, the
+member counts units of work, and commits this number as its position. A paused member stops after
+its work and before its commit, and later continues as a zombie. A run ends when all faults have
+ended and every partition has an owner.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The configurations with which the suite `groups` runs, by name."""
+"""The settings of the suite `groups`, by name. A setting is the configuration of a run."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The Hypothesis rules of the suite `log`: writers and readers of a log while its leaders change.
 
-Each writer sends one record at a time, to one or two topic partitions; each reader begins at an
-offset and reads on. At the end of a run, all faults are removed, the writers finish their sends,
-and the readers read to the end of the log.
+Each writer sends one record at a time, to one or two topic partitions. Each reader begins at an
+offset and reads all records from this offset on. At the end of a run, all faults end, the writers
+finish their sends, and the readers read to the end of the log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The configurations with which the suite `log` runs, by name."""
+"""The settings of the suite `log`, by name. A setting is the configuration of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The numbers of writers, readers and topic partitions; whether a run deletes records."""
+    """A configuration of a run: the numbers of writers, readers and topic partitions, and
+    whether a run deletes records.
+    """
 
     condition: str
     topic_partitions: int = 1

@@ -22,7 +22,10 @@ BROKERS: Final = (0, 1, 2)
 
 
 class ClusterMachine(JudgedMachine):
-    """A cluster of three brokers; subclasses start the cluster, add clients and end the run."""
+    """A Hypothesis state machine with a cluster of three brokers.
+
+    A subclass starts the cluster, adds clients and ends the run.
+    """
 
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {"count": (1, 2, 3), "broker": BROKERS}
     NEEDS: ClassVar[Mapping[str, Power]] = {"crash": Power.KILL, "restart_all": Power.KILL}
@@ -79,7 +82,7 @@ class ClusterMachine(JudgedMachine):
             self.cluster.rejoin_one_way(client, NodeId(broker))
 
     def broker(self, number: int) -> BrokerId:
-        """Returns a broker id from the argument of a rule: 0 stands for broker 1."""
+        """Returns the broker id for a rule's argument. The argument 0 stands for broker 1."""
         return self.cluster.broker_ids[number]
 
     def some_down(self) -> bool:

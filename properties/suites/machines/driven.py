@@ -1,10 +1,11 @@
-"""The cluster on which a machine runs: simulated, or in real time with the same methods.
+"""The interface of the cluster on which a Hypothesis state machine of a suite runs.
 
-All times are virtual. On a cluster in real time, one virtual second lasts longer than one second.
+The cluster is either simulated, or it runs in real time with the same methods. All times are
+virtual. On a cluster in real time, one virtual second lasts longer than one second.
 
-Clusters differ in their abilities (`Power`): not every cluster can cut the power of a host, for
-example. A rule that needs an ability that the cluster lacks is never called. If a claim can be
-broken only with such an ability, it stays undecided.
+Clusters differ in their abilities (`Power`). For example, not every cluster can cut the power of a
+host. A rule is never called if it needs an ability that the cluster lacks. If a run can break a
+claim only with such an ability, the claim is undecided.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from reference_impl.simulation.programs import ProgramFactory
 
 
 class Power(StrEnum):
-    """An ability that not every cluster has, such as cutting the power of a host."""
+    """An ability that not every cluster has, for example that it can cut the power of a host."""
 
     KILL = "kill brokers and start them again"
     PAUSE = "pause brokers"
@@ -45,9 +46,10 @@ class Power(StrEnum):
 
 
 class DrivenCluster(Protocol):
-    """A running cluster with the topic partition `orders-0`, its clients and its faults.
+    """A running cluster with the topic partition `orders-0`. Its methods manage the clients and the
+    faults.
 
-    `reference_impl.simulation.cluster.Cluster` documents the methods.
+    The class `reference_impl.simulation.cluster.Cluster` documents these methods.
     """
 
     broker_ids: tuple[BrokerId, ...]
@@ -95,7 +97,7 @@ class DrivenCluster(Protocol):
 
 @runtime_checkable
 class PausesBrokers(Protocol):
-    """A cluster in real time that can pause the process of a broker, and resume it."""
+    """A cluster in real time that can pause and resume the process of a broker."""
 
     def pause(self, broker: BrokerId) -> None: ...
     def resume(self, broker: BrokerId) -> None: ...
@@ -103,7 +105,7 @@ class PausesBrokers(Protocol):
 
 @runtime_checkable
 class Administers(Protocol):
-    """A cluster on which an administrator moves replicas and changes topics, in real time.
+    """A cluster in real time on which an administrator can move replicas and change topics.
 
     The methods never change internal topics.
     """

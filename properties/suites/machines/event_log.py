@@ -1,12 +1,14 @@
 """Describes the events in a simulated cluster as text, for the comments of a counterexample.
 
+Each line describes one event, or several events of the same kind:
+
     broker 1 crashes
     broker 2 is elected leader of orders-0 in leader epoch 1
     producer 1 gets v0, v1 acknowledged at offset 0, 1 of orders-0
     output-0 gets commit marker at offset 1
 
 The events are grouped by kind, not ordered by time. Clients are numbered in the order of their
-start: process 2000 of a history belongs to client 2.
+start. For example, the process 2000 of a history belongs to client 2.
 """
 
 from __future__ import annotations
@@ -190,10 +192,10 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields (sentence with placeholders, key, value, offset) for each record and group offset of
-    the operation.
+    """Yields a tuple for each record and each group offset of the operation: (sentence with
+    placeholders, key, value, offset).
 
-    Such a sentence is `reads {values} at offset {offsets} of {key}`.
+    An example of a sentence is `reads {values} at offset {offsets} of {key}`.
     """
     is_transaction = operation.f == "txn"
     for did in operation.did:
@@ -216,10 +218,10 @@ def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
 
 
 def shortened(items: Sequence[object]) -> str:
-    """Returns the items as text; if there are more than six, only the first three and the last.
+    """Returns the items as a text. If there are more than six items, the text has only the first
+    three and the final item.
 
-    >>> shortened([1, 2, 3]), shortened(range(9))
-    ('1, 2, 3', '0, 1, 2 ... 8')
+    >>> shortened([1, 2, 3]), shortened(range(9)) ('1, 2, 3', '0, 1, 2 ... 8')
     """
     if len(items) > 6:
         return f"{', '.join(map(str, items[:3]))} ... {items[-1]}"

@@ -1,14 +1,15 @@
-"""The base of all suite machines: Hypothesis calls rules, and claims are checked when the run ends.
+"""The base of all Hypothesis state machines of the suites. It checks claims when a run ends.
 
-A machine gets a setting, the seeded bugs of the broker, and a list of names to check:
+A machine has a setting (the configuration of a run), the seeded bugs of the broker, and a list of
+names to check. Each line has an example of a name, and what the name refers to:
 
     retry_resumes                            a claim: every run must satisfy it
     isr_shrinks: the leader commits alone    a goal of the claim: at least one run must reach it
     zombie-write                             an anomaly of the recorded history
 
-After the last rule all faults end and the cluster recovers. Then the machine checks the names in
-order, and raises `Shown` at the first finding: a broken claim, a found anomaly, or a reached goal.
-A reached goal is no error.
+Hypothesis calls the rules of the machine. After the last rule, all faults end and the cluster
+recovers. The machine then checks the names in order, and raises `Shown` at the first finding: a
+broken claim, a found anomaly, or a reached goal. A reached goal is no error.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ PROGRESS: Final = "progress"  # the cluster recovers in bounded virtual time aft
 
 
 class Shown(Exception):
-    """Raised when a run breaks a claim, reaches a goal or has an anomaly that the search looks for.
+    """Raised when a run breaks a claim, reaches a goal, or has an anomaly that the search looks
+    for.
 
-    `name` is the claim, goal or anomaly; `how` describes the evidence.
+    `name` is the name of the claim, the goal or the anomaly. `how` describes the evidence.
     """
 
     def __init__(self, name: str, how: str) -> None:
@@ -43,9 +45,10 @@ class Shown(Exception):
 
 @dataclass(slots=True)
 class Tally:
-    """The cost of a search so far: its runs, and their broker and controller steps.
+    """The cost of a search so far: the number of runs, and the number of steps of brokers and
+    controllers.
 
-    `progress` is called after each run.
+    If `progress` is not None, it is called after each run.
     """
 
     runs: int = 0  # including the runs of shrinking
@@ -60,7 +63,9 @@ class Tally:
 
 
 class Setting(Protocol):
-    """The configuration of a run; each suite adds fields. `condition` describes it in words."""
+    """The configuration of a run. Each suite adds fields, and `condition` describes the
+    configuration in words.
+    """
 
     @property
     def condition(self) -> str: ...
@@ -69,7 +74,8 @@ class Setting(Protocol):
 class JudgedMachine(RuleBasedStateMachine):
     """A Hypothesis state machine that checks claims when its run ends.
 
-    A subclass adds rules, claims (`ALWAYS`) and goals (`SOMETIMES`).
+    A subclass defines rules, claims that must always hold (`ALWAYS`), and goals of claims that
+    something can happen (`SOMETIMES`).
     """
 
     ALWAYS: ClassVar[Always]
@@ -100,14 +106,15 @@ class JudgedMachine(RuleBasedStateMachine):
         self._tally = tally or Tally()
 
     def end(self) -> object:
-        """Ends all faults, waits for recovery and returns the observations.
+        """Ends all faults, waits until the cluster has recovered, and returns the observations of
+        the run.
 
         Raises NoProgress if the cluster or its clients do not recover.
         """
         raise NotImplementedError
 
     def events(self) -> tuple[Traced, ...]:
-        """Returns all events of a run on a simulated cluster; other clusters record none."""
+        """Returns all events of the run. The result is () if the cluster is not simulated."""
         return ()
 
     def steps(self) -> int:
@@ -119,17 +126,21 @@ class JudgedMachine(RuleBasedStateMachine):
         return 0
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on the events since the previous call; counterexamples print them."""
+        """Returns sentences on the events since the previous call of this method. A printed
+        counterexample has them as comments.
+        """
         return ()
 
     def stuck(self) -> str | None:
-        """Returns why the clients made no progress after the end of all faults, or None."""
+        """Returns the reason why the clients made no progress after the end of all faults, or
+        None if they made progress.
+        """
         return None
 
     def teardown(self) -> None:
         """Ends the run, and checks the claims, goals and anomalies that the search looks for.
 
-        Raises `Shown` for the first finding.
+        Raises `Shown` for the first broken claim, reached goal or found anomaly.
         """
         try:
             self.observed = self.end()
@@ -151,8 +162,10 @@ class JudgedMachine(RuleBasedStateMachine):
         return not (self.bugs and len(self._judge) == 1)
 
     def shows(self, name: str) -> str | None:
-        """Returns evidence of the broken claim, the reached goal or the anomaly called `name`, or
-        None.
+        """Returns evidence for the claim, goal or anomaly called `name`.
+
+        The result is None if the run does not break the claim, does not reach the goal, or does not
+        have the anomaly.
         """
         if name in self.ALWAYS:
             return next((breach.why for breach in self.ALWAYS[name](self.observed)), None)

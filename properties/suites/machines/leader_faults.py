@@ -1,7 +1,7 @@
 """The state machine of a cluster whose leaders crash at elections, and whose links are cut.
 
-*Focused* rules drive the cluster straight to its most fragile moments: just before and at an
-election.
+*Focused* rules lead the cluster directly to its most fragile moments: just before an election and
+during an election.
 """
 
 from __future__ import annotations
@@ -136,10 +136,9 @@ class LeaderFaultsMachine(ClusterMachine):
         self.cluster.resume(leader)
 
     def fail(self, fault: Crash | PowerLoss) -> None:
-        """Applies the fault, unless more than `self.failures` brokers would then be down or out of
-        sync.
+        """Applies the fault if at most `self.failures` brokers are then down or out of sync.
 
-        A fault without a broker does nothing.
+        Otherwise, or if the fault names no broker, the method does nothing.
         """
         broker = fault.broker
         away = {other for other in self.cluster.broker_ids if not self._is_in_sync(other)}
@@ -184,5 +183,5 @@ class LeaderFaultsMachine(ClusterMachine):
         return leader != NO_BROKER and self.cluster.is_up(leader)
 
     def leads_well(self) -> bool:
-        """Returns True if no election is due: the leader is up and no link is cut."""
+        """Returns True if the leader is up and no link is cut, so no election is due."""
         return self.leader_is_up() and not self.cluster.is_split()

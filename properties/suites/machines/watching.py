@@ -27,7 +27,9 @@ class ShowsReplicas(Protocol):
 
 
 def moments(cluster: Cluster) -> Iterator[Moment]:
-    """Yields the state of the topic partition `orders-0` at its creation and after each change."""
+    """Yields the state of the topic partition `orders-0` at the creation of the partition and
+    after each change.
+    """
     state: PartitionState | None = None
     replicas = {int(broker): Replica() for broker in cluster.broker_ids}
     last: Moment | None = None

@@ -1,8 +1,8 @@
 """The Hypothesis rules of the suite `replication`: one producer, one consumer, and three brokers.
 
 A run sends records, loses responses, crashes brokers, and cuts or heals links, in a random order. A
-*focused* rule crashes the leader directly after an acknowledgement. At the end of a run all faults
-end, and the cluster must recover in bounded virtual time. Then the log is read from its start.
+*focused* rule crashes the leader directly after an acknowledgement. At the end of a run, all faults
+end, and the cluster must recover in bounded virtual time. Then a reader reads the whole log.
 """
 
 from __future__ import annotations
@@ -163,8 +163,8 @@ class ReplicationMachine(LeaderFaultsMachine):
         return self.publish()
 
     def stuck(self) -> str | None:
-        """Returns why the producer session ended, although the setting does not let it end, or
-        None.
+        """Returns the reason why the producer session ended, if the setting does not permit its
+        end. Otherwise, returns None.
         """
         over = self.cluster.producer(self._producer).over
         if not self._setting.session_lasts or over is None:

@@ -1,4 +1,4 @@
-"""The configurations with which the suite `replication` runs, by name."""
+"""The settings of the suite `replication`, by name. A setting is the configuration of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reference_impl.simulation.producer_config import ProducerConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The configuration of the producer and the topic, and the faults that may happen."""
+    """A configuration of a run: the producer, the topic, and the faults that may happen."""
 
     condition: str
     producer: ProducerConfig

@@ -1,9 +1,10 @@
 """The Hypothesis rules of the suite `retention`: a reader is away while old records are deleted.
 
-The reader leaves when it has read to the end of the log. If it returns within the retention time,
-it finds every record that was sent meanwhile, even after a leader has crashed. Later, it may miss
-records, or find all: only whole segments are deleted. The claims are checked at the end of a run,
-because only then is it clear which records the reader missed.
+The reader leaves when it has read to the end of the log. If the reader returns within the retention
+time, it finds every record that was sent during its absence, even if a leader has crashed. If the
+reader returns later, some records may be missing. It may also find all records, because Kafka
+deletes only whole segments. The claims are checked at the end of a run, because only then is it
+clear which records the reader missed.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ END_MS: Final = 30_000
 
 
 class RetentionMachine(LeaderFaultsMachine):
-    """A cluster under faults, with a writer, and a reader that pauses and later continues."""
+    """A cluster under faults, with a writer, and with a reader that stops reading for a time and
+    continues later.
+    """
 
     ALWAYS = ALWAYS
     SOMETIMES: ClassVar = {}

@@ -1,4 +1,4 @@
-"""The configurations with which the suite `retention` runs, by name."""
+"""The settings of the suite `retention`, by name. A setting is the configuration of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ KEEPS: Final = LogConfig(retention_ms=LIMIT_MS, segment_bytes=SEGMENT_BYTES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The retention of the topic, and the time for which its readers expect to find records."""
+    """A configuration of a run: the retention of the topic, and the time for which readers
+    expect to find a record.
+    """
 
     condition: str
     log_config: LogConfig = KEEPS

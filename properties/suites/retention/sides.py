@@ -1,4 +1,4 @@
-"""The expected verdicts of the suite `retention`; the class `Suite` explains them."""
+"""The expected verdicts of the suite `retention`. The class `Suite` explains how to read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prints the run that a search found, as a commented program; the program repeats the run.
+"""Prints a run that a search found as a commented program. The program repeats the run.
 
     state = ReplicationMachine("idempotent", bugs=bugs_named("no-dedup"), judge=("...",))
     # 38 ms  broker 1 leads orders-0 in leader epoch 0
@@ -10,9 +10,10 @@
     # 390 ms  producer 1 gets v0 acknowledged at offset 1 of orders-0
     # Broken: exactly_once_publish: v0 is at offsets 0, 1
 
-A call runs a rule of the machine. The comment above it is the first sentence of the rule's
-docstring; that after `teardown()` is the machine's `TEARDOWN`. The comments with times are the
-events of the call: the program is run again to find them.
+A call runs a rule of the machine (a Hypothesis state machine). The comment above a call is the
+first sentence of the rule's docstring. The comment after `teardown()` is the machine's `TEARDOWN`.
+A comment with a time lists events of the call above it. To find these events, this module runs the
+program.
 """
 
 from __future__ import annotations
@@ -38,9 +39,8 @@ _NO_RULE: Final = "the shrunk run needs no other step; teardown() "
 
 
 def program(machine: type[JudgedMachine], found: Found, setting: str, bugs: Bugs) -> str:
-    """Returns a commented program that repeats the run that a search found.
-
-    Like that run, it ends with the exception `Shown`.
+    """Returns a commented program that repeats the run `found`. Like this run, the program ends
+    with the exception `Shown`.
     """
     names = ", ".join(f'"{name}"' for name in sorted(bug.value for bug in bugs))
     broker = f", bugs=bugs_named({names})" if bugs else ""
@@ -117,9 +117,10 @@ def _comment(text: str, indent: int = 2) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
-    """The parts of a printed counterexample; the module's docstring has an example.
+    """The parts of a printed counterexample. The module's docstring has an example of a printed
+    counterexample.
 
-    `name` is the broken claim, the reached goal or the anomaly found.
+    `name` is the name of the broken claim, the reached goal or the found anomaly.
     """
 
     machine: type[JudgedMachine]
@@ -130,7 +131,9 @@ class Printed:
 
 
 def parse(text: str) -> Printed:
-    """Returns the parts of a counterexample that `program` printed; ignores comments."""
+    """Returns the parts of a counterexample that `program` printed. The comments have no effect
+    on the result.
+    """
     module = ast.parse(text)
     imported = next(node for node in module.body if isinstance(node, ast.ImportFrom))
     made = next(node.value for node in module.body if isinstance(node, ast.Assign))
@@ -150,7 +153,9 @@ def parse(text: str) -> Printed:
 
 
 def reprint(text: str) -> str:
-    """Runs a printed program again, and returns it with the results of this run as comments."""
+    """Runs a printed program, and returns the program with new comments: the events and the
+    result of this run.
+    """
     printed = parse(text)
     state = printed.machine(printed.setting, bugs=printed.bugs, judge=(printed.name,))
     shown = replay(state, printed.calls)

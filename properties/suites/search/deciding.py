@@ -1,7 +1,8 @@
 """Searches for runs that decide the claims of a suite, and prints each run found as a program.
 
-A run decides a claim if it breaks the claim, or for a claim "X can happen", if X happens. "Holds"
-means only that the search found no counterexample in its runs; a search is not a proof.
+A run decides a claim if it breaks the claim. For a claim "X can happen", a run decides the claim if
+X happens. The verdict "holds" means only that the search found no counterexample in its runs. A
+search is not a proof.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ RUNS_FOR_A_GOAL: Final = 10  # times the runs, if some run must exist: the searc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimVerdict:
-    """The verdict of a search on one claim, and the runs that are its evidence.
+    """The verdict of a search on one claim, and the runs that are the evidence for it.
 
-    `programs` has these runs, each printed as a program: they break the claim, or reach its goals.
+    `programs` has these runs, each printed as a program. They break the claim, or reach its goals.
     `events` has every event of a run that breaks the claim.
     """
 
@@ -41,7 +42,7 @@ class ClaimVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteResult:
-    """The verdicts of a suite on all its claims, and the cost of the searches."""
+    """The verdicts on all claims of a suite, and the cost of the searches."""
 
     suite: str
     bugs: Bugs
@@ -69,8 +70,8 @@ class Search:
 
     @property
     def rules_of_each(self) -> int:
-        """The number of rule calls per run: `rules`, scaled by the suite's share (below 1 for slow
-        rules).
+        """The number of rule calls per run: `rules` multiplied by the suite's share of rules.
+        The share is below 1 if the rules of the suite are slow.
         """
         return max(1, round(self.rules * self.suite.share_of_rules))
 
@@ -78,10 +79,11 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Returns the first run that breaks a claim, reaches a goal or has an anomaly of `judge`,
-        or None.
+        """Returns the first run that breaks a claim, reaches a goal or has an anomaly whose name is
+        in `judge`.
 
-        The result may also be a run in which the clients stop making progress.
+        The result is None if there is no such run. The result may also be a run in which the
+        clients stop making progress.
         """
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),
@@ -107,12 +109,12 @@ def run(
     shrinks: bool = True,
     progress: Callable[[Tally], None] | None = None,
 ) -> SuiteResult:
-    """Returns a verdict on each claim of the suite, on a broker with `bugs`, in runs that satisfy
-    the claim's condition.
+    """Returns a verdict on each claim of the suite, for a broker with the seeded `bugs`.
 
-    The claims that must *always* hold are checked together, on the same runs. The search ends at
-    the first run that breaks one of them; the others are then undecided. The claims of the kind "X
-    *can* happen" have their own searches; on a broker with seeded bugs, they are left out.
+    The settings of the runs satisfy the conditions of the claims. The claims that must *always*
+    hold are checked together, on the same runs. This search ends at the first run that breaks one
+    of these claims, and the verdict on the remaining claims is undecided. Each claim of the kind "X
+    *can* happen" has its own search. If `bugs` is not empty, these claims are not checked.
     """
     started = time.process_time()
     tally = Tally(progress=progress)
@@ -154,10 +156,10 @@ def decide(
     shrinks: bool = True,
     progress: Callable[[Tally], None] | None = None,
 ) -> ClaimVerdict:
-    """Returns the verdict of a search on one claim.
+    """Returns the verdict of a search on the claim of `side`.
 
     If the setting or a bug of `side` violates the claim's condition, the search makes ten times as
-    many runs. If no such run breaks the claim, the verdict is undecided.
+    many runs. If none of these runs breaks the claim, the verdict is undecided.
     """
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)
@@ -210,9 +212,9 @@ def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
 
 
 def _decide_goals(where: Search, side: Side) -> ClaimVerdict:
-    """Returns the verdict on a claim that something can happen.
+    """Returns the verdict on a claim of the kind "X can happen".
 
-    The claim holds if, for each goal, the search finds a run that reaches the goal.
+    The claim holds if the search finds, for each goal of the claim, a run that reaches the goal.
     """
     is_inside = side.expected == "holds"
     if is_inside:

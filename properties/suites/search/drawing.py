@@ -1,8 +1,10 @@
-"""Draws the calls of a run one by one, from a seed, while the machine runs.
+"""Draws the calls of a run one after another, with a seeded random generator, while the machine
+runs.
 
-Hypothesis needs machines that behave the same in every run, but a machine on a cluster in real time
-does not. So this module draws each call itself, among the rules that are possible at the moment.
-These include the rules in `TRIAL_RULES`: faults that a cluster can have, but the simulation cannot.
+Hypothesis needs a state machine that behaves in the same way in every run, but a machine on a
+cluster in real time does not. This module therefore draws each call among the rules that are
+possible at the moment. They include the rules in `TRIAL_RULES`: faults that a cluster in real time
+can have, but the simulation cannot.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ from properties.suites.search.programs import Call
 
 
 def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> Call | None:
-    """Returns a random call of a rule that is possible now; None if no rule is possible.
+    """Returns a random call of a rule that is possible now, or None if no rule is possible.
 
-    A rule is possible if its preconditions are true, and if `powers` has every ability that it
-    needs.
+    A rule is possible if its preconditions are true, and `powers` contains every ability that the
+    rule needs.
     """
     possible = [
         (rule.function.__name__, tuple(rule.arguments_strategies))
@@ -39,7 +41,9 @@ def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> C
 
 
 def undrawn(machine: type[JudgedMachine], powers: Collection[Power]) -> dict[str, Power]:
-    """Returns the rules that need an ability outside `powers`, each with this ability."""
+    """Returns the rules that need an ability outside `powers`. The value of each rule is this
+    ability.
+    """
     return {rule: power for rule, power in machine.NEEDS.items() if power not in powers}
 
 

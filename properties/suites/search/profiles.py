@@ -1,7 +1,7 @@
-"""Search budgets of the suites, from minutes to days.
+"""The search budgets of the suites, from minutes to days.
 
-Unless a run breaks a claim or reaches a goal, the search makes `runs` runs with each of the `seeds`
-seeds.
+A search makes `runs` runs with each of the `seeds` seeds. It ends earlier if a run breaks a claim
+or reaches a goal.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from model.faults import UnknownName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A search budget: the numbers of runs per search, of rules (steps) per run, and of seeds."""
+    """A search budget: the number of runs per search, the number of rule calls per run, and the
+    number of seeds.
+    """
 
     name: str
     summary: str

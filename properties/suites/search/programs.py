@@ -1,9 +1,9 @@
-"""Programs: the rule calls of a run, in the form in which Hypothesis prints them.
+"""Programs: the rule calls of a run, written as Hypothesis prints them.
 
     state.send_and_await(count=1)
     state.crash_leader()
 
-All arguments are literals with names, so that a call can be run again, compared and simplified.
+All arguments are literals with names, so a call can be repeated, compared and simplified.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TEARDOWN: Final = "teardown"  # ends every run, and is no rule
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a rule, with its arguments in the order in which they are printed."""
+    """One call of a rule. The arguments have the order in which they are printed."""
 
     rule: str
     arguments: tuple[tuple[str, int], ...] = ()
@@ -31,7 +31,11 @@ class Call:
         getattr(machine, self.rule)(**dict(self.arguments))
 
     def simplified(self, simpler: Mapping[str, tuple[int, ...]]) -> Iterator[Call]:
-        """Yields copies of the call with one argument made simpler, the simplest value first."""
+        """Yields copies of the call in which one argument has a simpler value. The simplest value
+        is first.
+
+        `simpler` lists the values of each argument, beginning with the simplest value.
+        """
         for at, (name, value) in enumerate(self.arguments):
             values = simpler.get(name, ())
             for simple in values[: values.index(value)] if value in values else ():
@@ -40,7 +44,9 @@ class Call:
 
 
 def calls_in(text: str) -> tuple[Call, ...]:
-    """Returns the calls of a state machine's rules in a program, without the final `teardown`."""
+    """Returns the calls of rules in a printed program. The final call of `teardown` is not
+    included.
+    """
     lines = (line.strip() for line in text.splitlines())
     calls = (_parsed(line) for line in lines if line.startswith(_STATE))
     return tuple(call for call in calls if call.rule != _TEARDOWN)

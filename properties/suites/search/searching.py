@@ -1,9 +1,9 @@
 """Searches with Hypothesis for a run that breaks a claim or reaches a goal, and shrinks the run.
 
-Hypothesis generates runs (lists of rule calls) from a seed. This module shrinks the run found: it
-leaves out one or two calls, or makes an argument simpler, while the run still breaks the same claim
-or reaches the same goal. In a measurement, the shrinker of Hypothesis needed ten times as many
-runs, and its results were longer.
+Hypothesis generates runs (lists of rule calls) from a seed. This module shrinks the run that
+Hypothesis found. It removes one or two calls, or makes an argument simpler, as long as the run
+still breaks the same claim or reaches the same goal. In a measurement, Hypothesis's own shrinker
+needed ten times as many runs, and its results were longer.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _PAIRS_UP_TO: Final = 12  # calls; a longer program is shrunk one call at a time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The smallest run of a search that breaks a claim or reaches a goal.
+    """A run that breaks a claim or reaches a goal, usually shrunk.
 
-    `name` is the claim or goal; `how` describes the evidence.
+    `name` is the name of the claim or the goal. `how` describes the evidence.
     """
 
     name: str
@@ -46,10 +46,11 @@ def search(
     simpler: Mapping[str, tuple[int, ...]],
     shrinks: bool = True,
 ) -> Found | None:
-    """Returns the first run that breaks a claim or reaches a goal; None if no run does.
+    """Returns the first run that breaks a claim or reaches a goal, or None if no run does.
 
-    At most `runs` runs are tried, each with at most `rules` rules. `simpler` has the simpler values
-    of arguments, for `shrinks`.
+    The search makes at most `runs` runs, each with at most `rules` rule calls. If `shrinks`, the
+    result is shrunk. For this purpose, `simpler` lists the values of each argument, beginning with
+    the simplest value.
     """
     test = get_state_machine_test(
         machine,  # type: ignore[arg-type]  # any factory works; the annotation wants a class
@@ -80,7 +81,8 @@ def shrink(
 ) -> Found:
     """Returns a smaller run that breaks the same claim as `found`, or reaches the same goal.
 
-    The result is minimal: none of its `_neighbours` does the same.
+    The result is minimal: none of its neighbours (see `_neighbours`) breaks this claim or reaches
+    this goal.
     """
     neighbours = _neighbours(found.calls, simpler)
     while (calls := next(neighbours, None)) is not None:
@@ -94,9 +96,10 @@ def shrink(
 def _neighbours(
     calls: tuple[Call, ...], simpler: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[Call, ...]]:
-    """Yields smaller lists of calls: without one or two calls, or with a simpler argument.
+    """Yields smaller lists of calls: without one call, with a simpler argument, or without two
+    calls.
 
-    Two calls are left out together only if the list is short.
+    Two calls are removed together only if the list has at most `_PAIRS_UP_TO` calls.
     """
     for at in reversed(range(len(calls))):
         yield calls[:at] + calls[at + 1 :]
@@ -109,7 +112,11 @@ def _neighbours(
 
 
 def replay(machine: RuleBasedStateMachine, calls: Iterable[Call]) -> Shown | None:
-    """Runs these calls and ends the run; returns the broken claim or the reached goal, if any."""
+    """Runs the calls, and then ends the run.
+
+    Returns the exception `Shown` that names the broken claim or the reached goal, or None if there
+    is no such finding.
+    """
     try:
         for call in calls:
             call.run(machine)

@@ -1,8 +1,8 @@
 """The clients of the suite `transactions`: instances of a transactional id, readers, and checks.
 
-An instance is one application with one transactional producer. The Hypothesis rules queue actions,
-and the instance runs them, until its producer is fenced or has failed. Then the rules start another
-instance.
+An instance is one application with one transactional producer. The Hypothesis rules add actions to
+the queue of the instance. The instance runs these actions in order until its producer is fenced or
+has failed. Then the rules start another instance.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ Action = Callable[[TransactionalProducer], Steps[Any]]
 
 @dataclass(slots=True, kw_only=True)
 class Instance:
-    """An application with one transactional producer: its queued actions, and their outcomes."""
+    """An application with one transactional producer. It has a queue of actions, and a list of
+    the outcomes of its transactions.
+    """
 
     transactional_id: str
     version: TransactionVersion
@@ -90,8 +92,9 @@ class Instance:
 
 
 def reads_until_killed(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
-    """Returns a program that polls a topic partition from offset 0, and lists the end offset after
-    each poll.
+    """Returns a program that polls a topic partition from offset 0 until the program is killed.
+
+    After each poll, the program requests the end offset.
     """
 
     def program(app: Application) -> Program:
@@ -120,8 +123,10 @@ def reads_to_end(
 
 
 def awaits_equal_ends(places: tuple[TopicPartition, ...], found: dict[str, Ends]) -> ProgramFactory:
-    """Returns a program that lists the end offsets at both isolation levels, until they are equal
-    in every partition.
+    """Returns a program that requests the end offsets of the partitions at both isolation levels.
+
+    The program ends when the two end offsets are equal in every partition, so no transaction is
+    open. It stores the end offsets in `found`.
     """
 
     def program(app: Application) -> Program:
@@ -155,9 +160,11 @@ def sends_without_transaction(place: TopicPartition, value: str) -> ProgramFacto
 
 
 def fetches_offset(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
-    """Returns a program that fetches the offset that the group `GROUP` has committed for `place`.
+    """Returns a program that fetches the committed offset of the group `GROUP` for the partition
+    `place`.
 
-    At read_committed, the fetch is repeated while an open transaction may change the offset.
+    If the isolation level is read_committed, the program repeats the fetch while an open
+    transaction may change the offset.
     """
 
     def program(app: Application) -> Program:
@@ -181,7 +188,9 @@ def fetches_offset(place: TopicPartition, isolation: Isolation) -> ProgramFactor
 
 
 def commits_once(instance: Instance, places: tuple[TopicPartition, ...]) -> ProgramFactory:
-    """Returns a program that commits one transaction, with a new producer for each attempt."""
+    """Returns a program that commits one transaction. If an attempt fails, the program makes
+    another attempt with a new producer.
+    """
 
     def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)

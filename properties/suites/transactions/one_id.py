@@ -1,9 +1,9 @@
 """The clients of the suite `transactions`: producers with one transactional id, and readers.
 
 An *instance* is one of these producers. It sends records to two topic partitions, and adds group
-offsets to its transactions. It commits a transaction, aborts it, or leaves it open. It may be
-killed, or replaced by the next instance. At the end of a run all faults end, and every transaction
-must end. Then one more transaction is committed, and all records are read.
+offsets to its transactions. It commits a transaction, aborts it, or leaves it open. An instance may
+be killed, or the next instance may replace it. At the end of a run, all faults end, and every
+transaction must end. Then one more transaction is committed, and all records are read.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ CALM_FOLLOWERS: Final = replace(
 
 
 class OneIdMachine(LeaderFaultsMachine):
-    """A cluster, and producers with one transactional id; each one replaces the previous one."""
+    """A cluster, and producers with the same transactional id. Each producer replaces the
+    previous producer.
+    """
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
@@ -231,7 +233,9 @@ class OneIdMachine(LeaderFaultsMachine):
         )
 
     def stuck(self) -> str | None:
-        """Returns why no transaction can be committed after the end of all faults, or None."""
+        """Returns the reason why no transaction can be committed after the end of all faults, or
+        None if a transaction can be committed.
+        """
         return self._stuck
 
     # ------------------------------------------------------------ doing it

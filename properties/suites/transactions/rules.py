@@ -1,8 +1,8 @@
 """The Hypothesis rules of the suite `transactions`: faults of producers with one transactional id.
 
-Messages are late or lost. Brokers, transaction coordinators among them, crash or lose their
-unflushed records. Most rules are *focused*: they calm the cluster down, and then drive it to a
-fragile moment.
+Messages are late or lost. Brokers crash or lose their unflushed records, including the brokers of
+transaction coordinators. Most rules are *focused*: they first let the cluster recover from earlier
+faults, and then lead it directly to a fragile moment.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class TransactionsMachine(OneIdMachine):
     def lose_newest_instance(self) -> None:
         """Makes the coordinator forget the newest producer, but not the producer before it.
 
-        The coordinator's broker stops cleanly, which flushes its log, and starts again. Then a new
-        producer starts, and the broker loses power.
+        The coordinator's broker shuts down cleanly, so its log is flushed, and starts again. Then a
+        new producer starts, and the broker loses power.
         """
         self.calm_down()
         broker = self._coordinator()

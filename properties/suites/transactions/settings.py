@@ -1,4 +1,4 @@
-"""The configurations with which the suite `transactions` runs, by name."""
+"""The settings of the suite `transactions`, by name. A setting is the configuration of a run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The configuration of the producers, the readers and the cluster.
+    """A configuration of a run: the producers, the readers and the cluster.
 
-    `late` names the kinds of requests that a fault may delay, so that later requests overtake them.
+    `late` lists the kinds of requests that a fault may delay, so that later requests overtake them.
     """
 
     condition: str

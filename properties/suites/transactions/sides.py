@@ -1,4 +1,6 @@
-"""The expected verdicts of the suite `transactions`; the class `Suite` explains them."""
+"""The expected verdicts of the suite `transactions`. The class `Suite` explains how to read
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Opens the database of an application: in PostgreSQL if configured, otherwise in SQLite in memory.
+"""Opens the database of an application: on a PostgreSQL server if one is configured, otherwise in
+SQLite in memory.
 
-`in_postgres(dsn)` (the option `--postgres`) or the environment variable `URTEIL_POSTGRES_DSN`
-configures a server; the option wins.
+The server is configured by `in_postgres(dsn)` (the option `--postgres`) or by the environment
+variable `URTEIL_POSTGRES_DSN`. If both are present, the option is used.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ _SERVER: Final = ContextVar[str | None]("the PostgreSQL server of --postgres", d
 
 @contextmanager
 def in_postgres(dsn: str | None) -> Generator[None]:
-    """Makes `open_store` use the server `dsn`; None selects that of `URTEIL_POSTGRES_DSN`."""
+    """Makes `open_store` use the PostgreSQL server `dsn` within a `with` block.
+
+    If `dsn` is None, `open_store` uses the environment variable `URTEIL_POSTGRES_DSN`, if it is
+    set.
+    """
     before = _SERVER.set(dsn)
     try:
         yield
@@ -29,20 +34,25 @@ def in_postgres(dsn: str | None) -> Generator[None]:
 
 
 def chosen_server() -> str | None:
-    """Returns the PostgreSQL server that `in_postgres` has set, or None; `URTEIL_POSTGRES_DSN` does
-    not count.
+    """Returns the PostgreSQL server that `in_postgres` has set, or None if there is no such server.
+
+    The environment variable `URTEIL_POSTGRES_DSN` has no effect on the result.
     """
     return _SERVER.get()
 
 
 def check_store() -> None:
-    """Raises InputFault if the database cannot be written, or cannot prepare transactions."""
+    """Raises InputFault if the configured database does not permit writes or prepared
+    transactions.
+    """
     with closing(open_store()) as trial, transaction(trial, prepare_as="trial"):
         add_effect(trial, "trial")
 
 
 def open_store() -> Store:
-    """Returns a new, empty database: in PostgreSQL if configured, otherwise in SQLite in memory."""
+    """Returns a new, empty database: on a PostgreSQL server if one is configured, otherwise in
+    SQLite in memory.
+    """
     dsn = chosen_server() or os.environ.get(DSN)
     if dsn:
         from properties.suites.delivery.stores.postgres import PostgresStore  # loads psycopg

@@ -1,4 +1,4 @@
-"""A store in PostgreSQL: a schema of its own, which is dropped when the store closes."""
+"""A store in PostgreSQL. Each store has its own schema, which is dropped when the store closes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A store in SQLite, in memory or in a file; `store` describes how it prepares transactions."""
+"""A store in SQLite, in memory or in a file. The module `store` describes how this store
+prepares transactions.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ TABLES: Final = (
 
 
 class SqliteStore:
-    """A connection to SQLite; several connections may share a file."""
+    """A connection to an SQLite database. Several connections may use the same file."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._connection = sqlite3.connect(file or ":memory:", isolation_level=None)

@@ -33,34 +33,43 @@ Row = tuple[Any, ...]
 
 
 class Conflict(Exception):
-    """Raised if a stored offset is not the expected one, or a prepared transaction is missing."""
+    """Raised if a stored position differs from the expected position, or if no transaction is
+    prepared under the name.
+    """
 
 
 class Store(Protocol):
     """A connection to a database with the tables `effects`, `positions` and `consumed`.
 
-    SQL statements have a `?` for each of their parameters.
+    In an SQL statement, each parameter is written as `?`.
     """
 
     def execute(self, statement: str, *parameters: object) -> Sequence[Row]:
-        """Runs the statement and returns its rows; commits at once if no transaction is open."""
+        """Runs the statement and returns its rows. If no transaction is open, the statement is
+        committed at once.
+        """
         ...
 
     def prepare(self, name: str) -> None:
-        """Makes the open transaction survive a crash, under this name, as PREPARE TRANSACTION does.
+        """Prepares the open transaction under this name, as PREPARE TRANSACTION does. It then
+        survives a crash.
 
-        The connection has no open transaction afterwards.
+        After this call, the connection has no open transaction.
         """
         ...
 
     def prepared(self) -> tuple[str, ...]: ...
 
     def commit_prepared(self, name: str) -> None:
-        """Commits the prepared transaction of this name; raises Conflict if there is none."""
+        """Commits the transaction that is prepared under this name. Raises Conflict if there is
+        no such transaction.
+        """
         ...
 
     def roll_back_prepared(self, name: str) -> None:
-        """Rolls back the prepared transaction of this name; raises Conflict if there is none."""
+        """Rolls back the transaction that is prepared under this name. Raises Conflict if there
+        is no such transaction.
+        """
         ...
 
     def close(self) -> None: ...
@@ -68,9 +77,10 @@ class Store(Protocol):
 
 @contextmanager
 def transaction(store: Store, prepare_as: str | None = None) -> Generator[None]:
-    """Runs a `with` block in one database transaction; an exception rolls it back.
+    """Runs a `with` block in one database transaction. An exception in the block rolls the
+    transaction back.
 
-    With `prepare_as`, the transaction is prepared under this name instead of committed.
+    If `prepare_as` is not None, the transaction is prepared under this name and not committed.
     """
     store.execute("BEGIN")
     try:
@@ -93,13 +103,15 @@ def effects(store: Store) -> tuple[str, ...]:
 
 
 def mark_consumed(store: Store, message: str) -> bool:
-    """Marks the message as consumed; returns False if the message was marked before."""
+    """Marks the message as consumed. Returns True if it was not marked before."""
     marked = "INSERT INTO consumed (message) VALUES (?) ON CONFLICT DO NOTHING RETURNING message"
     return bool(store.execute(marked, message))
 
 
 def position(store: Store, key: str) -> int:
-    """Returns the next offset to read, or 0 if no position is stored."""
+    """Returns the stored position for `key` (the next offset to read), or 0 if no position is
+    stored.
+    """
     found = store.execute("SELECT next_offset FROM positions WHERE key = ?", key)
     return int(found[0][0]) if found else 0
 
@@ -114,7 +126,11 @@ def set_position(store: Store, key: str, offset: int) -> None:
 
 
 def advance_position(store: Store, key: str, since: int, offset: int) -> None:
-    """Moves the position from `since` to `offset`; raises Conflict if it is not at `since`."""
+    """Changes the stored position from `since` to `offset`. Raises Conflict if the stored position
+    is not `since`.
+
+    If no position is stored, it counts as 0.
+    """
     store.execute("INSERT INTO positions VALUES (?, 0) ON CONFLICT DO NOTHING", key)
     moved = "UPDATE positions SET next_offset = ? WHERE key = ? AND next_offset = ? RETURNING key"
     if not store.execute(moved, offset, key, since):
