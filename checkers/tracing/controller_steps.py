@@ -1,7 +1,8 @@
-"""The steps of the controller: they change the leader, the ISR and the ELR of a partition.
+"""The steps of the controller. They change the leader, the ISR and the ELR of a partition.
 
-A new leader is in the ISR or in the ELR. If both sets are empty, the last known leader may be
-elected; an unclean election may choose any replica. In both cases records may be lost.
+A new leader is a member of the ISR or of the ELR. If both sets are empty, the last known leader may
+be elected. An unclean election may elect any replica. In these last two cases, committed records
+may be lost.
 
 Source: ReplicationControlManager; PartitionChangeBuilder; KIP-497; KIP-966.
 """

@@ -1,4 +1,6 @@
-"""Converts a validated trace of a real broker to an explained trace: events with their actions."""
+"""Converts a validated trace of a real broker to an explained trace: each event with the actions
+of the spec that it became.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,10 @@ from properties.refinement.behaviour import calls_between
 def explained(
     spec: str, mapping: Mapping, events: Sequence[Event], followed: Followed
 ) -> ExplainedTrace:
-    """Returns the events in the order in which they were applied, each with its actions.
+    """Returns the events in the order in which they were applied to the spec, each with its
+    actions.
 
-    An event that the spec forbids comes last.
+    If the spec forbids an event, this event is the final one.
     """
     begin_ns = events[0].line.at_ns
     lines, last = list[Line](), mapping.behaviour.preparation

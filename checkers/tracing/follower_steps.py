@@ -1,4 +1,4 @@
-"""The steps of a follower: it fetches, and handles the response.
+"""The steps of a follower: it sends a fetch, and handles the response.
 
 Source: AbstractFetcherThread.processFetchRequest; ReplicaFetcherThread.processPartitionData;
 UnifiedLog.assignEpochStartOffset.

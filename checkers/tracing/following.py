@@ -1,14 +1,16 @@
-"""Follows the events of a trace through a spec, and looks ahead for events whose lines came late.
+"""Applies the events of a trace to a spec, and looks ahead for events whose log lines came late.
 
-A thread A of Kafka usually acts first, and then writes a line. Between the two, another thread B
-may see the effect and write a line. Then the event of A is *late*, and the spec refuses the event
-of B until the late event is applied. An event may be late if three things are true:
+A thread A of Kafka usually acts first, and then writes a log line. Before the line is written,
+another thread B may see the effect of the action and write a line of its own. Then the event of A
+is *late*, and the spec refuses the event of B until the late event is applied. An event may be late
+if three conditions are true:
 
 - Kafka writes lines of this kind after their effect.
 - The line comes at most `ahead_ms` after the line of the refused event.
-- The event is the next one of its thread, because a thread writes its lines in order.
+- The event is the next event of its thread, because a thread writes its lines in order.
 
-A bounded search finds the shortest sequence of late events that makes the refused event possible.
+A bounded search finds a short sequence of late events after which the spec allows the refused
+event. It tries shorter sequences first.
 
 Source: Cirstea, Kuppe, Loillier and Merz, Validating Traces of Distributed Programs Against TLA+
 Specifications; Smart Casual Verification (arXiv 2406.17455).
@@ -33,7 +35,9 @@ SHOWN_AFTER: Final = 3
 
 
 class TakenEvent(NamedTuple):
-    """The number of an event that was applied to the spec, and the latest action of the spec."""
+    """The number of an event that was applied to the spec, and the final action of the spec for
+    this event.
+    """
 
     number: int  # in the order of the clock
     last: Taken | None
@@ -52,7 +56,9 @@ class Forbidden:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """The result of checking the trace of one partition or transactional id."""
+    """The result of checking the trace of one partition or of one transactional id against a
+    spec.
+    """
 
     subject: str
     events: int
@@ -70,7 +76,7 @@ class Followed:
 
 @dataclass(slots=True)
 class Following:
-    """A check of one trace in progress; `start` is the number of the event to check next."""
+    """The state of a check of one trace. `start` is the number of the next event to check."""
 
     mapping: Mapping
     events: Sequence[Event]
@@ -82,7 +88,9 @@ class Following:
     in_order: list[TakenEvent] = field(default_factory=list[TakenEvent])
 
     def run(self, progress: Callable[[int], None] | None = None) -> Refused | None:
-        """Applies the remaining events; returns None at the end of the trace, else the refusal."""
+        """Applies the remaining events. Returns None at the end of the trace, or the refusal of
+        the first event that the spec forbids.
+        """
         while self.start < len(self.events):
             refused = self.next()
             if refused is not None:
@@ -92,7 +100,11 @@ class Following:
         return None
 
     def next(self) -> Refused | None:
-        """Applies the next event, if necessary after late events; returns None or the refusal."""
+        """Applies the next event, and returns None if the spec allows the event. Otherwise, returns
+        the refusal.
+
+        If the spec refuses the event at first, the method tries to apply late events before it.
+        """
         if self.start in self.early:
             self.early.discard(self.start)
         else:
@@ -105,8 +117,10 @@ class Following:
         return None
 
     def _look_ahead(self) -> bool:
-        """Applies late events after which the spec allows the next event; returns False if there
-        are none.
+        """Applies late events and then the next event, and returns True if the spec allows this
+        sequence.
+
+        Returns False, and changes nothing, if the search finds no such sequence.
         """
         event, tried = self.events[self.start], 0
         here = self.mapping.position
@@ -166,10 +180,11 @@ def follow(
     ahead_ms: int = AHEAD_MS,
     progress: Callable[[int], None] | None = None,
 ) -> Followed:
-    """Checks a trace against the spec, event by event, up to the first forbidden event.
+    """Checks a trace against the spec, event by event, up to the first event that the spec forbids.
 
-    `begun` is the mapping in the spec's first state, or the refusal if the trace cannot begin in
-    any state; then the first event counts as forbidden. The trace must have at least one event.
+    `begun` is the mapping (from events to actions) in the spec's first state. If the trace cannot
+    begin in any state of the spec, `begun` is a refusal, and the first event counts as forbidden.
+    The trace must have at least one event.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

@@ -1,7 +1,8 @@
-"""The events of one partition of a real cluster, as actions of `idempotence-abstract`.
+"""Maps the events of one partition of a real cluster to actions of the spec `idempotence-abstract`.
 
-The leader's thread writes a line with the producer, epoch and sequence numbers of a batch, just
-before the append. The spec has one log, that of the newest leader.
+Just before an append, the leader's thread writes a log line with the producer, the producer epoch
+and the sequence numbers of the batch. The spec has only one log, which is the log of the newest
+leader. Each line has an action of the spec, and the events that it stands for:
 
     append_first    the first record of a producer in a producer epoch; its sequence number is 0
     append_next     each further record of the same producer and producer epoch
@@ -9,10 +10,12 @@ before the append. The spec has one log, that of the newest leader.
                     truncated to the end of this broker's log
 
 Transaction markers and batches without a producer id count as records of an extra producer, which
-has a single epoch. No line shows an acknowledgement, so the action `acknowledge` is never taken.
+has only one producer epoch. No log line shows an acknowledgement, so the action `acknowledge` never
+happens.
 
 Source: KIP-98; ProducerStateManager.update; `model.idempotence_abstract.actions`.
-Simplified: the spec has no sequence numbers that wrap, and no producer that expires and goes on.
+Simplified: the spec has no sequence numbers that wrap around, and no producer that expires and
+continues.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ class Batch(NamedTuple):
 
 
 class Latest(NamedTuple):
-    """The last record of a producer in the log, in the current state of the spec."""
+    """The latest record of a producer in the log, in the current state of the spec."""
 
     epoch: int
     sequence: int
@@ -50,7 +53,9 @@ class Latest(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The spec's state after the events so far, and facts that it does not have."""
+    """A position in the trace: the spec's state after the events so far, and facts that the
+    state does not contain.
+    """
 
     state: RowState
     leader: tuple[int, int]  # leader epoch and broker of the newest leader
@@ -71,9 +76,9 @@ class PartitionIdempotence:
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
-        """Returns the partition before the trace's first event.
+        """Returns the partition in the state before the first event of the trace.
 
-        Returns a refusal if no event names the producer of a batch.
+        If no event names the producer of a batch, returns a refusal.
         """
         named = [*filter(names_producer, events)]
         if not named:

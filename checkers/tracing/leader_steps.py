@@ -1,9 +1,9 @@
 """The steps of a leader: it records fetches, advances the high watermark, and extends the ISR.
 
 Source: Partition.updateFollowerFetchState, maybeIncrementLeaderHW and maybeExpandIsr.
-Simplified: a Kafka leader that is elected again still knows how far its followers have fetched
-(Replica.resetReplicaState), but the leader of the spec does not. So the trace is undecided from
-such an election on.
+Simplified: if Kafka elects the same leader again, the leader still knows how far its followers have
+fetched (Replica.resetReplicaState). The leader of the spec does not know it. The trace is therefore
+undecided from such an election on.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The lines of log files of brokers and controllers.
+"""The lines in the log files of brokers and controllers.
 
-Log4j2 writes the files with the layout `%nano %p %c{1} [%t] %m%n`. `%nano` is a monotonic clock
-that all processes of a machine share, so the lines of several nodes can be ordered. All lines of a
-file are of one node, which the first line that names a node identifies. A line without this layout,
-as in a stack trace, is skipped.
+Log4j2 writes the files with the layout `%nano %p %c{1} [%t] %m%n`. The value of `%nano` is a
+monotonic clock that all processes of a machine share, so the lines of several nodes can be ordered.
+All lines of a file come from one node. The first line that names a node identifies this node. A
+line without this layout, for example in a stack trace, is skipped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _NODE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
-    """One line of a log file; `number` counts the lines of the file from 1."""
+    """One line of a log file. `number` is the line's number in the file. The first line has
+    number 1.
+    """
 
     at_ns: int
     node: int
@@ -43,10 +45,10 @@ class LogLine:
 
 
 def log_lines(files: Iterable[Path]) -> Iterator[LogLine]:
-    """Yields the lines with the layout of this module, file by file.
+    """Yields all lines that have the layout of this module, one file after another.
 
-    Raises InputFault if a file is unreadable, has no such line, or has no line that names the node.
-    An empty file yields nothing.
+    Raises InputFault if a file is unreadable, has no line with this layout, or has no line that
+    names the node. For an empty file, the function yields nothing and raises no error.
     """
     for file in files:
         # Files with names in `.gz` are unpacked. An empty file has no lines, and is no fault.

@@ -1,4 +1,5 @@
-"""Checks the events in a broker's log lines against the spec: appends, truncations and flushes.
+"""The steps that change a replica's log: appends, truncations and flushes. Each is checked against
+the spec.
 
 Source: UnifiedLog.append, truncateTo and flush.
 """
@@ -36,7 +37,10 @@ def _batch(partition: Partition, event: Event) -> tuple[int, int, int]:
 
 
 def name_producer(partition: Partition, event: Event) -> Outcome:
-    """Accepts a line that names the producer of a batch; the module `idempotence` checks it."""
+    """Accepts an event that names the producer of a batch, without any check.
+
+    The module `idempotence` checks these events.
+    """
     del partition, event
     return None
 

@@ -1,4 +1,6 @@
-"""Events that log lines report, and table rows that describe how to read these lines."""
+"""The events that log lines report, and the rows of a table that describes how to read these
+lines.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ NAMES: Final = frozenset({"partitions"})  # sets of names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A fact about one partition or transactional id that one log line states."""
+    """A fact that one log line states about one partition or about one transactional id."""
 
     step: StrEnum
     subject: str  # a partition or a transactional id
@@ -53,10 +55,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kind of log line, and the event that it reports (`step`).
+    """A row of the table of log lines: one kind of line, and the event that a line of this kind
+    reports (`step`).
 
-    `begins` is the beginning of the message after the `[...]` prefix. `pattern` finds the subject
-    and the fields of the event.
+    A message often begins with a prefix in brackets, `[...]`. `begins` is the beginning of the
+    message after this prefix. `pattern` finds the subject and the fields of the event.
     """
 
     logger: str
@@ -83,8 +86,9 @@ def row(
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
     """Yields one row for each kind of log line that reports no event.
 
-    `begins` has the first words of the messages. A line that fits no row is unknown if the table
-    has a row for its logger, and is ignored otherwise.
+    `begins` has the first words of the messages. Without such a row, the line would count as
+    unknown: a line counts as unknown if no row fits the line although the table has rows for its
+    logger.
     """
     return (Row(logger, text) for text in begins)
 

@@ -1,7 +1,8 @@
 """Steps of a trace that may lose committed records, and the records that were lost.
 
-A record below a high watermark is committed: a leader may acknowledge it with acks=all. It is lost
-when a new leader begins without it, or when an old leader commits it after such a beginning.
+A record below a high watermark is committed, because a leader may acknowledge it with acks=all. A
+committed record is lost in two cases: a new leader begins without it, or an old leader commits it
+after the new leader has begun without it.
 
 Source: `model.replication_abstract.losses`; KIP-106; KIP-966; KAFKA-15584.
 """
@@ -16,7 +17,9 @@ from typing import Final
 
 @unique
 class Kind(StrEnum):
-    """The kinds of steps that may lose committed records, as `--allow` names them."""
+    """The kinds of steps that may lose committed records. The option `--allow` uses the same
+    names.
+    """
 
     UNCLEAN = "unclean-election"
     LAST_KNOWN = "last-known-leader"
@@ -37,7 +40,9 @@ CONDITION: Final[Mapping[Kind, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossyStep:
-    """A step that may lose committed records, and the newest leader epoch at the step."""
+    """A step that may lose committed records. `leader_epoch` is the newest leader epoch at the
+    time of the step.
+    """
 
     kind: Kind
     broker: int
@@ -53,7 +58,9 @@ class LossyStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """A loss of committed records, the reason, and the steps that caused it."""
+    """A loss of committed records: the lost offsets, the reason, and the steps that may have
+    caused the loss.
+    """
 
     offsets: tuple[int, ...]
     committed: int  # the number of committed records before
@@ -61,7 +68,9 @@ class Loss:
     steps: tuple[LossyStep, ...]
 
     def is_allowed(self, allowed: Collection[Kind]) -> bool:
-        """True if the user allowed every kind of step that caused the loss."""
+        """Returns True if `allowed` contains the kinds of all steps that may have caused the
+        loss.
+        """
         return {step.kind for step in self.steps} <= {*allowed}
 
     def __str__(self) -> str:

@@ -1,6 +1,7 @@
-"""The interface of a mapping from events of a trace to actions of a spec.
+"""The interface of a mapping from the events of a trace to the actions of a spec.
 
-The mapping can go back to an earlier position of the trace, so a search can try other orders.
+The mapping can go back to an earlier position of the trace, so a search can apply the events in a
+different order.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ ElementNames = MappingOf[str, Sequence[str]]
 
 
 class Needs(NamedTuple):
-    """The action that an event requires but the spec refuses, and the latest action before the
-    event.
+    """An action that an event requires and the spec refuses. `last` is the last action that the
+    spec performed before.
     """
 
     refusal: Refusal
@@ -34,8 +35,10 @@ Outcome = Refused | None
 
 
 def compared(what: str, found: object, expected: object) -> Outcome:
-    """Returns None if a value in a log line equals the spec's value, else a refusal that names
-    `what`.
+    """Returns None if the value in a log line equals the value of the spec. Otherwise, returns a
+    refusal.
+
+    `what` names the value in the text of the refusal.
     """
     if found == expected:
         return None
@@ -50,8 +53,10 @@ def done(behaviour: Behaviour, action: str, *arguments: int) -> Outcome:
 
 
 def at_least(what: str, found: int, least: int) -> Outcome:
-    """Returns None if the spec's value is at least the log line's, else a refusal that names
-    `what`.
+    """Returns None if the spec's value `found` is at least the log line's value `least`. Otherwise,
+    returns a refusal.
+
+    `what` names the value in the text of the refusal.
     """
     if found >= least:
         return None
@@ -63,25 +68,33 @@ class Mapping(Protocol):
 
     @property
     def elements(self) -> ElementNames:
-        """The names of the spec's elements in the traced run, such as `broker 1` for a replica."""
+        """The names of the elements of the spec in the traced run. For example, a replica of the
+        spec has the name `broker 1`.
+        """
         ...
 
     @property
     def position(self) -> Any:
-        """The current position in the trace, for a later `back_to`; positions can be compared."""
+        """The current position in the trace. The method `back_to` can later restore it."""
         ...
 
     def back_to(self, position: Any) -> None:
-        """Restores an earlier position of the trace, with its state of the spec."""
+        """Restores an earlier position in the trace, including the state of the spec at this
+        position.
+        """
         ...
 
     def take(self, event: Event) -> Outcome:
-        """Performs all actions of the event; or none, and returns the refusal."""
+        """Performs all actions of the event, and returns None.
+
+        If the spec refuses one of the actions, the method performs no action and returns the
+        refusal.
+        """
         ...
 
     def shown(self, event: Event) -> Iterator[str]:
         """Yields the spec's current state as lines of text, for the report on a forbidden event.
 
-        Parts of the state that do not concern `event` may be left out.
+        The text may omit parts of the state that do not concern `event`.
         """
         ...

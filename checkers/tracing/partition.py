@@ -1,6 +1,8 @@
-"""The state of a traced partition: the spec's state, and facts that the spec does not have.
+"""The state of a traced partition: the state of the spec, and facts that this state does not
+contain.
 
-The modules `*_steps` map events to actions on this state; `replication` has the table of all steps.
+The modules `*_steps` map events to actions on this state. The module `replication` has the table of
+all steps.
 
 Source: `model.replication_abstract.losses`; KIP-101; KIP-497; KIP-966.
 """
@@ -29,7 +31,9 @@ _OFFSETS: Final = frozenset({"offset", "last", "mark"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Facts that the trace shows and the spec's state does not contain, such as registrations."""
+    """Facts that the trace shows and that the state of the spec does not contain, for example
+    the registrations of the partition.
+    """
 
     registrations: Registrations
     loaded: frozenset[int] = frozenset()  # brokers that have loaded the log at least once
@@ -48,7 +52,9 @@ class Facts:
 
 
 class Position(NamedTuple):
-    """The spec's state after the events so far, and facts that it does not have."""
+    """A position in the trace: the spec's state after the events so far, and facts that the
+    state does not contain.
+    """
 
     state: RowState
     facts: Facts
@@ -63,8 +69,9 @@ class Partition:
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
-        """Returns the partition just after its creation, which must be the first event, else a
-        refusal.
+        """Returns the partition in the state just after its creation.
+
+        If the trace does not begin with the creation of the partition, returns a refusal.
         """
         created = next(filter(creates, events), None)
         if created is None:
@@ -114,7 +121,9 @@ class Partition:
         self.behaviour.take(Call(action, arguments))
 
     def do_all(self, calls: Iterable[tuple[str, tuple[int, ...]]]) -> Outcome:
-        """Performs the actions in order; returns the first refusal, or None."""
+        """Performs the actions in order. Returns None, or the refusal of the first action that
+        the spec does not allow.
+        """
         for action, arguments in calls:
             refused = self.do(action, *arguments)
             if refused is not None:

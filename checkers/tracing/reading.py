@@ -22,8 +22,8 @@ _ROWS: Final[Mapping[str, Sequence[Row]]] = {
 
 @dataclass(slots=True)
 class Reading:
-    """The events in the brokers' logs, in time order; `unknown` has lines without a known
-    pattern.
+    """The events in the brokers' logs, in time order. `unknown` has the lines whose kind is
+    unknown.
     """
 
     partitions: dict[str, list[Event]] = field(default_factory=dict[str, list[Event]])
@@ -33,9 +33,10 @@ class Reading:
 
     @property
     def with_producers(self) -> Mapping[str, list[Event]]:
-        """The events of each partition for which a log line names the producer of a batch.
+        """The partitions for which at least one log line names the producer of a batch, each with
+        all its events.
 
-        `__consumer_offsets` is left out.
+        The partitions of `__consumer_offsets` are not included.
         """
         # The group coordinator gives each batch of transactional offset commits the sequence number
         # 0, and Kafka does not check these numbers.
@@ -47,10 +48,10 @@ class Reading:
 
 
 def read(lines: Iterable[LogLine]) -> Reading:
-    """Returns the events of each partition and transactional id, in the order of the clock.
+    """Returns the events of each partition and of each transactional id, in the order of the clock.
 
-    A partition is left out if no line shows its creation. `unknown` has lines of a known logger
-    that name a partition of the result.
+    A partition is not included if no line shows its creation. `unknown` has the lines that name a
+    partition of the result and come from a known logger, but match no known pattern.
     """
     found, unknown = Reading(), list[LogLine]()
     for line in lines:
@@ -75,7 +76,11 @@ def read(lines: Iterable[LogLine]) -> Reading:
 
 
 def events_of(line: LogLine) -> Sequence[Event] | None:
-    """Returns the events that a line reports; None if the line matches no known pattern."""
+    """Returns the events that a line reports, or None if its logger is known but the line matches
+    no known pattern.
+
+    The result is empty if the logger is unknown, or if lines of this kind report no event.
+    """
     rows = _ROWS.get(line.logger)
     if rows is None:
         return ()

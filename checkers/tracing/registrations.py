@@ -1,8 +1,10 @@
-"""The controller's registration of a partition: leader, ISR and ELR at each partition epoch.
+"""The controller's registration of a partition: the leader, the ISR and the ELR at each partition
+epoch.
 
-Each controller of the quorum logs a line for each change: the old and the new values, and the new
-partition epoch. The first of these lines counts, and the others must agree with it. If the old
-values differ from the registration, a line is missing.
+Each controller of the quorum logs one line for each change. The line has the old values, the new
+values, and the new partition epoch. The first line on a change defines the registration, and all
+later lines on this change must agree with it. If the old values in a line differ from the
+registration, a line is missing.
 
 Source: PartitionRegistration.diff; ReplicationControlManager.replay; KIP-966.
 Simplified: two kinds of changes are not modelled: reassignments, and ELRs that the controller
@@ -33,7 +35,7 @@ NO_LEADER: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """The fields of the controller's registration that the spec models."""
+    """The controller's registration of a partition. It has only the fields that the spec models."""
 
     isr: frozenset[int]
     elr: frozenset[int]
@@ -44,7 +46,7 @@ class Registration:
 
     @property
     def members(self) -> frozenset[int]:
-        """The ISR and the ELR: the replicas that have every committed record."""
+        """The members of the ISR and of the ELR. These replicas have every committed record."""
         return self.isr | self.elr
 
     @classmethod
@@ -58,7 +60,11 @@ class Registration:
         return replace(self, **after)  # type: ignore[arg-type]
 
     def disagreement(self, event: Event) -> str:
-        """Returns the first field whose old value in the log line differs, or an empty text."""
+        """Returns a text on the first field whose old value in the log line differs from this
+        registration.
+
+        The text is empty if all old values agree.
+        """
         for name, own in _CHANGED.items():
             before = event.fields.get(f"{name} before")
             if before is not None and before != getattr(self, own):
@@ -71,7 +77,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Registrations:
-    """The registrations at each partition epoch so far; immutable."""
+    """The registration of a partition at each partition epoch so far. The object is immutable."""
 
     current: Registration
     of_epoch: Mapping[int, Registration]
@@ -87,8 +93,11 @@ class Registrations:
         )
 
     def contradiction(self, event: Event, **shown: object) -> str:
-        """Returns the difference between a log line and the registration at the line's partition
-        epoch, as a text. The text is empty if they agree.
+        """Returns a text on the first difference between a log line and the registration at the
+        line's partition epoch.
+
+        `shown` has the values of the log line. The text is empty if they agree with the
+        registration.
         """
         epoch = event.number("partition_epoch")
         registered = self.of_epoch.get(epoch)

@@ -1,7 +1,8 @@
-"""The events of one partition of a real cluster, as actions of `replication-abstract`.
+"""Maps the events of one partition of a real cluster to actions of the spec `replication-abstract`.
 
-An event becomes actions of the spec, or is compared with the spec's state, or both. Only offsets,
-epochs and high watermarks are compared.
+An event becomes actions of the spec, or it is compared with the spec's state, or both. Only
+offsets, epochs and high watermarks are compared. Each line has an action or a variable of the spec,
+and its use for a trace:
 
     fetch_request    an action, taken when the follower sends the fetch. If the leader has not begun
                      to lead at this time, the action is taken when a later event of this leader
@@ -14,8 +15,9 @@ epochs and high watermarks are compared.
     message          a field of a record. The trace does not show the contents of records, so they
                      are numbered in the order of the appends
 
-The version `with-losses` also has steps that may lose records, such as an unclean election.
-Reassignments, and a follower that begins a new log at another offset, are *outside* of the spec.
+The version `with-losses` of the spec also has steps that may lose records, such as an unclean
+election. Two kinds of events are *outside* of the spec: a reassignment, and a follower that begins
+a new log at another offset.
 
 Source: `model.replication_abstract.actions` and `losses`; KIP-101; KIP-497; KIP-966.
 """
@@ -63,7 +65,9 @@ class PartitionReplication(Partition):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The losses of committed records so far, in the order of their leader epochs."""
+        """The losses of committed records up to the current position, in the order of their
+        leader epochs.
+        """
         return tuple(self.now.losses(self.facts.lossy))
 
     def _unknown_broker(self, event: Event) -> Outcome:

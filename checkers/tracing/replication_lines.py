@@ -1,8 +1,8 @@
 """A table of Kafka's log lines about replication, and of the step that each line reports.
 
-The first row that fits a line gives its step. `urteil trace` counts *unknown* lines, whose logger
-is in the table, because a new release of Kafka may write new ones. The messages are those of Kafka
-3.5 to 4.3.
+The first row that fits a line determines its step. The messages in the table are those that Kafka
+3.5 to 4.3 write. A new release of Kafka may write different messages. `urteil trace` therefore
+counts the *unknown* lines: their logger is in the table, but no row fits them.
 
 Source: Partition.makeLeader; Partition.updateFollowerFetchState; UnifiedLog.truncateTo;
 ReplicaFetcherThread.processPartitionData; ReplicationControlManager.alterPartition.
@@ -20,7 +20,7 @@ from checkers.tracing.logged_events import Event, Row, nothing, row
 
 @unique
 class Step(StrEnum):
-    """Something that a node did to a partition, such as `truncate`."""
+    """The kinds of steps that a node takes on a partition, for example `truncate`."""
 
     CREATE = "create the partition"
     CHANGE = "change the registration"

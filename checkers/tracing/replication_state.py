@@ -12,8 +12,9 @@ from properties.refinement.behaviour import as_int
 
 
 class ReplicationState(NamedTuple):
-    """A state of the spec; in the methods, `r` is the number of a replica, and `f` of a
-    follower.
+    """A state of the spec `replication-abstract`, with queries.
+
+    In the methods, `r` is the number of a replica, and `f` is the number of a follower.
     """
 
     state: RowState
@@ -29,11 +30,13 @@ class ReplicationState(NamedTuple):
         return as_int(self.state["replica.leader_epoch", (r,)])
 
     def fetched(self, epoch: int, f: int) -> int:
-        """Returns the log end offset of follower `f` that the leader of the epoch has recorded."""
+        """Returns the log end offset of the follower `f`, as the leader of `epoch` has recorded
+        it.
+        """
         return as_int(self.state["led.fetched", (epoch, f)])
 
     def flushed(self, r: int) -> int:
-        """Returns the offset below which the replica's log is certainly on disk."""
+        """Returns the offset below which all records of the replica are certainly on disk."""
         return as_int(self.state["flushed", (r,)])
 
     @property
@@ -41,12 +44,16 @@ class ReplicationState(NamedTuple):
         return as_int(self.state["newest", ()])
 
     def last_epoch(self, r: int) -> int | None:
-        """Returns the leader epoch of the replica's last record; None for an empty log."""
+        """Returns the leader epoch of the final record in the replica's log, or None for an
+        empty log.
+        """
         end = self.end(r)
         return as_int(self.state["replica.entry.leader_epoch", (r, end - 1)]) if end else None
 
     def led_without_append(self, r: int, epoch: int) -> bool:
-        """True if the replica led in the epoch, and has appended nothing as this leader."""
+        """Returns True if the replica began to lead in the leader epoch, but has appended no
+        record in it.
+        """
         if not (0 <= epoch <= self.newest and self.state["led.begun", (epoch,)]):
             return False
         # The replica's log then ends where it ended when the epoch began.
@@ -54,7 +61,9 @@ class ReplicationState(NamedTuple):
         return as_int(self.state["leader", (epoch,)]) == r and start == end == self.end(r)
 
     def missing(self, r: int, end: int) -> str:
-        """Describes the committed records that the replica lacks if its log ends at `end`."""
+        """Returns a text on the committed records that the replica would lack if its log ended
+        at the offset `end`.
+        """
         committed = as_int(self.state["committed_end", ()])
         missing = [o for o in range(committed) if o >= end or not self._has_committed(r, o)]
         if not missing:
@@ -64,21 +73,24 @@ class ReplicationState(NamedTuple):
         )
 
     def kept(self, r: int) -> int:
-        """Returns the largest offset below which the replica has every committed record."""
+        """Returns the largest offset below which the replica's log has every committed record."""
         end = as_int(self.state["committed_end", ()])
         has = (o for o in range(end) if o >= self.end(r) or not self._has_committed(r, o))
         return next(has, end)
 
     def may_lack(self, epoch: int) -> bool:
-        """True if the leader of an epoch may lack committed records when it begins.
+        """Returns True if the leader of an epoch may lack committed records when it begins to lead.
 
-        That is, a step up to its election may have lost records, such as an unclean election, and
-        no leader that may lack them has begun since (`is_replaced`).
+        Two conditions must be true. A step before its election may have lost records, for example
+        an unclean election. No leader of a later epoch that may lack committed records has begun to
+        lead (see `is_replaced`).
         """
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 
     def is_replaced(self, epoch: int) -> bool:
-        """Returns True if a leader that may lack committed records has begun a later epoch."""
+        """Returns True if a leader of a later epoch has begun to lead, and this leader may lack
+        committed records.
+        """
         return self._replacing(epoch) is not None
 
     def _replacing(self, epoch: int) -> int | None:
@@ -97,7 +109,8 @@ class ReplicationState(NamedTuple):
     def losses(self, steps: Sequence[LossyStep]) -> Iterator[Loss]:
         """Yields the losses of committed records, in the order of the leader epochs.
 
-        `steps` may have lost records.
+        `steps` are the steps of the trace that may have lost records. If there are none, nothing is
+        yielded.
         """
         if not steps:
             return
@@ -148,7 +161,9 @@ class ReplicationState(NamedTuple):
         )
 
     def shown(self, registered: Registration, node: int) -> Iterator[str]:
-        """Yields the registration and each replica as text; an arrow marks the broker `node`."""
+        """Yields lines of text on the controller's registration and on each replica. An arrow
+        marks the replica of the broker `node`.
+        """
         yield (
             f"controller: partition epoch {registered.partition_epoch}, leader epoch"
             f" {registered.leader_epoch}, leader {registered.leader}, ISR"

@@ -1,4 +1,5 @@
-"""The steps by which a broker becomes leader or follower: it loads its log, and begins its role.
+"""The steps by which a broker becomes leader or follower. The broker loads its log, and then begins
+its role.
 
 Source: Partition.makeLeader and makeFollower; ReplicaManager.applyDelta.
 """
@@ -84,9 +85,11 @@ def learn_more(partition: Partition, event: Event) -> Outcome:
 
 
 def learn(partition: Partition, event: Event, **shown: object) -> Outcome:
-    """Compares a broker's partition state with the controller's registration of the partition.
+    """Compares a broker's state of the partition with the controller's registration at the same
+    partition epoch.
 
-    Returns a refusal if they differ, or if the broker's partition epoch decreases.
+    Returns a refusal if they differ, or if the broker's partition epoch is lower than in an earlier
+    event. `shown` has the values of the log line that are compared.
     """
     node, epoch = event.line.node, event.number("partition_epoch")
     if "leader_epoch" in event.fields:

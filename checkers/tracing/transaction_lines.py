@@ -1,7 +1,7 @@
 """A table of Kafka's log lines about transactions, and of the step that each line reports.
 
-No line shows that a partition wrote a marker: the markers count as written when the coordinator has
-received the answers of all partitions.
+No line shows that a partition wrote a transaction marker. All markers count as written when the
+coordinator has received the responses of all partitions.
 
 Source: TransactionStateManager.appendTransactionToLog;
 TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue. Messages of Kafka 3.5 to 4.3.
@@ -18,7 +18,9 @@ from checkers.tracing.logged_events import Row, nothing, row
 
 @unique
 class TransactionStep(StrEnum):
-    """Something that the coordinator of a transactional id did, such as `send a marker`."""
+    """The kinds of steps that a coordinator takes for a transactional id, for example `send a
+    marker`.
+    """
 
     APPEND = "append a change of the transaction"
     FAIL = "fail to append a change"

@@ -1,16 +1,19 @@
-"""The events of one transactional id of a real cluster, as actions of `transactions-abstract`.
+"""Maps the events of one transactional id of a real cluster to actions of the spec
+`transactions-abstract`.
 
-The coordinator appends each change to `__transaction_state` as a record. The change is applied to
-the spec when a line says that the record is replicated, or, if the coordinator fails before, just
-before the next coordinator sends a marker.
+The coordinator appends each change of a transaction to `__transaction_state` as a record. The
+change is applied to the spec when a log line reports that the record is replicated. If the
+coordinator fails earlier, the change is applied just before the next coordinator sends a marker.
+Two actions of the spec need an explanation:
 
     write_marker    is taken for every added partition when the coordinator has all answers
     append          is never taken, because no line names the producer of a batch; so a trace does
                     not check the claims about records
 
 The version of the spec is `v2` if the lines about open transactions name transaction version 2
-(TV_2), and `v1` otherwise. An abort that the coordinator itself begins is the action `fence`. Its
-line does not count, because it names the version of the cluster, not the client's.
+(TV_2), and `v1` otherwise. If the coordinator itself begins an abort, this abort is the action
+`fence`. The line of this abort has no effect on the version of the spec, because it names the
+transaction version of the cluster and not the version of the client.
 
 Source: KIP-98; KIP-890; `model.transactions_abstract.versions`.
 Simplified: producer ids are not replaced, and transactional ids do not expire.
@@ -45,7 +48,9 @@ class Metadata(NamedTuple):
 
     @property
     def result(self) -> str:
-        """COMMIT or ABORT if the coordinator has decided the transaction; else the empty text."""
+        """COMMIT or ABORT if the coordinator has decided the transaction. Otherwise, the text is
+        empty.
+        """
         return self.state.rpartition("_")[2] if self.is_decided else ""
 
     @property
@@ -58,7 +63,9 @@ class Metadata(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The spec's state after the events so far, and facts that it does not have."""
+    """A position in the trace: the spec's state after the events so far, and facts that the
+    state does not contain.
+    """
 
     state: RowState
     metadata: Metadata | None
