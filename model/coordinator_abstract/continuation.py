@@ -226,7 +226,7 @@ class ContinuationLemmas(ContinuationActions):
 
     def continues(s, i: TransactionalId) -> Bool:
         """Returns True if the appended record of `i` has an unused producer id or epoch, and stores
-        the present producer id and epoch of the log as the previous ones.
+        the present producer id and epoch of the log as its previous producer id and epoch.
         """
         m, n = s.log[i], s.appended[i]
         return all_of(

@@ -176,8 +176,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """If the log's record commits or aborts a transaction, only the instance that may have
         requested the commit or abort may have the record's producer id and epoch.
 
-        The record's producer id and epoch are already those of the next transaction. The lemma is
-        true because only the response to a request to end this transaction carries them.
+        The record's producer id and epoch already belong to the next transaction. The lemma is true
+        because only the response to a request to end this transaction carries them.
         """
         return forall(
             implies(

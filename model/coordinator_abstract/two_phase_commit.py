@@ -98,8 +98,8 @@ class TwoPhaseActions(AbstractCoordinator):
         """Returns the producer id of the transaction's records, even if the instance that keeps the
         transaction has another producer id.
 
-        If the markers have the other producer id, the claim `no_hanging_transaction` breaks (bug
-        `marks-new-id`, 15 steps).
+        If the markers have the producer id of the instance, the claim `no_hanging_transaction`
+        breaks (bug `marks-new-id`, 15 steps).
         """
         return s.stamp[m.transaction].producer_id
 
@@ -222,11 +222,11 @@ class TwoPhaseActions(AbstractCoordinator):
     @action
     def begin(s, x: Transaction, i: Instance) -> None:
         """A client begins a transaction. A client that keeps the transaction of an older instance
-        (keepPreparedTxn) may not begin one.
+        (keepPreparedTxn) may not begin a transaction.
 
-        The action `begin` of the spec's version `kip-1228` has the same source in Kafka, the same
-        simplifications and the other guards. Without the guard that the client keeps no
-        transaction, the claim `the_client_decides` breaks in 13 steps.
+        This action adds one guard to the action `begin` of the spec's version `kip-1228`. The
+        source in Kafka and the simplifications are the same. Without the guard that the client
+        keeps no transaction, the claim `the_client_decides` breaks in 13 steps.
         """
         when(~s.is_keeping[i])
         super().begin(x, i)
@@ -257,9 +257,9 @@ class TwoPhaseActions(AbstractCoordinator):
         """A client sends EndTxn to commit its transaction. In two-phase commit, the client sends
         EndTxn only after the database has committed.
 
-        The action `request_commit` of the spec's version `kip-1228` has the same source in Kafka,
-        the same simplifications and the other guards. Without the guard that the database has
-        committed, the claim `the_client_decides` breaks in 9 steps.
+        This action adds one guard to the action `request_commit` of the spec's version `kip-1228`.
+        The source in Kafka and the simplifications are the same. Without the guard that the
+        database has committed, the claim `the_client_decides` breaks in 9 steps.
         """
         when(implies(s.is_two_phase(x), s.in_database[x]))
         super().request_commit(x)
@@ -269,9 +269,9 @@ class TwoPhaseActions(AbstractCoordinator):
         """A client sends EndTxn to abort its transaction, unless the database has committed its
         part.
 
-        The action `request_abort` of the spec's version `kip-1228` has the same source in Kafka,
-        the same simplifications and the other guards. Without the guard that the database has not
-        committed, the claim `a_database_commit_stays` breaks in 8 steps.
+        This action adds one guard to the action `request_abort` of the spec's version `kip-1228`.
+        The source in Kafka and the simplifications are the same. Without the guard that the
+        database has not committed, the claim `a_database_commit_stays` breaks in 8 steps.
         """
         when(~s.in_database[x])
         super().request_abort(x)

@@ -151,9 +151,8 @@ class VerificationActions(AbstractCoordinator):
         """The coordinator decides to commit the ongoing transaction. The producer epoch does not
         change.
 
-        The action `prepare_commit` of the spec's version `kip-1228` has the same source in Kafka,
-        the same simplifications and the other guards. The guard that the epoch does not change is
-        added.
+        This action adds one guard to the action `prepare_commit` of the spec's version `kip-1228`:
+        the epoch does not change. The source in Kafka and the simplifications are the same.
         """
         when(marker_epoch == s.metadata_of(x).producer_epoch)
         s.disordered = s.disordered | s.is_late_request(x)
@@ -164,10 +163,9 @@ class VerificationActions(AbstractCoordinator):
         """The coordinator decides to abort the ongoing transaction. The producer epoch does not
         change.
 
-        The action `prepare_abort` of the spec's version `kip-1228` has the same source in Kafka,
-        the same simplifications and the other guards. Two guards are added: the epoch does not
-        change, and a transaction is ongoing. So a client cannot abort a transaction without
-        partitions.
+        This action adds two guards to the action `prepare_abort` of the spec's version `kip-1228`:
+        the epoch does not change, and a transaction is ongoing. So a client cannot abort a
+        transaction without partitions. The source in Kafka and the simplifications are the same.
         """
         m = s.metadata_of(x)
         when(m.is_ongoing, marker_epoch == m.producer_epoch)
@@ -192,8 +190,8 @@ class VerificationActions(AbstractCoordinator):
         began with its producer id and epoch.
 
         Simplified: after a transaction without partitions, the instance begins no other
-        transaction. In Kafka, the instance may begin another one, and then a late request to add a
-        partition breaks the claim `faithful`.
+        transaction. In Kafka, the instance may begin another transaction, and then a late request
+        to add a partition breaks the claim `faithful`.
         """
         return forall(
             implies(

@@ -11,6 +11,8 @@ from model.variants import version
 
 @version("kip-1228", in_force=kafka("4.2", LATEST), default=True)
 class AbstractCoordinator(AbstractCoordinatorClaims):
-    """Transaction version 2: each transaction has a larger epoch than the previous one (KIP-890),
-    and partitions refuse late markers (KIP-1228).
+    """Transaction version 2: each transaction has a larger epoch than the producer's previous
+    transaction (KIP-890), and partitions refuse late markers (KIP-1228).
+
+    If the epochs of a producer id run out, the next transaction has another producer id.
     """

@@ -184,10 +184,10 @@ class SkipsMarker(Pipeline):
     """The coordinator completes a transaction although the group coordinator does not have the
     transaction's marker (KAFKA-20734).
 
-    Kafka 4.3.0 does so if a partition of `__consumer_offsets` has no leader. If the next
-    transaction of the transactional id aborts, its marker drops the position of the committed
-    records, and the inputs are processed again. The claim `position_is_exact` breaks at the action
-    `complete`.
+    Kafka 4.3.0 completes such a transaction if a partition of `__consumer_offsets` has no leader.
+    If the next transaction of the transactional id aborts, its marker drops the position of the
+    committed records, and the inputs are processed again. The claim `position_is_exact` breaks at
+    the action `complete`.
     """
 
     def may_complete(s, x: TransactionalId) -> Bool:
