@@ -72,8 +72,8 @@ class LogRecord(Record):
 class Log(Record):
     """The log of a partition's leader. The follower has the records below the high watermark."""
 
-    start_offset: Offset  # records below it are deleted
-    high_watermark: Offset  # the follower's end
+    start_offset: Offset  # the records below this offset are deleted
+    high_watermark: Offset  # the end of the follower's log
     end_offset: Offset
     record: Map[Offset, LogRecord]
 
@@ -100,7 +100,7 @@ class IdempotenceState(Spec):
     gives_up: bool = True  # the client's delivery.timeout.ms may pass
 
     producer_epoch: ProducerEpoch
-    # epoch and sequence of the next batch, valid while the client keeps that epoch
+    # the epoch and the sequence of the next batch, if the client's epoch does not grow before
     next_epoch: Map[TopicPartition, ProducerEpoch]
     next_sequence: Map[TopicPartition, Sequence]
     status: Map[Batch, Status]

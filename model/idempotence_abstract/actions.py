@@ -89,7 +89,8 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
 
     @action
     def advance_high_watermark(s, offset: Offset) -> None:
-        """The high watermark grows to a larger offset, and the records below it are committed.
+        """The high watermark grows to the offset `offset`, and the records below this offset are
+        committed.
 
         Kafka: Partition.maybeIncrementLeaderHW.
         Simplified: the spec has no followers.

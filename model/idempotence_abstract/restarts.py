@@ -63,11 +63,11 @@ class RestartsState(AbstractIdempotenceClaims):
     producers: Annotated[int, range(1, 10)] = 1
     batches: Annotated[int, range(1, 10)] = 2
 
-    current_epoch: Map[Producer, ProducerEpoch]  # of the client
+    current_epoch: Map[Producer, ProducerEpoch]  # the client's present epoch
     is_sent: Set[Batch]
-    is_number: Map[Producer, Map[ProducerEpoch, Map[Sequence, Bool]]]  # it was given to a batch
-    is_replaced: Map[Producer, Map[ProducerEpoch, Map[Sequence, Bool]]]  # its batch has a new one
-    batch: Map[Producer, Map[ProducerEpoch, Map[Sequence, Batch]]]  # with this number
+    is_number: Map[Producer, Map[ProducerEpoch, Map[Sequence, Bool]]]  # a batch has or had it
+    is_replaced: Map[Producer, Map[ProducerEpoch, Map[Sequence, Bool]]]  # the batch has a new one
+    batch: Map[Producer, Map[ProducerEpoch, Map[Sequence, Batch]]]  # the batch with this number
     is_in_window: Set[Offset]
 
     def scope(s) -> Scope:
@@ -302,7 +302,7 @@ class RestartsClaims(RestartsActions):
         """A batch has at most one current number, which consists of a producer, a producer epoch
         and a sequence.
 
-        A new number replaces the old one.
+        When a client gives a batch a new number, the old number is no longer current.
         """
         return forall(
             implies(

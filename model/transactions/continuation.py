@@ -51,10 +51,10 @@ class Continuation(Transactions):
     response to this request may be lost.
     """
 
-    has_continued: Set[Instance]  # its request has arrived, for the first time
-    is_continuing: Set[Instance]  # it waits for the response
-    has_last: Bool  # without a decision, the log has a previous producer id and epoch
-    appends_last: Bool  # so does the last record, committed or not
+    has_continued: Set[Instance]  # the coordinator has accepted its InitProducerId request
+    is_continuing: Set[Instance]  # the instance waits for the response to InitProducerId
+    has_last: Bool  # the latest committed record has the previous id and epoch of a continuation
+    appends_last: Bool  # the latest appended record has them, committed or not
 
     # ---- the coordinator's log
 

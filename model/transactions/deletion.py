@@ -86,7 +86,8 @@ class TopicIds(Transactions):
     topic: Map[TopicPartition, TopicState]  # in the metadata log, and for the leaders
     known_topic: Map[TopicPartition, TopicState]  # for the coordinator's broker
     without_marker: Set[TopicPartition]  # the coordinator sends this partition no marker
-    deleted: Map[Transaction, Set[TopicPartition]]  # its acknowledged record, with the topic
+    # the transaction's acknowledged record was deleted together with the topic
+    deleted: Map[Transaction, Set[TopicPartition]]
 
     def scope(s) -> Scope:
         return {**super().scope(), TopicState: 3}
@@ -237,8 +238,9 @@ class TopicIds(Transactions):
         removes the partition from the transaction.
 
         If a partition without a leader counts as deleted too, the claim `no_hanging_transaction`
-        breaks (bug `skips-marker`, 9 steps). Without the guard that the completion is not in the
-        log yet, the next transaction sends no marker either, and the claim `no_hanging_transaction`
+        breaks (bug `skips-marker`, 9 steps). The guard `~is_appending` ensures that the completion
+        of the transaction is not in the coordinator's log yet. Without this guard, the coordinator
+        sends no marker of the next transaction either, and the claim `no_hanging_transaction`
         breaks in 27 steps.
         """
         when(

@@ -87,8 +87,8 @@ class StrictFence(Transactions):
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition.
         Simplified: the simplifications and the guards are those of the action in `Coordinator`.
 
-        If the transaction were still marked as fenced after its fence is lost, no instance could
-        end it, although it is open.
+        After a fence is lost, its transaction is open again, and no longer marked as fenced. If it
+        were still marked as fenced, no instance could end it.
         """
         super().fail_over(epoch)
         for k in Transaction:

@@ -142,7 +142,7 @@ class Metadata(Record):
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
     previous_id: ProducerId  # in COMPLETE: the producer id of the decision
-    next_id: ProducerId  # in PREPARE: another id if the epochs of this one are used up
+    next_id: ProducerId  # in PREPARE: another id if no epoch of `producer_id` remains
     transaction: Transaction  # the open transaction's number, which no coordinator knows
     partitions: Set[TopicPartition]
 
@@ -165,7 +165,7 @@ class LogRecord(Record):
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
     coordinator_epoch: CoordinatorEpoch  # of a marker's coordinator
-    first_offset: Offset  # an abort marker's first aborted record; else its own offset
+    first_offset: Offset  # of an abort marker: its first aborted record; else: its own offset
     transaction: Transaction  # the record's transaction, or the marker's
 
 
@@ -182,30 +182,30 @@ class State(Spec):
     transactions: Annotated[int, range(1, 5)] = 2
     partitions: Annotated[int, range(1, 4)] = 1
     producer_ids: Annotated[int, range(1, 9)] = 4
-    max_epoch: Annotated[int, range(1, 20)] = 2  # the largest; clients get at most one less
+    max_epoch: Annotated[int, range(1, 20)] = 2  # clients receive at most `max_epoch - 1`
 
     # faults: how many may happen, or whether they may
     coordinator_failures: Annotated[int, range(5)] = 1
-    leader_changes: Annotated[int, range(5)] = 1  # of each partition
-    replication_lags: bool = True  # false: an appended record is committed at once
+    leader_changes: Annotated[int, range(5)] = 1  # the number per partition
+    replication_lags: bool = True  # if false, an appended record is committed at once
     records_late: bool = True  # a record may arrive after its client has gone on
-    ends_late: bool = True  # so may a request to end a transaction
+    ends_late: bool = True  # a request to end a transaction may arrive late, too
     markers_late: bool = True  # a marker may arrive again, or from a failed coordinator
     ids_expire: bool = True  # an unused transactional id expires
 
     # clients
     producer: Map[Instance, Producer]
-    owner: Map[Transaction, Instance | Nothing]  # nothing until it begins
+    owner: Map[Transaction, Instance | Nothing]  # nothing until the transaction begins
     stamp: Map[Transaction, Stamp]
     sent: Map[Transaction, Set[TopicPartition]]
-    requested: Map[Transaction, Outcome | Nothing]  # its client's request
-    end_confirmed: Set[Transaction]  # the request succeeded, and the client knows
+    requested: Map[Transaction, Outcome | Nothing]  # what the client has requested
+    end_confirmed: Set[Transaction]  # the client knows that its request succeeded
 
     # the coordinator
     coordinator_epoch: CoordinatorEpoch
     transaction_state: TransactionStateLog
-    metadata: Metadata  # the coordinator answers from it
-    answering: Instance | Nothing  # whose InitProducerId waits for the append
+    metadata: Metadata  # in the coordinator's memory, from which it answers
+    answering: Instance | Nothing  # its InitProducerId is answered when the append is committed
     next_producer_id: ProducerId
 
     # decisions, and their markers
@@ -217,7 +217,7 @@ class State(Spec):
     # partitions
     log: Map[TopicPartition, Log]
     leader_epoch: Map[TopicPartition, LeaderEpoch]
-    verified: Map[Transaction, Set[TopicPartition]]  # its leader may append under the guard
+    verified: Map[Transaction, Set[TopicPartition]]  # the partition's leader has verified it
 
     def scope(s) -> Scope:
         markers = (s.coordinator_failures + 1) * (1 + s.markers_late)

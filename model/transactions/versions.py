@@ -94,7 +94,9 @@ class Version1(Transactions):
         return true
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """Returns True unless the log has a larger epoch of this producer id."""
+        """Returns True if the partition accepts a marker with this producer id and epoch. It
+        accepts the marker unless its log has a larger epoch of the producer id.
+        """
         return ~s.fences(p, i, producer_epoch)
 
     # ---- the coordinator
@@ -127,15 +129,16 @@ class Version1(Transactions):
 
     @action(fair="weak")
     def fence(s) -> None:
-        """The coordinator aborts an ongoing transaction under the next epoch.
+        """The coordinator aborts an ongoing transaction under the next producer epoch.
 
-        The metadata has the new epoch before the abort is committed.
+        The coordinator's metadata has the new epoch before the abort is committed.
 
         Kafka: TransactionCoordinator before 4.0.
-        Simplified: a fence may happen at any time.
+        Simplified: a fence (an abort by the coordinator itself) may happen at any time.
 
-        After a failed append, the next fence must use the same epoch (`epoch_of_fence`). Without
-        this rule, the claim `metadata_is_the_log` breaks (bug `forgets-failed-fence`, 8 steps).
+        After a failed append, the next fence must use the epoch of the failed fence
+        (`epoch_of_fence`). Without this rule, the claim `metadata_is_the_log` breaks (bug
+        `forgets-failed-fence`, 8 steps).
         """
         producer_epoch = s.epoch_of_fence()
         when(s.may_fence())
@@ -200,12 +203,15 @@ class Version1(Transactions):
     # ---- clients
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
-        """Returns True if the coordinator has added the partition to the transaction."""
+        """Returns True if the client may send a record of the transaction to the partition: the
+        coordinator has added the partition to the transaction.
+        """
         return s.has_added(k, p)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """Returns True if the transaction has a record or an added partition. Transaction version 2
-        also allows the abort of an empty transaction.
+        """Returns True if the client may request to end the transaction: the transaction has a
+        record or an added partition. Transaction version 2 also allows the abort of an empty
+        transaction.
         """
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 
@@ -296,5 +302,7 @@ class LaxMarkers(Transactions):
     """
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """Returns True unless the log has a larger epoch of this producer id."""
+        """Returns True if the partition accepts a marker with this producer id and epoch. It
+        accepts the marker unless its log has a larger epoch of the producer id.
+        """
         return ~s.fences(p, i, producer_epoch)

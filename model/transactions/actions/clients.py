@@ -243,7 +243,8 @@ class Clients(Markers):
 
     @action
     def refuse_call(s, k: Transaction, i: Instance) -> None:
-        """The coordinator refuses the client's producer id and epoch, and the client closes.
+        """The coordinator refuses a client's request, because the producer id and epoch of the
+        request are not current. The client closes.
 
         Kafka: PRODUCER_FENCED and INVALID_PRODUCER_ID_MAPPING.
         Simplified: the error is always fatal. A client may begin its next transaction at once, with

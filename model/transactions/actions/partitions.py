@@ -203,8 +203,9 @@ class Partitions(State):
         Kafka: ProducerAppendInfo.checkProducerEpoch, INVALID_PRODUCER_EPOCH.
         Simplified: the error is always fatal.
 
-        If the leader checks the verification first, a fenced producer gets another error, and the
-        claim `the_fenced_get_a_fencing_error` breaks (bug `guard-before-epoch`, 7 steps).
+        The leader checks the epoch before it checks whether the transaction is verified. In the
+        reverse order, a fenced producer gets another error, and the claim
+        `the_fenced_get_a_fencing_error` breaks (bug `guard-before-epoch`, 7 steps).
         """
         stamp = s.stamp[k]
         when(

@@ -170,7 +170,7 @@ class Agreement(Clients):
 
     @invariant
     def metadata_is_the_log(s) -> Bool:
-        """The coordinator's metadata is always the last committed record of its log."""
+        """The coordinator's metadata always equals the latest committed record of its log."""
         return s.metadata == s.transaction_state.committed
 
     # ---- fencing
