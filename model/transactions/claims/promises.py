@@ -49,8 +49,9 @@ class TransactionsClaims(Agreement):
     @invariant
     def answers_are_true(s) -> Bool:
         """If a client receives the answer that its commit or abort succeeded, the coordinator has
-        decided to commit or abort the transaction accordingly. A transaction without records is
-        excepted.
+        decided to commit or abort the transaction accordingly.
+
+        The claim does not cover transactions without records.
         """
         return forall(
             implies(
