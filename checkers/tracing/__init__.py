@@ -1,5 +1,7 @@
 """Trace validation of real brokers: matches the events of their TRACE logs with specs of `model`.
 
+Each line has a module of this package, and the content of the module:
+
 log_lines           lines of log files, with times of a clock that all nodes share
 logged_events       the events that lines report about a partition or a transactional id
 replication_lines   the table of lines about partitions

@@ -1,4 +1,6 @@
-"""Queries on a state of `replication-abstract`: high watermarks, log ends, lost records."""
+"""Queries on a state of the spec `replication-abstract`: high watermarks, log ends, and lost
+records.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """How two client libraries retry: the rules of a simulated producer after errors and time-outs.
 
-The function of the library that has each rule:
+Each line has a rule, and the functions of the Java client and of librdkafka that implement the
+rule. A dash means that the Java client has no such function:
 
     rule                    Java                              librdkafka
     oldest_out_of_order     TransactionManager.canRetry       handle_idempotent_Produce_error
@@ -20,8 +21,8 @@ The names of librdkafka's functions begin with `rd_kafka_`.
 Source: TransactionManager.canRetry and TransactionManager.maybeResolveSequences;
 RecordAccumulator.shouldStopDrainBatchesForPartition; Sender.getExpiredInflightBatches; librdkafka
 2.15, src/rdkafka_request.c, rdkafka_broker.c, rdkafka_idempotence.c, rdkafka_msg.c.
-Simplified: the Java client also reads responses in order, and loses all requests in flight with
-their connection.
+Simplified: the real Java client also reads responses in order. If a connection closes, it loses all
+requests in flight on the connection. The simulated Java client does neither.
 """
 
 from __future__ import annotations

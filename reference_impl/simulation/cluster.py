@@ -61,7 +61,7 @@ QUICK: Final = BrokerSettings(
 
 
 class Cluster(Machines):
-    """A running cluster whose topic `orders` exists and has a leader."""
+    """A running cluster in which the topic `orders` exists and has a leader."""
 
     def __init__(
         self,

@@ -99,7 +99,7 @@ class Member:
             yield from self.heartbeat()
 
     def begin(self) -> tuple[TopicPartition, ...]:
-        """Takes ownership of the newly assigned partitions and returns them."""
+        """Adds the newly assigned partitions to the owned partitions, and returns them."""
         new = tuple(place for place in self.assigned if place not in self.owned)
         self.owned = tuple(sorted({*self.owned, *new}))
         return new

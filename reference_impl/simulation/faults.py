@@ -17,14 +17,18 @@ from reference_impl.protocol.messages import NodeId
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """Kills the process of a broker; the operating system keeps all written data."""
+    """Kills the process of a broker. The data that the process has written survives, because the
+    operating system has it.
+    """
 
     broker: BrokerId
 
 
 @dataclass(frozen=True, slots=True)
 class ShutDown:
-    """Shuts a broker down cleanly: it hands over its partitions, flushes all logs, and stops."""
+    """Shuts a broker down cleanly. The broker hands over its partitions, flushes all logs, and
+    stops.
+    """
 
     broker: BrokerId
 
@@ -44,7 +48,7 @@ class PowerLoss:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceDisk:
-    """Kills a broker and empties its disk."""
+    """Kills the process of a broker, and replaces the broker's disk by an empty one."""
 
     broker: BrokerId
 
@@ -66,14 +70,16 @@ class Reassign:
 
 @dataclass(frozen=True, slots=True)
 class Isolate:
-    """Cuts a broker off from the controller and the other brokers; clients still reach it."""
+    """Cuts a broker off from the controller and from all other brokers. Clients can still reach
+    the broker.
+    """
 
     broker: BrokerId
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Cuts both directions of the connection between two nodes."""
+    """Cuts the links between two nodes in both directions."""
 
     one: NodeId
     other: NodeId

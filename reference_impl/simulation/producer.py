@@ -63,7 +63,7 @@ PROCESSES_PER_CLIENT: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Producer:
-    """A producer session on one topic partition."""
+    """A simulated producer that sends records to one topic partition."""
 
     client_id: NodeId
     first_process: int

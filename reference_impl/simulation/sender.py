@@ -36,7 +36,7 @@ REPLICATION_MS: Final = 200
 
 @dataclass(slots=True, kw_only=True)
 class Sender:
-    """A producer without transactions, with one producer id for all its sends."""
+    """A producer without transactions. It uses one producer id for all its sends."""
 
     app: Application
     brokers: BrokerClient

@@ -97,7 +97,11 @@ class DeliveryMachine(ClusterMachine):
 
     @rule(count=st.integers(1, 3))
     def send_and_lose_requests(self, count: int) -> None:
-        """Sends values; their requests never reach a broker."""
+        """Sends values; their requests never reach a broker.
+
+        The links from the producer to the brokers are cut for 10 ms. Later retries can reach a
+        broker.
+        """
         self.cut_requests_of(self._producer)
         self._send(count)
         self.cluster.run_for(10)
@@ -113,7 +117,10 @@ class DeliveryMachine(ClusterMachine):
     @precondition(lambda self: not self.cluster.is_over(self._current))
     @rule(count=st.integers(1, 3), steps=st.integers(1, 4))
     def send_and_kill(self, count: int, steps: int) -> None:
-        """Sends values, and kills the application after `steps` steps of its work."""
+        """Sends values, and kills the application after `steps` steps of its work.
+
+        A step is a call of `Instance.step`, for example between the processing of two records.
+        """
         self._send(count)
         self._work(steps)
         self.cluster.kill(self._current)
@@ -129,7 +136,8 @@ class DeliveryMachine(ClusterMachine):
     def send_and_replace(self, count: int, steps: int) -> None:
         """Sends values, and pauses the application until another instance has taken over.
 
-        The pause begins after `steps` steps. Then the paused instance continues as a zombie.
+        The pause begins after `steps` calls of `Instance.step`. When the other instance has taken
+        over the partitions, the paused instance continues as a zombie.
         """
         self._send(count)
         self._work(steps)
@@ -143,7 +151,10 @@ class DeliveryMachine(ClusterMachine):
     @precondition(lambda self: self._may_be_replaced())
     @rule()
     def rebalance(self) -> None:
-        """Starts another instance of the application, which joins its consumer group."""
+        """Starts another instance of the application, which joins its consumer group.
+
+        The first instance still runs, so the group rebalances. Later rules act on the new instance.
+        """
         self._current = self._start()
 
     @precondition(lambda self: self.setting.is_rewound)

@@ -48,14 +48,20 @@ class ElectionsMachine(ReplicationMachine):
     @precondition(lambda self: self.some_down())
     @rule(broker=st.integers(0, 2))
     def restart(self, broker: int) -> None:
-        """Restarts one broker, and waits until the controller has noticed."""
+        """Restarts one broker, and waits until the controller has noticed.
+
+        The rule waits for 600 ms of virtual time.
+        """
         self.cluster.restart(self.broker(broker))
         self.cluster.run_for(600)
 
     @precondition(lambda self: self.leads_well())
     @rule()
     def leave_alone(self) -> None:
-        """Crashes all brokers except the leader, and waits until the controller has noticed."""
+        """Crashes all brokers except the leader, and waits until the controller has noticed.
+
+        The rule waits for 600 ms of virtual time.
+        """
         leader = self.cluster.leader()
         for broker in self.cluster.broker_ids:
             if broker != leader:
@@ -68,7 +74,9 @@ class ElectionsMachine(ReplicationMachine):
         """Crashes the only live broker before it responds to a send, and then restarts another
         broker.
 
-        The producer sends the same `count` values again, to the restarted broker.
+        First, all brokers except the leader crash. The leader appends `count` values, and crashes
+        before the producer receives a response. The producer then sends the same values to the
+        restarted broker.
         """
         self.send_and_await(1)
         leader = self.cluster.leader()

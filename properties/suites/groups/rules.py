@@ -82,7 +82,8 @@ class GroupsMachine(ClusterMachine):
     def come_and_go(self, number: int) -> None:
         """Starts a member, and stops it before an older member has handed partitions over.
 
-        The older member is paused while it must revoke partitions.
+        The older member owns partitions that the coordinator has assigned to the new member. It is
+        paused before it revokes them, and the new member leaves the group during this pause.
         """
         self._start()
         newcomer = [*self._workers.values()][-1]
@@ -98,7 +99,10 @@ class GroupsMachine(ClusterMachine):
     @precondition(lambda self: self.living())
     @rule(number=st.integers(0, _MEMBERS - 1))
     def leave(self, number: int) -> None:
-        """Makes a member leave the group after its current work."""
+        """Makes a member leave the group after its current work.
+
+        `number` selects one of the living members.
+        """
         for at in self._living_member(number):
             self._workers[at].is_leaving = True
         self.cluster.run_for(100)
@@ -108,7 +112,8 @@ class GroupsMachine(ClusterMachine):
     def stand_empty(self) -> None:
         """Makes all members leave the group, and waits 800 ms.
 
-        With a short offset retention, the offsets of the empty group then expire.
+        If the offset retention is short, the committed offsets of the empty group expire in this
+        time.
         """
         for at in self.living():
             self._workers[at].is_leaving = True
@@ -117,14 +122,21 @@ class GroupsMachine(ClusterMachine):
     @precondition(lambda self: self.living())
     @rule(number=st.integers(0, _MEMBERS - 1))
     def kill(self, number: int) -> None:
-        """Kills the process of a member."""
+        """Kills the process of a member.
+
+        `number` selects one of the living members. The member does not leave the group before its
+        death.
+        """
         for at in self._living_member(number):
             self.cluster.kill(at)
 
     @precondition(lambda self: self.living())
     @rule(number=st.integers(0, _MEMBERS - 1))
     def hold(self, number: int) -> None:
-        """Pauses a member between its work and its commit."""
+        """Pauses a member between its work and its commit.
+
+        `number` selects one of the living members. The rule `release` ends the pause.
+        """
         for at in self._living_member(number):
             self._workers[at].is_held = True
 

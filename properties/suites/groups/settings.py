@@ -17,7 +17,9 @@ SHORT_OFFSET_RETENTION: Final = replace(TIMEOUTS, offsets_retention_ms=400, offs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The group protocol that the members use, and the timeouts of the coordinator."""
+    """A configuration of a run: the group protocol that the members use, and the timeouts of the
+    coordinator.
+    """
 
     condition: str
     runs: Callable[[Worker], Program]

@@ -78,7 +78,11 @@ class LogMachine(LeaderFaultsMachine):
 
     @rule(writer=st.integers(0, 1), place=st.integers(0, 1), count=st.integers(1, 3))
     def send(self, writer: int, place: int, count: int) -> None:
-        """Queues values for a writer; no virtual time passes."""
+        """Queues values for a writer; no virtual time passes.
+
+        The writer sends the values one by one when a later rule lets time pass. `place` is the
+        number of the topic partition, and `count` is the number of values.
+        """
         for number in range(self._sent, self._sent + count):
             where = self._places[place % len(self._places)]
             self._queues[writer % len(self._queues)].append((where, f"v{number}"))
@@ -86,7 +90,10 @@ class LogMachine(LeaderFaultsMachine):
 
     @rule(writer=st.integers(0, 1))
     def cut_off(self, writer: int) -> None:
-        """Cuts a writer off from all brokers, until all links are healed."""
+        """Cuts a writer off from all brokers, until all links are healed.
+
+        The requests of the writer are lost. Responses of brokers still reach the writer.
+        """
         self.cut_requests_of(self._writers[writer % len(self._writers)])
 
     @precondition(lambda self: self.wants_readers)
@@ -94,7 +101,8 @@ class LogMachine(LeaderFaultsMachine):
     def read_from(self, offset: int, place: int) -> None:
         """Starts a reader at this offset, or at the end of the log if that is lower.
 
-        It reads all topic partitions of the run, first the one with the number `place`.
+        The reader polls all topic partitions of the run in turn, beginning with the topic partition
+        number `place`.
         """
         first = place % len(self._places)
         places = (*self._places[first:], *self._places[:first])
@@ -104,7 +112,11 @@ class LogMachine(LeaderFaultsMachine):
     @precondition(lambda self: self.deletes_records)
     @rule(offset=st.integers(1, 3))
     def delete_records(self, offset: int) -> None:
-        """Deletes all records below the offset on all replicas."""
+        """Deletes all records below the offset on all replicas.
+
+        The offset is at most the high watermark of the topic partition. The request to the leader
+        is sent at most three times.
+        """
         self.cluster.run_program(self._deletes(offset))
         self.cluster.run_for(400)
 

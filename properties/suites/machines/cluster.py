@@ -1,4 +1,6 @@
-"""The Hypothesis state machine of a cluster with three brokers: rules crash and restart brokers."""
+"""The Hypothesis state machine of a cluster with three brokers. Its rules crash and restart
+brokers.
+"""
 
 from __future__ import annotations
 

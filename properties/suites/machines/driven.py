@@ -117,7 +117,7 @@ class Administers(Protocol):
 
 
 class OpensCluster(Protocol):
-    """A function that starts a cluster, such as the simulation's class `Cluster`."""
+    """A function that starts a cluster, for example the class `Cluster` of the simulation."""
 
     def __call__(
         self,

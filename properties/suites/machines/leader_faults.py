@@ -79,7 +79,10 @@ class LeaderFaultsMachine(ClusterMachine):
     @precondition(lambda self: not self.leads_well())
     @rule()
     def await_election(self) -> None:
-        """Waits until a new leader is elected, at most 600 ms."""
+        """Waits until a new leader is elected, at most 600 ms.
+
+        An election has a new leader epoch. It can elect the same broker as before.
+        """
         before = self.cluster.leader_epoch()
         self.cluster.run_until(
             lambda: self.cluster.leader_epoch() > before and self.cluster.leader() != NO_BROKER,
@@ -156,7 +159,7 @@ class LeaderFaultsMachine(ClusterMachine):
     def move_leader(self) -> None:
         """Moves all replicas off the leader's broker; after an election, moves them back.
 
-        A replica that moves back is then the last in its partition's replica list.
+        A replica that moves back is then the final one in the replica list of its partition.
         """
         cluster = self._administered()
         leader = self.cluster.leader()
@@ -169,7 +172,10 @@ class LeaderFaultsMachine(ClusterMachine):
         self._administered().elect_preferred()
 
     def roll_segments(self) -> None:
-        """Configures all topics so that almost every append begins a new segment."""
+        """Configures all topics so that almost every append begins a new segment.
+
+        Internal topics keep their configuration.
+        """
         self._administered().roll_segments()
 
     def _administered(self) -> Administers:

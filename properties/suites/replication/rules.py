@@ -81,7 +81,11 @@ class ReplicationMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 3))
     def send(self, count: int) -> None:
-        """Queues values at the producer; no virtual time passes."""
+        """Queues values at the producer; no virtual time passes.
+
+        The requests arrive at the leader when a later rule lets time pass. `count` is the number of
+        values.
+        """
         self._send(count)
 
     @rule(count=st.integers(1, 3))
@@ -99,7 +103,11 @@ class ReplicationMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def send_and_lose_requests(self, count: int) -> None:
-        """Sends values; their requests never reach a broker."""
+        """Sends values; their requests never reach a broker.
+
+        The links from the producer to the brokers are cut for 10 ms. Later retries can reach a
+        broker.
+        """
         self.cut_requests_of(self._producer)
         self._send(count)
         self.cluster.run_for(10)
@@ -128,7 +136,11 @@ class ReplicationMachine(LeaderFaultsMachine):
     @precondition(lambda self: self.reassigns())
     @rule(broker=st.integers(0, 2))
     def reassign(self, broker: int) -> None:
-        """Adds a replica on the broker, or removes it if another broker has a replica."""
+        """Adds a replica on the broker, or removes it if another broker has a replica.
+
+        The broker's replica is removed only if the broker has a replica and is not the only broker
+        with a replica.
+        """
         self._reassign(self.broker(broker))
 
     @precondition(lambda self: self.reassigns())
@@ -172,7 +184,9 @@ class ReplicationMachine(LeaderFaultsMachine):
         return f"the producer session ended with {over.name}"
 
     def publish(self) -> Published:
-        """Recovers the cluster, reads the whole log, and returns the history of the clients."""
+        """Lets the cluster recover, and reads the whole log. Returns the log, the history of the
+        clients, and their producer sessions.
+        """
         self.cluster.recover()
         read_at_ms = self.cluster.now_ms
         log = self.cluster.read_all()

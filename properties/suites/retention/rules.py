@@ -84,7 +84,11 @@ class RetentionMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 3))
     def send(self, count: int) -> None:
-        """Queues values for the writer; no virtual time passes."""
+        """Queues values for the writer; no virtual time passes.
+
+        The writer sends the values one by one when a later rule lets time pass. `count` is the
+        number of values.
+        """
         self._queue.extend(f"v{number}" for number in range(self._sent, self._sent + count))
         self._sent += count
 

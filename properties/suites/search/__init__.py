@@ -1,1 +1,3 @@
-"""The search for counterexamples: generated runs, their budgets and their verdicts."""
+"""The search for counterexamples: it generates runs within a budget, and returns a verdict on
+each claim.
+"""

@@ -59,7 +59,9 @@ class SuiteResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """The settings of a search, such as its seed, its number of runs and the rule calls per run."""
+    """The parameters of a search: the suite, the seed, the number of runs, and the number of
+    rule calls per run.
+    """
 
     suite: Suite
     seed: int

@@ -127,7 +127,11 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def send_without_waiting(self, count: int) -> None:
-        """Queues sends at the newest producer; no virtual time passes."""
+        """Queues sends at the newest producer; no virtual time passes.
+
+        The producer sends the records when a later rule lets time pass. `count` is the number of
+        records.
+        """
         instance = self._newest()
         if not instance.is_over:
             instance.todo.extend(self._sends(instance, count))
@@ -137,7 +141,7 @@ class OneIdMachine(LeaderFaultsMachine):
     def send_offset(self) -> None:
         """Adds the next group offset to the newest instance's open transaction.
 
-        Without an open transaction, it begins one first.
+        If the instance has no open transaction, it first begins one.
         """
         instance = self._newest()
         begins = self._begins(instance)
@@ -162,7 +166,11 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule()
     def replace(self) -> None:
-        """Starts a new producer with the transactional id; the old one does not notice."""
+        """Starts a new producer with the transactional id; the old one does not notice.
+
+        The coordinator fences the old producer, which learns this only from the response to its
+        next request.
+        """
         instance = Instance(
             transactional_id=ID, version=self.setting.version, timeout_ms=TIMEOUT_MS
         )
@@ -183,7 +191,8 @@ class OneIdMachine(LeaderFaultsMachine):
     def zombie_commits(self, count: int) -> None:
         """A zombie sends `count` records in a transaction, and commits it.
 
-        A zombie is a replaced producer. If none runs, the newest producer is first replaced.
+        A zombie is a producer that another producer has replaced. If no zombie runs, the newest
+        producer is first replaced.
         """
         if self._zombie() is None:
             self._newest()
@@ -195,7 +204,10 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(output=st.integers(0, 1))
     def send_plainly(self, output: int) -> None:
-        """Sends a record outside a transaction."""
+        """Sends a record outside a transaction.
+
+        `output` is the number of the output partition.
+        """
         self._attempts += 1
         self._await(
             sends_without_transaction(self._outputs[output], f"plain:{self._attempts}"), 100
@@ -203,7 +215,11 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(stable=st.integers(0, 1))
     def ask_offset(self, stable: int) -> None:
-        """Fetches the group offset; with stable=1, the fetch waits for open transactions."""
+        """Fetches the group offset; with stable=1, the fetch waits for open transactions.
+
+        With stable=0, the fetch returns the committed offset at once, even if an open transaction
+        may change it.
+        """
         isolation: Isolation = "read_committed" if stable else "read_uncommitted"
         self._await(fetches_offset(TOPIC_PARTITION, isolation), 100)
 

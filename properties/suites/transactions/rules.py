@@ -55,7 +55,12 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "verifications" in self.setting.late)
     @rule()
     def verify_late(self) -> None:
-        """Delays the verification of a record until its transaction is aborted."""
+        """Delays the verification of a record until its transaction is aborted.
+
+        Before a leader appends a transactional record, it requests from the coordinator whether the
+        partition belongs to an open transaction (AddPartitionsToTxn). The response to this request
+        is late.
+        """
         self.calm_down()
         for place in self._outputs:
             leader = NodeId(self.cluster.leader(place))
@@ -67,8 +72,10 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "ends" in self.setting.late)
     @rule(commits=st.integers(0, 1))
     def end_late(self, commits: int) -> None:
-        """Delays an EndTxn until its retry has ended the transaction, and the next transaction
-        is open.
+        """Delays an EndTxn until its retry has ended the transaction, and the next transaction is
+        open.
+
+        If `commits` is 1, the EndTxn is a commit; if it is 0, an abort.
         """
         self.calm_down()
         self.send(1)
@@ -114,7 +121,8 @@ class TransactionsMachine(OneIdMachine):
     def lose_marker_answers(self, count: int) -> None:
         """Loses responses to WriteTxnMarkers.
 
-        So the coordinator does not learn that the markers are written.
+        The coordinator then does not learn that the partitions have written the markers. `count` is
+        the number of lost responses.
         """
         self.cluster.apply(On(api="WriteTxnMarker", count=count, does=Lose()))
 
@@ -142,7 +150,11 @@ class TransactionsMachine(OneIdMachine):
 
     @rule()
     def commit_and_crash_leader_of_marker(self) -> None:
-        """Commits, and crashes a leader before its followers have fetched the commit marker."""
+        """Commits, and crashes a leader before its followers have fetched the commit marker.
+
+        The fetches of the followers are late. The next marker requests are late, too, until a new
+        leader is elected.
+        """
         self.calm_down()
         place = self._outputs[0]
         leader = self.cluster.leader(place)
