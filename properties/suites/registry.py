@@ -1,13 +1,14 @@
 """The table of suites, and how to add one.
 
-A suite is a set of claims, and a Hypothesis machine whose runs can break them. A new suite needs
-these files, and an entry in `SUITES` below.
+A suite is a set of claims, and a Hypothesis state machine whose runs can break them. A new suite
+needs these files, and an entry in `SUITES` below.
 
 1. `properties/claims/NAME.py` defines the claims, with the standard library and `model` alone. It
    has a frozen dataclass for the observations of a run. A claim is a function of such an object.
    `ALWAYS` maps a claim to a function that returns its breaches
-   (`properties.claims.breach.Breach`; none if the claim holds). `SOMETIMES` maps a claim of the
-   kind "X can happen" to its goals: functions that return True if X, or a part of X, happened.
+   (`properties.claims.breach.Breach`). If the claim holds, there are none. `SOMETIMES` maps a
+   claim of the kind "X can happen" to its goals: functions that return True if X, or a part of X,
+   happened.
 2. `properties/claims/catalogue/` lists each claim with its statement and its condition. Its entry
    `Decider("suite", NAME)` means that this suite decides the claim.
 3. `properties/suites/NAME/settings.py` lists the settings by name: the configurations of a run.

@@ -3,8 +3,8 @@
 Each line has a step of the member, and what happens in the step:
 
     join                the coordinator admits the member to the next generation
-    sync                the group leader assigns, each member receives its assignment
-    ensure_membership   sends heartbeats; joins again after REBALANCE_IN_PROGRESS
+    sync                the group leader sends the assignment, and each member receives its part
+    ensure_membership   sends heartbeats, and joins the group again after REBALANCE_IN_PROGRESS
 
 The assignor `rotating` begins with another member in each generation, so that a rebalance moves as
 many partitions as possible.

@@ -1,12 +1,12 @@
 """A simulated program's membership in a KIP-848 group: heartbeats and assignments.
 
-Each line has something that a member does or suffers, and how it happens:
-
-    joins       by a heartbeat with epoch 0; the response has the member epoch, and the partitions
-                that no other member owns
-    revokes     partitions outside its assignment; reports this by a heartbeat at once
-    takes       newly assigned partitions
-    is fenced   loses all its partitions, and joins again with epoch 0
+- The member joins by a heartbeat with epoch 0. The response has the member epoch, and the
+  partitions of the member that no other member still owns.
+- If a partition is removed from its assignment, the member revokes the partition, and reports this
+  by a heartbeat at once.
+- If partitions are added to its assignment, the member takes ownership of them.
+- If the coordinator fences the member, the member loses all its partitions. It joins again by a
+  heartbeat with epoch 0.
 
 The member owns a partition until the program calls `revoke`, so the program can first commit its
 offsets. After a heartbeat without a response, the next heartbeat lists all owned partitions again.

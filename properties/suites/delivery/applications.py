@@ -198,7 +198,7 @@ def two_phase_commit(at: Instance) -> Program:
     output.
 
     A new instance first ends each prepared transaction. If the position for the output is stored,
-    the instance commits the transaction; otherwise it rolls the transaction back.
+    the instance commits the transaction. Otherwise, the instance rolls the transaction back.
     """
     for name in at.database.prepared():
         key, _, next_offset = name.rpartition("@")

@@ -75,7 +75,8 @@ class TransactionsMachine(OneIdMachine):
         """Delays an EndTxn until its retry has ended the transaction, and the next transaction is
         open.
 
-        If `commits` is 1, the EndTxn is a commit; if it is 0, an abort.
+        If `commits` is 1, the EndTxn commits the transaction. If `commits` is 0, it aborts the
+        transaction.
         """
         self.calm_down()
         self.send(1)

@@ -17,9 +17,9 @@ rolls it back by this name.
 
 Source: docs/sources.md D0 (the consumer's position in the same store as its output); Gray and
 Reuter, "Transaction Processing", two-phase commit; PostgreSQL's documentation, PREPARE TRANSACTION.
-Simplified: a simulated program dies before or after a transaction, never inside one. Tests with real
-processes check that a death inside a transaction has the same effect on the database as a death
-before the transaction.
+Simplified: a simulated program dies before or after a transaction, never inside one. Tests with
+real processes check that a death inside a transaction has the same effect on the database as a
+death before the transaction.
 """
 
 from __future__ import annotations
