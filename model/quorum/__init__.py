@@ -1,4 +1,6 @@
-"""The KRaft quorum, which replicates the cluster's metadata among the controllers (KIP-595)."""
+"""A spec of the KRaft quorum, which replicates the cluster's metadata among the controllers
+(KIP-595).
+"""
 
 from model.quorum import bugs, versions
 from model.variants import variants_in

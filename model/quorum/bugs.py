@@ -1,4 +1,4 @@
-"""Bugs of the quorum: each class changes the spec so that a claim breaks."""
+"""Bugs of the spec `quorum`: each class changes the spec so that a claim breaks."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from model.variants import bug
 class LeadsAfterRestart(Quorum):
     """A leader that restarts leads again in its epoch (KAFKA-17333).
 
-    The leader has lost unflushed records, and writes new records at the same offsets in the same
-    epoch. A follower may have fetched the lost records. So an offset and an epoch identify no
-    record any more.
+    The leader has lost records that it had not flushed. It writes new records at the same offsets
+    in the same epoch. A follower may have fetched the lost records. So two different records may
+    have the same offset and the same epoch.
     """
 
     def role_after_restart(s, r: Replica) -> Role:
@@ -38,7 +38,8 @@ class LeadsAfterRestart(Quorum):
 class VotesForShorterLog(Quorum):
     """A voter votes for a candidate whose log is shorter than the voter's log.
 
-    A candidate without a committed record becomes leader, and the other replicas remove the record.
+    A candidate that lacks a committed record becomes leader, and the other replicas remove this
+    record.
     """
 
     def has_enough_records(s, r: Replica, voter: Replica) -> Bool:
@@ -49,7 +50,7 @@ class VotesForShorterLog(Quorum):
 class VotesTwice(Quorum):
     """A voter forgets its vote, and votes for every candidate of its epoch.
 
-    Two candidates have the votes of a majority.
+    Two candidates of the same epoch then have the votes of a majority.
     """
 
     def grants_votes(s, voter: Replica, r: Replica) -> Bool:
@@ -66,9 +67,10 @@ class VotesTwice(Quorum):
     in_force=kafka("3.3", "3.6"),
 )
 class NeverResigns(Quorum):
-    """A leader leads for ever if no other replica reaches it (KAFKA-15489).
+    """A leader leads for ever, although no other replica reaches it (KAFKA-15489).
 
-    The others elect a new leader. Brokers that still reach the old leader see no later metadata.
+    The other replicas elect a new leader. Brokers that still reach the old leader receive no later
+    metadata.
     """
 
     def may_resign(s, r: Replica) -> Bool:
@@ -90,11 +92,13 @@ class NeverResigns(Quorum):
     in_force=UNRELEASED,
 )
 class ObserverDoesNotFlush(Quorum):
-    """A replica that is no voter before a fetch does not flush the fetched records (KAFKA-17332).
+    """A replica that is not a voter before a fetch does not flush the records that it fetches
+    (KAFKA-17332).
 
-    An observer fetches two records at once: the first makes it a voter, and neither is flushed.
-    With the observer, a majority has the second record, so it is committed. The new voter restarts
-    without the record, and elects a leader that lacks it too.
+    An observer fetches two records in one response. The first record makes the observer a voter,
+    and the observer flushes neither record. Together with the observer, a majority has the second
+    record, so the leader commits this record. The new voter restarts and loses both records. It
+    then elects a leader that lacks the second record, too.
     """
 
     def flushed_after_fetch(s, f: Replica, end: Offset) -> Offset:

@@ -1,4 +1,6 @@
-"""The claims about a KRaft quorum: one leader in each epoch, and committed records stay."""
+"""The claims about a KRaft quorum: each epoch has at most one leader, and committed records are
+not lost.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class QuorumClaims(QuorumActions):
 
     @invariant
     def logs_match(s) -> Bool:
-        """If two logs have the same record at an offset, all records before it are the same."""
+        """If two logs have the same record at an offset, they have the same records at all
+        smaller offsets.
+        """
         return forall(
             implies(
                 same_record(s.log[a], s.log[b], x) & (y < x),
@@ -64,7 +68,9 @@ class QuorumClaims(QuorumActions):
 
     @invariant
     def high_watermarks_are_committed(s) -> Bool:
-        """At each offset below its high watermark, a replica has the committed record."""
+        """Every replica has the committed record at each offset below the replica's high
+        watermark.
+        """
         return forall(
             implies(x < s.log[r].high_watermark, s.has_committed(r, x))
             for r in Replica
@@ -73,7 +79,9 @@ class QuorumClaims(QuorumActions):
 
     @action_property
     def epochs_grow(s, after: Self) -> Bool:
-        """A replica's epoch never decreases, and a replica changes no vote within an epoch."""
+        """A replica's epoch never decreases, and a replica does not change its vote within an
+        epoch.
+        """
         return forall(
             all_of(
                 s.member[r].epoch <= after.member[r].epoch,
@@ -87,7 +95,7 @@ class QuorumClaims(QuorumActions):
 
     @action_property
     def leaders_append_only(s, after: Self) -> Bool:
-        """A leader removes no record of its log while it leads."""
+        """A leader removes no record from its log while it leads in an epoch."""
         return forall(
             implies(
                 all_of(s.leads(r), after.leads(r), s.member[r].epoch == after.member[r].epoch),
@@ -98,7 +106,9 @@ class QuorumClaims(QuorumActions):
 
     @action_property
     def no_candidate_is_cut_off(s, after: Self) -> Bool:
-        """A replica that is cut off does not become candidate, unless it is the only voter."""
+        """A replica that is cut off does not become candidate in a new epoch, unless it is the
+        only voter.
+        """
         return forall(
             implies(
                 all_of(
@@ -113,19 +123,21 @@ class QuorumClaims(QuorumActions):
 
     @liveness
     def a_leader_without_followers_resigns(s, r: Replica) -> Temporal:
-        """A leader without a connection to the other replicas eventually stops leading."""
+        """A leader that is cut off from the other replicas eventually stops leading."""
         return leads_to(s.leads(r) & (s.cut_off == r), ~s.leads(r))
 
     # ---- witnesses
 
     @witness
     def two_leaders_at_once(s) -> Bool:
-        """Reachable: a leader does not know yet that another replica leads in a larger epoch."""
+        """Reachable: two replicas lead at once. The leader of the smaller epoch does not know
+        the larger epoch yet.
+        """
         return exists(s.leads(a) & s.leads(b) & (a != b) for a in Replica for b in Replica)
 
     @witness
     def records_are_in_doubt(s) -> Bool:
-        """Reachable: a follower has a record of an old epoch that the newest leader lacks."""
+        """Reachable: a replica has a record that a leader does not have."""
         return exists(
             s.leads(r) & s.log[f].has_offset(x) & ~same_record(s.log[f], s.log[r], x)
             for r in Replica
@@ -135,5 +147,5 @@ class QuorumClaims(QuorumActions):
 
     @witness
     def a_second_leader_commits(s) -> Bool:
-        """Reachable: a leader commits a record of an epoch that is not the first one."""
+        """Reachable: a record of an epoch after the first epoch (0) is committed."""
         return exists((x < s.committed_end) & (s.committed[x] > 0) for x in Offset)

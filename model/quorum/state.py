@@ -1,9 +1,10 @@
-"""The state of a KRaft quorum: roles and epochs, votes, logs, and each leader's committed records.
+"""The state of a KRaft quorum: roles and epochs, votes, logs, and the committed records.
 
 Source: KIP-595, KIP-853, KIP-996; QuorumState, KafkaRaftClient and LeaderState of Kafka 4.3.
-Simplified: a record has only its epoch and the voter set in force after it; there are no snapshots.
-A request and its answer are one step. Only votes may arrive later: a candidate counts them when it
-becomes leader. At most one replica is cut off from the others, for ever.
+Simplified: a record has only its epoch and the voter set that is in force after this record. There
+are no snapshots. A request and its response are one step. Only votes may arrive later: a candidate
+counts its votes when it becomes leader. At most one replica is cut off from the other replicas, and
+it stays cut off.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Replica(Sort):
 
 
 class Epoch(Int):
-    """The leader epoch of the quorum; candidates begin a new epoch."""
+    """The leader epoch of the quorum. A replica that becomes candidate begins a new epoch."""
 
 
 class Offset(Int):
@@ -46,11 +47,13 @@ class Offset(Int):
 
 
 class Changes(Int):
-    """The number of failures, or of voter changes, so far; a constant limits each number."""
+    """The number of past failures, or of past changes of the voters. The constants
+    `max_failures` and `max_voter_changes` limit these numbers.
+    """
 
 
 class Role(Int):
-    """The role of a replica; RESIGNED is a former leader of its epoch."""
+    """The role of a replica. RESIGNED is the role of a former leader that is still in its epoch."""
 
     labels = ("UNATTACHED", "PROSPECTIVE", "CANDIDATE", "LEADER", "FOLLOWER", "RESIGNED")
 
@@ -59,7 +62,9 @@ UNATTACHED, PROSPECTIVE, CANDIDATE, LEADER, FOLLOWER, RESIGNED = map(Role, range
 
 
 class Member(Record):
-    """The election state of a replica; a restart keeps the epoch, the vote and the leader."""
+    """The election state of a replica. The epoch, the vote and the leader are on the disk, so a
+    restart does not change them.
+    """
 
     role: Role
     epoch: Epoch
@@ -69,16 +74,16 @@ class Member(Record):
 
 
 class Entry(Record):
-    """A record of the log: its epoch, and the voter set from this record on."""
+    """A record of the log: its epoch, and the voter set that is in force from this record on."""
 
     epoch: Epoch
     voters: Set[Replica]
 
 
 class Log(Record):
-    """A replica's log. The first record of every log, of epoch 0, names the first voters.
+    """A replica's log. The first record of every log has epoch 0, and contains the first voter set.
 
-    The map `entry` has a value for every offset; from the log end on, this value is blank.
+    The map `entry` has a value for every offset. From the log end on, this value is blank.
     """
 
     end_offset: Offset
@@ -142,9 +147,10 @@ class QuorumState(Spec):
         }
 
     def init(s, leader: Replica, observer: Replica) -> None:
-        """One replica leads in epoch 0, all follow it, and all have the first record.
+        """Initially, the replica `leader` leads in epoch 0, all other replicas follow it, and all
+        replicas have the first record.
 
-        The observer is no voter if `has_observer` is true.
+        If the constant `has_observer` is true, the replica `observer` is not a voter.
         """
         when(observer != leader if s.has_observer else observer == leader)
         for r in Replica:
@@ -158,7 +164,9 @@ class QuorumState(Spec):
         s.committed_end = Offset(1)
 
     def voters(s, r: Replica) -> Set[Replica]:
-        """Returns the voter set in the newest record of the log of `r`, committed or not."""
+        """Returns the voter set in the newest record of the log of `r`, even if this record is
+        not committed.
+        """
         return s.log[r].entry[s.log[r].end_offset - 1].voters
 
     def is_voter(s, r: Replica, x: Replica) -> Bool:
@@ -173,7 +181,9 @@ class QuorumState(Spec):
         return s.member[r].role == LEADER
 
     def follows(s, f: Replica, leader: Replica) -> Bool:
-        """True if the follower knows the leader, and the leader leads in the follower's epoch."""
+        """Returns True if the replica `f` follows `leader`, and `leader` leads in the epoch of
+        `f`.
+        """
         return all_of(
             s.member[f].role == FOLLOWER,
             s.member[f].leader == leader,
@@ -185,8 +195,10 @@ class QuorumState(Spec):
         return all_of(a != b, s.cut_off != a, s.cut_off != b)
 
     def is_up_to_date(s, a: Replica, b: Replica) -> Bool:
-        """True if the log of `a` ends with a larger epoch than that of `b`, or with the same epoch
-        and at least as many records.
+        """Returns True if the log of `a` is at least as up to date as the log of `b`.
+
+        The log with the larger epoch in its last record is more up to date. If the last records of
+        both logs have the same epoch, the longer log is more up to date.
         """
         ours, theirs = s.last_epoch(a), s.last_epoch(b)
         longer = s.log[b].end_offset <= s.log[a].end_offset
@@ -202,16 +214,17 @@ class QuorumState(Spec):
         s.log[r].end_offset = end + 1
 
     def enters(s, r: Replica, epoch: Epoch) -> None:
-        """The replica enters a larger epoch, without a vote and without a leader."""
+        """Moves the replica to a larger epoch, in which it has not voted and knows no leader."""
         s.member[r].epoch = epoch
         s.member[r].voted = nothing
         s.member[r].leader = nothing
         s.begins(r, UNATTACHED, only())
 
     def begins(s, r: Replica, role: Role, granted: Set[Replica]) -> None:
-        """The replica begins a role with the votes `granted`.
+        """Gives the replica a new role, with the votes `granted`.
 
-        The end offsets of its followers are unknown (0), and the replica has not fetched.
+        The replica does not know the end offsets of its followers yet (they are 0), and has not
+        fetched in this role.
         """
         s.member[r].role = role
         s.member[r].has_fetched = false

@@ -1,4 +1,4 @@
-"""The versions of the KRaft quorum: Kafka 4.3 with a proposed rule for commits, Kafka 4.3, and
+"""The versions of the spec `quorum`: Kafka 4.3 with a proposed rule for commits, Kafka 4.3, and
 Kafka 3.9.
 """
 
@@ -17,7 +17,9 @@ from model.variants import version
     default=True,
 )
 class Quorum(QuorumClaims):
-    """Kafka 4.3 with a proposed rule: a leader's records count for a commit only once flushed."""
+    """Kafka 4.3 with a proposed rule: a leader counts its own records for a commit only after it
+    has flushed them.
+    """
 
 
 @version(
@@ -30,14 +32,15 @@ class Quorum(QuorumClaims):
 class Kafka43(Quorum):
     """Kafka 4.3: a leader counts its own records for a commit before it has flushed them.
 
-    In a quorum of one voter, a record is then committed before it is flushed. If the power fails
-    between these two steps, the next leader lacks the record. With two or more voters all claims
-    hold: a follower must have the record too, and the leader handles the follower's fetch only
-    after its own flush.
+    In a quorum of one voter, a record is therefore committed before it is flushed. If the power
+    fails between the commit and the flush, the next leader lacks the record. With two or more
+    voters, all claims hold: a follower must have the record, too, and the leader handles the
+    follower's fetch only after it has flushed its own log.
     """
 
     def own_end(s, r: Replica) -> Offset:
-        """Returns the end of the leader's log.
+        """Returns the end offset of the leader's log. The last records below this offset may not be
+        flushed yet.
 
         Kafka: KafkaRaftClient.flushLeaderLog, which updates the end offset before it flushes.
         """
@@ -54,8 +57,8 @@ class Kafka43(Quorum):
 class WithoutPreVote(Kafka43):
     """Kafka before KIP-996: a replica that has no leader becomes candidate without pre-votes.
 
-    A replica without a connection becomes candidate again and again. When the connection is back,
-    its larger epoch deposes a leader that a majority follows.
+    A replica that is cut off becomes candidate repeatedly, each time in a larger epoch. When the
+    replica is connected again, its larger epoch deposes a leader that a majority follows.
     """
 
     def has_enough_pre_votes(s, r: Replica) -> Bool:

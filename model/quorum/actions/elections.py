@@ -1,8 +1,9 @@
-"""Elections of the quorum: pre-votes, votes, resignations, and what replicas learn of each other.
+"""Elections of the quorum: pre-votes, votes, resignations, and how a replica learns of leaders and
+epochs.
 
-A replica without a leader requests *pre-votes*: which voters would vote for it? With the pre-votes
-of a majority, the replica becomes candidate in a new epoch. A candidate with the votes of a
-majority leads.
+A replica that has no leader first requests *pre-votes*: it asks the voters whether they would vote
+for it. With the pre-votes of a majority, the replica becomes candidate in a new epoch, and requests
+votes. A candidate with the votes of a majority becomes leader.
 
 Source: KIP-595, KIP-996; KafkaRaftClient, QuorumState and FollowerState of Kafka 4.3.
 """
@@ -36,10 +37,12 @@ class Elections(QuorumState):
 
     @action
     def time_out(s, r: Replica) -> None:
-        """A voter asks for pre-votes, because it has no leader that answers in time.
+        """A voter requests pre-votes, because no leader has responded to it in time.
 
-        Kafka: KafkaRaftClient.transitionToProspective. Simplified: a timeout may happen at any
-        time. Every claim also holds if a replica in any role may ask for pre-votes.
+        Kafka: KafkaRaftClient.transitionToProspective.
+        Simplified: a timeout may happen at any time.
+
+        Every claim also holds if a replica in any role may request pre-votes.
         """
         role = s.member[r].role
         when(
@@ -50,13 +53,14 @@ class Elections(QuorumState):
 
     @action
     def grant_pre_vote(s, voter: Replica, r: Replica) -> None:
-        """A voter grants its pre-vote to the replica, because the voter follows no leader that
-        answers.
+        """A voter grants its pre-vote to the replica `r`, because the voter follows no leader that
+        responds.
 
-        Kafka: KafkaRaftClient.handleVoteRequest, FollowerState.canGrantVote. Simplified: a voter of
-        a smaller epoch first learns the epoch (`learn_epoch`). Without the guard that the replica
-        is prospective, a candidate collects votes that no voter has stored, and the claim
-        `one_leader_per_epoch` breaks in 10 steps.
+        Kafka: KafkaRaftClient.handleVoteRequest, FollowerState.canGrantVote.
+        Simplified: a voter of a smaller epoch first learns the epoch of `r` (action `learn_epoch`).
+
+        Without the guard that `r` is prospective, a candidate collects votes that no voter has
+        stored, and the claim `one_leader_per_epoch` breaks in 10 steps.
         """
         when(
             s.reaches(r, voter),
@@ -69,16 +73,22 @@ class Elections(QuorumState):
         s.granted[r] = s.granted[r] | {voter}
 
     def grants_pre_votes(s, voter: Replica) -> Bool:
-        """True if the voter is neither a leader nor a follower that has fetched from its leader."""
+        """Returns True if the voter is neither a leader nor a follower that has fetched from its
+        leader.
+        """
         m = s.member[voter]
         return (m.role != LEADER) & ~((m.role == FOLLOWER) & m.has_fetched)
 
     @action
     def become_candidate(s, r: Replica) -> None:
-        """A replica with the pre-votes of a majority begins an epoch and votes for itself.
+        """A replica with the pre-votes of a majority becomes candidate: it begins the next epoch
+        and votes for itself.
 
-        Kafka: QuorumState.transitionToCandidate. Simplified: no epoch follows `max_epoch`. The
-        version `without-pre-vote` lacks the guard that a majority has granted its pre-vote.
+        Kafka: QuorumState.transitionToCandidate.
+        Simplified: the constant `max_epoch` is the largest epoch.
+
+        In the version `without-pre-vote`, this action lacks the guard that a majority has granted
+        pre-votes.
         """
         m = s.member[r]
         when(
@@ -96,11 +106,13 @@ class Elections(QuorumState):
 
     @action
     def grant_vote(s, voter: Replica, r: Replica) -> None:
-        """A voter votes for the candidate; it stores its vote on the disk first.
+        """A voter votes for the candidate `r`. The voter first stores its vote on the disk.
 
-        Kafka: KafkaRaftClient.handleVoteRequest, UnattachedState.canGrantVote. Simplified: the
-        candidate may count the vote later. Without the guard that the voter knows no leader and has
-        not voted, the claim `one_leader_per_epoch` breaks in 10 steps.
+        Kafka: KafkaRaftClient.handleVoteRequest, UnattachedState.canGrantVote.
+        Simplified: a vote may be in flight until the candidate counts it (action `become_leader`).
+
+        Without the guard that the voter knows no leader and has not voted, the claim
+        `one_leader_per_epoch` breaks in 10 steps.
         """
         when(
             s.reaches(r, voter),
@@ -114,10 +126,11 @@ class Elections(QuorumState):
         s.member[voter].voted = r
 
     def grants_votes(s, voter: Replica, r: Replica) -> Bool:
-        """True if the voter knows no leader in its epoch, and has voted for no other replica.
+        """Returns True if the voter may vote for the candidate `r`.
 
-        Without the rule of one vote, the claim `one_leader_per_epoch` breaks (bug `votes-twice`, 11
-        steps).
+        The voter must be unattached or prospective. It must know no leader of its epoch, and must
+        have voted in this epoch for no replica other than `r`. Without the rule that a voter votes
+        once in each epoch, the claim `one_leader_per_epoch` breaks (bug `votes-twice`, 11 steps).
         """
         m = s.member[voter]
         return all_of(
@@ -127,7 +140,8 @@ class Elections(QuorumState):
         )
 
     def has_enough_records(s, r: Replica, voter: Replica) -> Bool:
-        """True if the log of the candidate is at least as up to date as the voter's log.
+        """Returns True if the log of the candidate `r` is at least as up to date as the voter's
+        log.
 
         Without this rule, the claim `leaders_have_committed_records` breaks (bug
         `votes-for-shorter-log`, 11 steps).
@@ -136,10 +150,13 @@ class Elections(QuorumState):
 
     @action
     def become_leader(s, r: Replica) -> None:
-        """The candidate with the votes of a majority leads, and appends the first record.
+        """A candidate with the votes of a majority becomes leader, and appends the first record of
+        its epoch.
 
-        Kafka: KafkaRaftClient.onBecomeLeader, which appends a LeaderChangeMessage. Simplified: the
-        record has no content. Without the guard that a majority has voted, the claim
+        Kafka: KafkaRaftClient.onBecomeLeader, which appends a LeaderChangeMessage.
+        Simplified: this first record has no content.
+
+        Without the guard that a majority has voted for the candidate, the claim
         `one_leader_per_epoch` breaks in 8 steps.
         """
         when(
@@ -152,25 +169,31 @@ class Elections(QuorumState):
         s.begins(r, LEADER, only())
 
     def may_resign(s, r: Replica) -> Bool:
-        """True for every leader: its followers may stop fetching at any time."""
+        """Returns True if the replica leads. A leader may resign at any time, because its
+        followers may stop fetching at any time.
+        """
         return s.leads(r)
 
     @action(fair="weak")
     def resign(s, r: Replica) -> None:
         """A leader resigns, because no majority of the voters has fetched in time.
 
-        Kafka: LeaderState.timeUntilCheckQuorumExpires. Simplified: the fetches may be late at any
-        time. Without this action, a leader leads for ever (bug `never-resigns`).
+        Kafka: LeaderState.timeUntilCheckQuorumExpires.
+        Simplified: the fetches may be late at any time.
+
+        Without this action, a leader leads for ever (bug `never-resigns`).
         """
         when(s.may_resign(r))
         s.begins(r, RESIGNED, only())
 
     @action
     def leave_epoch(s, r: Replica) -> None:
-        """A resigned leader enters the next epoch, after an election timeout.
+        """A leader that has resigned enters the next epoch, after an election timeout.
 
-        Kafka: KafkaRaftClient.pollResigned. Simplified: no epoch follows `max_epoch`. Every claim
-        also holds without the guard on the role.
+        Kafka: KafkaRaftClient.pollResigned.
+        Simplified: the constant `max_epoch` is the largest epoch.
+
+        Every claim also holds without the guard that the replica's role is RESIGNED.
         """
         m = s.member[r]
         when(m.role == RESIGNED, m.epoch < s.max_epoch)
@@ -180,11 +203,14 @@ class Elections(QuorumState):
 
     @action
     def follow(s, r: Replica, leader: Replica) -> None:
-        """A replica learns the leader of its own epoch or of a larger one, and follows this leader.
+        """A replica learns which replica leads in its own epoch or in a larger epoch, and follows
+        this leader.
 
-        Kafka: KafkaRaftClient.transitionToFollower. Simplified: the leader still leads. Without the
-        guard that the leader's epoch is not smaller, the claim `one_leader_per_epoch` breaks in 14
-        steps.
+        Kafka: KafkaRaftClient.transitionToFollower.
+        Simplified: the leader still leads when the replica learns of it.
+
+        Without the guard that the leader's epoch is not smaller, the claim `one_leader_per_epoch`
+        breaks in 14 steps.
         """
         m, e = s.member[r], s.member[leader].epoch
         when(
@@ -201,11 +227,13 @@ class Elections(QuorumState):
 
     @action
     def learn_epoch(s, r: Replica, other: Replica) -> None:
-        """A replica learns a larger epoch from another replica, but not which replica leads in it.
+        """A replica learns a larger epoch from another replica, but does not learn which replica
+        leads in this epoch.
 
-        Kafka: KafkaRaftClient.transitionToUnattached. Simplified: each request and each answer
-        shows the epoch of its sender. Without the guard that the epoch is larger, the claim
-        `epochs_grow` breaks in 3 steps.
+        Kafka: KafkaRaftClient.transitionToUnattached.
+        Simplified: each request and each response carries the epoch of its sender.
+
+        Without the guard that the epoch is larger, the claim `epochs_grow` breaks in 3 steps.
         """
         when(s.reaches(other, r), s.member[r].epoch < s.member[other].epoch)
         s.enters(r, s.member[other].epoch)

@@ -1,8 +1,8 @@
 """Replication of the quorum's log: appends, fetches, commits, changes of voters, and failures.
 
-A follower's fetch names the end of its log, so the leader learns what the follower has flushed.
-When a majority of the voters has a record of the leader's own epoch, the leader commits this record
-and all records before it.
+Each fetch request of a follower contains the end offset of the follower's log. From this offset,
+the leader learns which records the follower has flushed. When a majority of the voters has a record
+of the leader's own epoch, the leader commits this record and all records before it.
 
 Source: KIP-595, KIP-853; KafkaRaftClient, LeaderState, AddVoterHandler and RemoveVoterHandler of
 Kafka 4.3.
@@ -40,11 +40,13 @@ class QuorumActions(Elections):
 
     @action
     def append(s, r: Replica) -> None:
-        """A leader appends a record, which is not flushed yet.
+        """A leader appends a record, but does not flush it yet.
 
-        Kafka: KafkaRaftClient.appendBatch. Simplified: a batch is one record. Without the guard
-        that the replica leads, the claim `leaders_have_committed_records` breaks in 12 steps, if
-        replicas may fail.
+        Kafka: KafkaRaftClient.appendBatch.
+        Simplified: a record batch has one record.
+
+        Without the guard that the replica leads, the claim `leaders_have_committed_records` breaks
+        in 12 steps, if replicas may fail.
         """
         when(s.leads(r), s.log[r].end_offset < s.log_size)
         s.append_record(r, s.voters(r))
@@ -53,15 +55,17 @@ class QuorumActions(Elections):
     def flush(s, r: Replica) -> None:
         """A leader flushes its log.
 
-        Kafka: KafkaRaftClient.flushLeaderLog. Simplified: the whole log is flushed at once. Every
-        claim also holds if other replicas flush their logs in this way.
+        Kafka: KafkaRaftClient.flushLeaderLog.
+        Simplified: the whole log is flushed at once.
+
+        Every claim also holds if replicas that do not lead flush their logs in this way.
         """
         when(s.leads(r), s.log[r].flushed < s.log[r].end_offset)
         s.log[r].flushed = s.log[r].end_offset
 
     def agreed_end(s, f: Replica, leader: Replica) -> Offset:
-        """Returns the first offset at which the two logs differ, at most the end of the follower's
-        log.
+        """Returns the first offset at which the logs of `f` and of `leader` do not have the same
+        record. The result is at most the end offset of the log of `f`.
         """
         ours, theirs = s.log[f], s.log[leader]
         end = first(Offset, lambda x: ~same_record(ours, theirs, x), default=ours.end_offset)
@@ -69,11 +73,14 @@ class QuorumActions(Elections):
 
     @action
     def truncate(s, f: Replica, leader: Replica) -> None:
-        """A follower removes the records that the leader does not have.
+        """A follower truncates its log before the first record at which it differs from the
+        leader's log.
 
-        Kafka: KafkaRaftClient.handleFetchResponse, with a diverging epoch. Simplified: one step
-        finds the first record that differs. Without the guard that the replica follows this leader,
-        the claim `leaders_append_only` breaks in 2 steps.
+        Kafka: KafkaRaftClient.handleFetchResponse, with a diverging epoch.
+        Simplified: one step finds the first record at which the logs differ.
+
+        Without the guard that the replica follows this leader, the claim `leaders_append_only`
+        breaks in 2 steps.
         """
         end = s.agreed_end(f, leader)
         when(s.reaches(f, leader), s.follows(f, leader), end < s.log[f].end_offset)
@@ -81,11 +88,13 @@ class QuorumActions(Elections):
 
     @action
     def fetch(s, f: Replica, leader: Replica) -> None:
-        """A follower appends the leader's next record, or with the constant `fetches_all` all of
-        them, and flushes its log.
+        """A follower appends the leader's next record, and flushes its log. If the constant
+        `fetches_all` is true, the follower appends all records that it lacks.
 
-        Kafka: KafkaRaftClient.appendAsFollower. Simplified: each answer has one record, or all. If
-        any single guard except `end < theirs.end_offset` is left out, every claim still holds at
+        Kafka: KafkaRaftClient.appendAsFollower.
+        Simplified: each fetch response has one record, or all records that the follower lacks.
+
+        If any single guard except `end < theirs.end_offset` is left out, every claim still holds at
         the default constants.
         """
         ours, theirs = s.log[f], s.log[leader]
@@ -117,15 +126,21 @@ class QuorumActions(Elections):
                 )
 
     def flushed_after_fetch(s, f: Replica, end: Offset) -> Offset:
-        """Returns the new log end: voters and observers flush every record that they fetch."""
+        """Returns the end offset of the records that the replica has flushed after a fetch. The
+        result is the new log end `end`, because voters and observers flush every record that
+        they fetch.
+        """
         return end
 
     @action
     def fetch_at_end(s, f: Replica, leader: Replica) -> None:
-        """A follower fetches from the end of its log; so the leader learns this end offset.
+        """A follower fetches from the end of its log, and the leader learns this end offset from
+        the request.
 
-        Kafka: LeaderState.updateReplicaState. Simplified: the leader learns nothing from other
-        fetches. The version `kafka-4.3` needs the guard that the leader has flushed its log.
+        Kafka: LeaderState.updateReplicaState.
+        Simplified: the leader learns nothing from the action `fetch`.
+
+        The version `kafka-4.3` needs the guard that the leader has flushed its log.
         """
         end = s.log[f].end_offset
         when(
@@ -140,10 +155,13 @@ class QuorumActions(Elections):
 
     @action
     def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
-        """A leader commits the records below `mark`, which a majority of the voters has.
+        """A leader commits its records below `mark`, because a majority of the voters has these
+        records.
 
-        Kafka: LeaderState.maybeUpdateHighWatermark. Simplified: followers do not learn the high
-        watermark. Without the guard that a majority has the records, the claim
+        Kafka: LeaderState.maybeUpdateHighWatermark.
+        Simplified: followers do not learn the high watermark.
+
+        Without the guard that a majority has the records, the claim
         `leaders_have_committed_records` breaks in 8 steps.
         """
         log = s.log[r]
@@ -161,30 +179,39 @@ class QuorumActions(Elections):
         s.committed_end = ite(s.committed_end < mark, mark, s.committed_end)
 
     def may_commit(s, r: Replica, mark: Offset) -> Bool:
-        """True if the last record below `mark` has the epoch of the leader."""
+        """Returns True if the last record below `mark` has the epoch of the leader `r`."""
         return s.log[r].entry[mark - 1].epoch == s.member[r].epoch
 
     def have_up_to(s, r: Replica, mark: Offset) -> Bool:
-        """True if a majority of the voters has flushed the leader's records below `mark`."""
+        """Returns True if a majority of the voters has the records of the leader `r` below
+        `mark`. A follower has the records that it has acknowledged by a fetch. The leader has
+        the records below `own_end`.
+        """
         have: Set[Replica] = Map(
             Replica, lambda x: mark <= ite(x == r, s.own_end(r), s.fetched[r][x])
         )
         return s.is_majority(r, have)
 
     def own_end(s, r: Replica) -> Offset:
-        """Returns the end of the leader's flushed records; only these count for a commit."""
+        """Returns the end offset of the leader's flushed records. The leader counts only its
+        flushed records for a commit.
+        """
         return s.log[r].flushed
 
     # ---- voters
 
     @action
     def change_voters(s, r: Replica, x: Replica) -> None:
-        """A leader removes a voter, or adds a replica that has the leader's whole log.
+        """A leader removes the voter `x` from the voter set, or adds the replica `x` if it has the
+        leader's whole log.
 
-        Kafka: RemoveVoterHandler, AddVoterHandler. The new set is in force at once. Simplified: at
-        most `max_voter_changes` changes, lost ones included. Without the rule `may_change_voters`,
-        the claim `leaders_have_committed_records` breaks. Runs that break the claim are too long
-        for the default constants; a test replays two of them.
+        Kafka: RemoveVoterHandler, AddVoterHandler. The new voter set is in force at once.
+        Simplified: the voters change at most `max_voter_changes` times. A change counts even if its
+        record is lost.
+
+        Without the rule `may_change_voters`, the claim `leaders_have_committed_records` breaks.
+        Runs that break the claim are too long for the default constants. A test replays two of
+        these runs.
         """
         log = s.log[r]
         when(
@@ -198,8 +225,8 @@ class QuorumActions(Elections):
         s.append_record(r, Map(Replica, lambda v: (v == x) != s.is_voter(r, v)))
 
     def may_change_voters(s, r: Replica) -> Bool:
-        """True if the newest change of the voters, and a record of the leader's epoch, are
-        committed.
+        """Returns True if the leader has committed a record of its own epoch, and has committed
+        the newest change of the voters.
         """
         return s.has_committed_in_epoch(r) & s.has_committed_voters(r)
 
@@ -215,11 +242,17 @@ class QuorumActions(Elections):
 
     @action
     def restart(s, r: Replica, end: Offset) -> None:
-        """A replica restarts; it loses some or all of the records that it has not flushed.
+        """A replica restarts. It loses its records from the offset `end` on, which it has not
+        flushed.
 
-        The replica keeps its epoch, its vote and its leader, but does not lead its former epoch
-        again. Kafka: QuorumState.initialize. Simplified: stop and restart are one step. Without the
-        guard that flushed records stay, the claim `high_watermarks_are_committed` breaks in 1 step.
+        The replica still has its epoch, its vote and its leader, but it does not lead in its former
+        epoch again.
+
+        Kafka: QuorumState.initialize.
+        Simplified: the stop and the restart are one step.
+
+        Without the guard that flushed records are not lost, the claim
+        `high_watermarks_are_committed` breaks in 1 step.
         """
         log, voted_for_itself = s.log[r], s.member[r].voted == r
         when(s.failures < s.max_failures, log.flushed <= end, end <= log.end_offset)
@@ -230,7 +263,9 @@ class QuorumActions(Elections):
         s.log[r].high_watermark = Offset(1)
 
     def role_after_restart(s, r: Replica) -> Role:
-        """Returns the role that a restarted replica has because of its stored vote and leader."""
+        """Returns the role of a replica after its restart. The role follows from the vote and
+        the leader that the replica has stored.
+        """
         m = s.member[r]
         return ite(
             m.leader == r,
@@ -240,9 +275,11 @@ class QuorumActions(Elections):
 
     @action
     def cut_off_replica(s, r: Replica) -> None:
-        """A replica is cut off from all others, for ever; votes for it that are in flight are lost.
+        """A replica is cut off from all other replicas for ever. Votes for this replica that are in
+        flight are lost.
 
-        Kafka: the network cuts off a voter (KIP-996, motivation). Simplified: at most one replica.
+        Kafka: the network cuts off a voter (KIP-996, motivation).
+        Simplified: at most one replica is cut off.
         """
         when(s.failures < s.max_failures, s.cut_off == nothing)
         s.failures = s.failures + 1
