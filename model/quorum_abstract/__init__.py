@@ -1,4 +1,6 @@
-"""The KRaft quorum in a small spec, provable for any number of replicas, epochs and offsets."""
+"""A small spec of the KRaft quorum, which is proved for any number of replicas, epochs and
+offsets.
+"""
 
 from model.quorum_abstract import bugs, versions
 from model.variants import variants_in

@@ -38,11 +38,13 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def become_candidate(s, r: Replica, newer: Epoch) -> None:
-        """A replica begins a larger epoch, and votes for itself.
+        """A replica begins a larger epoch as a candidate, and votes for itself.
 
-        Kafka: QuorumState.transitionToCandidate. Simplified: there are no pre-votes, and this may
-        happen at any time. Without the guard that the epoch is larger, the claim
-        `one_leader_per_epoch` breaks in 6 steps.
+        Kafka: QuorumState.transitionToCandidate.
+        Simplified: there are no pre-votes, and a replica may become candidate at any time.
+
+        Without the guard that the epoch is larger, the claim `one_leader_per_epoch` breaks in 6
+        steps.
         """
         s.enters(r, newer)
         s.voted[newer][r][r] = True
@@ -50,11 +52,13 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def learn_epoch(s, r: Replica, newer: Epoch) -> None:
-        """A replica learns a larger epoch.
+        """A replica learns a larger epoch, and enters it.
 
-        Kafka: KafkaRaftClient.transitionToUnattached and transitionToFollower. Simplified: any
-        larger epoch may be learned. Without the guard that the epoch is larger, the claim
-        `one_leader_per_epoch` breaks in 9 steps.
+        Kafka: KafkaRaftClient.transitionToUnattached and transitionToFollower.
+        Simplified: a replica may learn any larger epoch, even if no replica is in this epoch.
+
+        Without the guard that the epoch is larger, the claim `one_leader_per_epoch` breaks in 9
+        steps.
         """
         s.enters(r, newer)
 
@@ -62,9 +66,11 @@ class AbstractQuorumActions(AbstractQuorumState):
     def grant_vote(s, voter: Replica, r: Replica, voter_latest: Offset, latest: Offset) -> None:
         """A voter votes for a candidate of its epoch, and stores its vote on the disk.
 
-        Kafka: KafkaRaftClient.handleVoteRequest. Simplified: the candidate has the vote at once.
-        Without the guard that both are in the same epoch, the claim `one_leader_per_epoch` breaks
-        in 6 steps.
+        Kafka: KafkaRaftClient.handleVoteRequest.
+        Simplified: the candidate receives the vote at once.
+
+        Without the guard that the voter and the candidate are in the same epoch, the claim
+        `one_leader_per_epoch` breaks in 6 steps.
         """
         own = s.replica[r].epoch
         when(
@@ -77,7 +83,7 @@ class AbstractQuorumActions(AbstractQuorumState):
         s.granted[r][voter] = True
 
     def may_vote_again(s, voter: Replica, r: Replica) -> Bool:
-        """True if the voter has voted for no replica other than `r` in its present epoch.
+        """Returns True if the voter has voted for no replica other than `r` in its present epoch.
 
         Without this rule, the claim `one_leader_per_epoch` breaks (bug `votes-twice`, 6 steps).
         """
@@ -86,10 +92,13 @@ class AbstractQuorumActions(AbstractQuorumState):
     def has_enough_records(
         s, voter: Replica, r: Replica, voter_latest: Offset, latest: Offset
     ) -> Bool:
-        """True if the log of the candidate `r` is at least as up to date as the voter's log.
+        """Returns True if the log of the candidate `r` is at least as up to date as the voter's
+        log.
 
-        `voter_latest` and `latest` are the offsets of the last records. Without this rule, the
-        claim `leaders_have_committed_records` breaks (bug `votes-for-shorter-log`, 13 steps).
+        The offset of the voter's last record is `voter_latest`, and the offset of the candidate's
+        last record is `latest`. If the voter's log is empty, both must be the least offset. Without
+        this rule, the claim `leaders_have_committed_records` breaks (bug `votes-for-shorter-log`,
+        13 steps).
         """
         ours, theirs = s.replica[r], s.replica[voter]
         our_epoch, their_epoch = ours.entry[latest], theirs.entry[voter_latest]
@@ -107,11 +116,13 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def become_leader(s, r: Replica) -> None:
-        """A candidate with the votes of a majority leads with its own log.
+        """A candidate with the votes of a majority becomes leader, with the log that it has.
 
-        Kafka: KafkaRaftClient.onBecomeLeader. Simplified: the leader appends its first record in a
-        separate step. Without the guard that a majority has voted, the claim `one_leader_per_epoch`
-        breaks in 2 steps.
+        Kafka: KafkaRaftClient.onBecomeLeader.
+        Simplified: the leader appends its first record in a separate step.
+
+        Without the guard that a majority has voted for the candidate, the claim
+        `one_leader_per_epoch` breaks in 2 steps.
         """
         own, log = s.replica[r].epoch, s.replica[r]
         when(~s.elected[own][r], majority(s.granted[r][v] for v in Replica))
@@ -126,7 +137,9 @@ class AbstractQuorumActions(AbstractQuorumState):
     def resign(s, r: Replica) -> None:
         """A leader stops leading, and stays in its epoch.
 
-        Kafka: LeaderState.timeUntilCheckQuorumExpires. Simplified: a leader may resign at any time.
+        Kafka: LeaderState.timeUntilCheckQuorumExpires.
+        Simplified: a leader may resign at any time.
+
         Every claim also holds without the guard of this action.
         """
         when(s.replica[r].is_leader)
@@ -136,11 +149,13 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def append(s, r: Replica, end: Offset) -> None:
-        """A leader appends a record, which is not flushed yet.
+        """A leader appends a record, but does not flush it yet.
 
-        Kafka: KafkaRaftClient.appendBatch. Simplified: a batch is one record. Without the guard
-        that the log end grows by exactly one offset, the claim `leaders_have_committed_records`
-        breaks in 14 steps.
+        Kafka: KafkaRaftClient.appendBatch.
+        Simplified: a record batch has one record.
+
+        Without the guard that the log end grows by exactly one offset, the claim
+        `leaders_have_committed_records` breaks in 14 steps.
         """
         at, own = s.replica[r].end_offset, s.replica[r].epoch
         when(s.replica[r].is_leader, end.is_next_after(at))
@@ -153,8 +168,10 @@ class AbstractQuorumActions(AbstractQuorumState):
     def flush(s, r: Replica) -> None:
         """A leader flushes its log.
 
-        Kafka: KafkaRaftClient.flushLeaderLog. Simplified: the whole log is flushed at once. At the
-        default constants, every claim also holds without the guard of this action.
+        Kafka: KafkaRaftClient.flushLeaderLog.
+        Simplified: the whole log is flushed at once.
+
+        At the default constants, every claim also holds without the guard of this action.
         """
         when(s.replica[r].is_leader)
         s.replica[r].flushed = s.replica[r].end_offset
@@ -162,10 +179,13 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
-        """A leader commits the records below `mark`, which a majority of the voters has.
+        """A leader commits its records below `mark`, because a majority of the voters has these
+        records.
 
-        Kafka: LeaderState.maybeUpdateHighWatermark. Simplified: followers do not learn the high
-        watermark. Without the guard that a majority has the records, the claim
+        Kafka: LeaderState.maybeUpdateHighWatermark.
+        Simplified: followers do not learn the high watermark.
+
+        Without the guard that a majority has the records, the claim
         `leaders_have_committed_records` breaks in 10 steps.
         """
         own = s.replica[r].epoch
@@ -180,7 +200,8 @@ class AbstractQuorumActions(AbstractQuorumState):
         s.led[own].high_watermark = mark
 
     def may_commit(s, own: Epoch, mark: Offset) -> Bool:
-        """True if the last record below `mark` has the epoch of the leader.
+        """Returns True if the leader of the epoch `own` has appended the last record below `mark`
+        itself.
 
         Kafka compares `mark` with the offset at which the epoch began. Without this rule, a run of
         22 steps loses a committed record (Raft, figure 8). An exploration would take too long to
@@ -189,20 +210,24 @@ class AbstractQuorumActions(AbstractQuorumState):
         return s.led[own].start_offset < mark
 
     def has_up_to(s, leader: Replica, x: Replica) -> Offset:
-        """Returns the end offset of the records that `x` has flushed and acknowledged to the
-        leader.
+        """Returns the end offset of the records that `x` has flushed and acknowledged to
+        `leader`.
         """
         return s.led[s.replica[leader].epoch].fetched[x]
 
     # ---- followers
 
     def follows(s, r: Replica) -> Bool:
-        """True if the replica is a follower in an epoch that has had a leader."""
+        """Returns True if the replica is in an epoch that has had a leader, and the replica has
+        not led in this epoch.
+        """
         own = s.replica[r].epoch
         return s.led[own].begun & ~s.elected[own][r]
 
     def agrees(s, r: Replica, offset: Offset) -> Bool:
-        """True if the log of the epoch's leader has the replica's record at the same offset."""
+        """Returns True if the log of the leader of the replica's epoch has the replica's record
+        at this offset.
+        """
         led = s.led[s.replica[r].epoch]
         return all_of(
             offset < led.end_offset,
@@ -210,7 +235,11 @@ class AbstractQuorumActions(AbstractQuorumState):
         )
 
     def may_fetch(s, r: Replica, latest: Offset) -> Bool:
-        """True if the follower's log is empty, or the leader has the follower's last record."""
+        """Returns True if the follower's log ends where it agrees with the leader's log.
+
+        Either the follower's log is empty, or the leader's log has the follower's last record. This
+        record is at the offset `latest`.
+        """
         return any_of(
             s.replica[r].end_offset == Offset.least(),
             s.replica[r].end_offset.is_next_after(latest) & s.agrees(r, latest),
@@ -220,10 +249,11 @@ class AbstractQuorumActions(AbstractQuorumState):
     def truncate(s, r: Replica, end: Offset) -> None:
         """A follower removes the last records of its log, which are not in the leader's log.
 
-        Kafka: KafkaRaftClient.handleFetchResponse, with a diverging epoch. Simplified: the follower
-        may remove only some of the records that the leader lacks. Without the guard that the leader
-        has none of the removed records, the claim `leaders_have_committed_records` breaks in 14
-        steps.
+        Kafka: KafkaRaftClient.handleFetchResponse, with a diverging epoch.
+        Simplified: the follower may remove only some of the records that the leader lacks.
+
+        Without the guard that the leader has none of the removed records, the claim
+        `leaders_have_committed_records` breaks in 14 steps.
         """
         log = s.replica[r]
         when(
@@ -239,9 +269,11 @@ class AbstractQuorumActions(AbstractQuorumState):
     def fetch(s, r: Replica, latest: Offset, end: Offset) -> None:
         """A follower appends the leader's next record, and flushes its log.
 
-        Kafka: KafkaRaftClient.appendAsFollower. Simplified: one record in each answer; the follower
-        reads the leader's log when the answer arrives. At the default constants, every claim also
-        holds if one of the guards is left out.
+        Kafka: KafkaRaftClient.appendAsFollower.
+        Simplified: each fetch response has one record. The follower reads the leader's log when the
+        response arrives.
+
+        At the default constants, every claim also holds if one of the guards is left out.
         """
         at = s.replica[r].end_offset
         led = s.led[s.replica[r].epoch]
@@ -252,11 +284,14 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def acknowledge(s, r: Replica, latest: Offset) -> None:
-        """A follower fetches from the end of its log; so the leader learns this end offset.
+        """A follower fetches from the end of its log, and the leader learns this end offset from
+        the request.
 
-        Kafka: LeaderState.updateReplicaState. Simplified: the leader learns it at once. Without the
-        guard that the replica follows a leader, the claim `leaders_have_committed_records` breaks
-        in 14 steps.
+        Kafka: LeaderState.updateReplicaState.
+        Simplified: the leader learns the offset at once.
+
+        Without the guard that the replica follows a leader, the claim
+        `leaders_have_committed_records` breaks in 14 steps.
         """
         when(s.follows(r), s.may_fetch(r, latest))
         s.led[s.replica[r].epoch].fetched[r] = s.replica[r].end_offset
@@ -265,11 +300,16 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def restart(s, r: Replica, end: Offset) -> None:
-        """A replica restarts; it loses some or all of the records that it has not flushed.
+        """A replica restarts. It loses its records from the offset `end` on, which it has not
+        flushed.
 
-        The replica keeps its epoch and its vote, and does not lead. Kafka: QuorumState.initialize.
-        Simplified: stop and restart are one step. Without the guard that flushed records stay, the
-        claim `leaders_have_committed_records` breaks in 14 steps.
+        The replica still has its epoch and its vote, but it does not lead.
+
+        Kafka: QuorumState.initialize.
+        Simplified: the stop and the restart are one step.
+
+        Without the guard that flushed records are not lost, the claim
+        `leaders_have_committed_records` breaks in 14 steps.
         """
         log = s.replica[r]
         when(log.flushed <= end, end <= log.end_offset)
@@ -280,9 +320,10 @@ class AbstractQuorumActions(AbstractQuorumState):
         s.replica[r].is_leader = false
 
     def votes_after_restart(s, r: Replica, v: Replica) -> Bool:
-        """True if `v` is `r`: a restart forgets the votes of other replicas.
+        """Returns True if the replica `r` still counts the vote of `v` after its restart.
 
-        Without this rule, the claim `leaders_have_committed_records` breaks (bug `keeps-votes`, 16
-        steps).
+        The replica counts only its own vote, because it does not store the votes that other
+        replicas gave it. Without this rule, the claim `leaders_have_committed_records` breaks (bug
+        `keeps-votes`, 16 steps).
         """
         return s.granted[r][v] & (v == r)

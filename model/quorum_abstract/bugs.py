@@ -1,8 +1,8 @@
-"""Bugs of the abstract quorum: each class changes the spec so that a claim breaks.
+"""Bugs of the spec `quorum-abstract`: each class changes the spec so that a claim breaks.
 
-One bug has no class: a leader commits records of former epochs without a record of its own. An
-exploration would take too long to find it. One test breaks a claim by a run of 22 steps, and
-another shows that the induction proof fails.
+One bug has no class: a leader commits records of former epochs without a record of its own epoch.
+An exploration would take too long to find a violation. Instead, one test replays a run of 22 steps
+that breaks a claim. Another test shows that the induction proof fails.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from model.variants import bug
 class VotesTwice(QuorumProof):
     """A voter forgets its vote, and votes for every candidate of its epoch.
 
-    Two candidates have the votes of a majority. The action `grant_vote` breaks the lemma
-    `a_replica_votes_once`.
+    Two candidates of the same epoch then have the votes of a majority. The action `grant_vote`
+    breaks the lemma `a_replica_votes_once`.
     """
 
     def may_vote_again(s, voter: Replica, r: Replica) -> Bool:
@@ -41,8 +41,8 @@ class VotesTwice(QuorumProof):
 class VotesForShorterLog(QuorumProof):
     """A voter votes for a candidate whose log is shorter than the voter's log.
 
-    The candidate may lack a record that the voter helped to commit. The action `grant_vote` breaks
-    the lemma `a_candidate_has_what_its_voters_acknowledged`.
+    The candidate may lack a record that the voter has acknowledged and that is committed. The
+    action `grant_vote` breaks the lemma `a_candidate_has_what_its_voters_acknowledged`.
     """
 
     def has_enough_records(
@@ -58,7 +58,7 @@ class VotesForShorterLog(QuorumProof):
     in_force=UNRELEASED,
 )
 class KeepsVotes(QuorumProof):
-    """A candidate that restarts keeps the votes that it has, and loses records.
+    """A candidate that restarts still counts the votes for it, although it has lost records.
 
     The voters compared their logs with records that the candidate had not flushed. The action
     `restart` breaks the lemma `a_candidate_has_what_its_voters_acknowledged`.

@@ -1,4 +1,4 @@
-"""Claims about the abstract quorum: leaders, logs and committed records."""
+"""The claims about the abstract quorum: leaders, logs and committed records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class AbstractQuorum(AbstractQuorumActions):
 
     @invariant
     def leaders_have_committed_records(s) -> Bool:
-        """Every record that a leader has committed is in the log of every leader of a later
+        """Every record that a leader has committed is in the log of every leader of a larger
         epoch.
         """
         return forall(
@@ -37,7 +37,9 @@ class AbstractQuorum(AbstractQuorumActions):
 
     @invariant
     def committed_records_agree(s) -> Bool:
-        """At each offset, any two leaders commit the same record."""
+        """Any two leaders that have committed a record at the same offset have committed the
+        same record.
+        """
         return forall(
             implies(
                 (o < s.led[a].high_watermark) & (o < s.led[b].high_watermark),
@@ -50,7 +52,9 @@ class AbstractQuorum(AbstractQuorumActions):
 
     @invariant
     def logs_match(s) -> Bool:
-        """If two replicas have the same record at an offset, all records before it are the same."""
+        """If two replicas have the same record at an offset, they have the same records at all
+        smaller offsets.
+        """
         return forall(
             implies(
                 all_of(
@@ -71,8 +75,8 @@ class AbstractQuorum(AbstractQuorumActions):
 
     @witness
     def a_record_outlives_its_leader(s) -> Bool:
-        """Reachable: a leader of an earlier epoch has committed a record, and a new leader has
-        begun to lead.
+        """Reachable: a leader has committed a record, and a leader of a larger epoch has begun
+        to lead.
         """
         return exists(
             all_of(older < e, s.led[e].begun, o < s.led[older].high_watermark)

@@ -1,4 +1,4 @@
-"""The lemmas about votes, leaders and logs, on which the proof of the abstract quorum builds."""
+"""The lemmas about votes, leaders and logs, which the proof of the abstract quorum uses."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ class QuorumLogLemmas(AbstractQuorum):
         return s.led[e].begun & (o < s.led[e].end_offset)
 
     def is_own(s, e: Epoch, o: Offset) -> Bool:
-        """True if the epoch's leader itself appended the record at the offset."""
+        """Returns True if the leader of the epoch `e` has appended the record at the offset
+        itself.
+        """
         return all_of(s.led[e].begun, s.led[e].start_offset <= o, o < s.led[e].end_offset)
 
     def is_dead(s, e: Epoch, o: Offset) -> Bool:
-        """True if the epoch's leader can never commit the record at the offset: a majority has
-        newer epochs, and has not acknowledged the record to this leader.
+        """Returns True if the leader of the epoch `e` can never commit a record at the offset.
+
+        A majority of the replicas has larger epochs, and has not acknowledged the record to this
+        leader.
         """
         return majority((e < s.replica[v].epoch) & (s.led[e].fetched[v] <= o) for v in Replica)
 
@@ -30,7 +34,7 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def a_replica_votes_once(s) -> Bool:
-        """In each epoch a replica votes for at most one replica."""
+        """In each epoch, a replica votes for at most one replica."""
         return forall(
             implies(s.voted[e][v][a] & s.voted[e][v][b], a == b)
             for e in Epoch
@@ -41,7 +45,7 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def votes_are_of_reached_epochs(s) -> Bool:
-        """A replica has voted and led only in epochs up to its present one."""
+        """A replica has voted and has led only in epochs up to its present epoch."""
         return all_of(
             forall(
                 implies(s.voted[e][v][c], e <= s.replica[v].epoch)
@@ -56,7 +60,9 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def granted_votes_were_cast(s) -> Bool:
-        """Every vote that a candidate has was cast for the candidate, in the candidate's epoch."""
+        """Every vote that a candidate counts was cast for this candidate in the candidate's
+        epoch.
+        """
         return forall(
             implies(s.granted[c][v], s.voted[s.replica[c].epoch][v][c])
             for c in Replica
@@ -74,7 +80,7 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def epochs_begin_with_a_leader(s) -> Bool:
-        """An epoch has begun if and only if some replica has led in it."""
+        """An epoch has begun if and only if a replica has led in it."""
         return all_of(
             forall(implies(s.elected[e][r], s.led[e].begun) for e in Epoch for r in Replica),
             forall(
@@ -84,7 +90,7 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def no_other_replica_can_win(s) -> Bool:
-        """Once an epoch has had a leader, no other replica has a majority of the votes in this
+        """If an epoch has had a leader, no other replica has a majority of the votes in this
         epoch.
         """
         return forall(
@@ -97,7 +103,9 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """Every leader was elected in its epoch, and has this epoch's log in the variable `led`."""
+        """Every leader was elected in its epoch, and its log equals the log in the variable
+        `led` of this epoch.
+        """
         return all_of(
             forall(
                 implies(
@@ -121,9 +129,10 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def a_leadership_is_well_formed(s) -> Bool:
-        """The start offset and all acknowledged offsets of a leader are at most the end of its log.
+        """The start offset and all acknowledged offsets of a leader are at most the end offset of
+        the leader's log.
 
-        Also, no replica has flushed beyond the end of its log.
+        Also, no replica has flushed beyond the end of its own log.
         """
         return all_of(
             forall(s.led[e].start_offset <= s.led[e].end_offset for e in Epoch),
@@ -135,10 +144,10 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def no_record_is_of_a_later_epoch(s) -> Bool:
-        """A replica's log has no record of an epoch later than the replica's own epoch.
+        """A replica's log has no record of an epoch larger than the replica's own epoch.
 
-        In the log that `led` has for an epoch, no record has a later epoch, and all records from
-        the start offset on have exactly this epoch.
+        The variable `led` has a log for each epoch. In the log of an epoch, no record has a larger
+        epoch, and all records from the start offset on have exactly this epoch.
         """
         return all_of(
             forall(
@@ -194,8 +203,8 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def replica_logs_share_a_prefix(s) -> Bool:
-        """If a replica has a record of an epoch, its log equals the log of the epoch's leader up to
-        this record.
+        """If a replica's log has a record of an epoch, this log equals the log of the epoch's
+        leader up to the record.
         """
         return forall(
             implies(

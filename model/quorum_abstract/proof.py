@@ -1,13 +1,15 @@
 """The lemmas that make the claims about the abstract quorum inductive.
 
-The main idea is that of Paxos and Raft. A leader's record is *dead* if the leader can never commit
-it: a majority has moved to newer epochs, and has not acknowledged it. A later leader has the votes
-of such a majority. So each record of an earlier leader is dead, or one of the voters has
-acknowledged it. This voter still has the record, and votes only for a candidate that has it. So
-each new leader has all records that are not dead.
+The main idea is the idea of Paxos and Raft. A leader's record is *dead* if the leader can never
+commit it: a majority of the replicas has moved to larger epochs, and has not acknowledged the
+record. A later leader has the votes of a majority of replicas that have moved to its larger epoch.
+So each record of an earlier leader is dead, or one of these voters has acknowledged it. This voter
+still has the record, and votes only for a candidate that has it. So each new leader has all records
+that are not dead.
 
-Here, only a record of the leader's own epoch counts as *acknowledged*. A log that has such a record
-has all records before it, too. Some claims follow from others in the same state (`consequences`).
+In these lemmas, only a record of the leader's own epoch counts as *acknowledged*. A log that has
+such a record also has all records before it. The table `consequences` lists claims that follow from
+other claims in the same state.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def acknowledgements_are_of_reached_epochs(s) -> Bool:
-        """If a replica has acknowledged a record in an epoch, this epoch has begun, and the replica
-        is in this epoch or a later one.
+        """If a replica has acknowledged a record in an epoch, this epoch has begun, and the
+        replica is in this epoch or in a larger one.
         """
         return forall(
             implies(
@@ -59,7 +61,9 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def within_an_epoch_nothing_is_lost(s) -> Bool:
-        """A replica that stays in an epoch keeps each record of the epoch that it acknowledged."""
+        """A replica still has each record of its present epoch that it has acknowledged in this
+        epoch.
+        """
         return forall(
             implies(
                 s.is_own(s.replica[r].epoch, o) & (o < s.led[s.replica[r].epoch].fetched[r]),
@@ -72,8 +76,8 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def what_was_acknowledged_is_kept(s) -> Bool:
-        """A replica keeps each record that it acknowledged to the leader that appended it, unless
-        the record can never be committed (`is_dead`).
+        """A replica still has each record that it has acknowledged to the leader that appended
+        the record, unless this leader can never commit the record (`is_dead`).
         """
         return forall(
             implies(
@@ -90,8 +94,8 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def a_candidate_has_what_its_voters_acknowledged(s) -> Bool:
-        """A candidate has each record of an earlier epoch that one of its voters acknowledged,
-        unless the record can never be committed (`is_dead`).
+        """A candidate has each record of an earlier epoch that one of its voters has
+        acknowledged, unless the record can never be committed (`is_dead`).
         """
         return forall(
             implies(
@@ -118,7 +122,7 @@ class QuorumLemmas(QuorumLogLemmas):
         """When a leader begins to lead, it has every record of earlier leaders that may be
         committed.
 
-        The other records can never be committed (`is_dead`).
+        The records that it lacks can never be committed (`is_dead`).
         """
         return forall(
             implies(
@@ -135,10 +139,11 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def later_leaders_have_what_follows_the_start(s) -> Bool:
-        """Once the leader of an epoch has advanced its high watermark, the leaders of later epochs
+        """If the leader of an epoch has advanced its high watermark, the leaders of larger epochs
         have the first record of that epoch.
 
-        The high watermark is then above this record.
+        This first record is at the start offset, where the leader's log ended when it began to
+        lead.
         """
         return forall(
             implies(
@@ -154,7 +159,9 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def own_committed_records_stay(s) -> Bool:
-        """If a leader appended and committed a record, every later leader has it when elected."""
+        """If a leader has appended and committed a record, every later leader has this record
+        when it begins to lead.
+        """
         return forall(
             implies(
                 all_of(
@@ -169,9 +176,10 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def a_replicas_log_is_complete(s) -> Bool:
-        """Before each record of a replica's log, the log has all records of earlier epochs.
+        """Before each record of a replica's log, the log has all records of smaller epochs that may
+        be committed.
 
-        The exceptions are earlier records that can never be committed (`is_dead`).
+        The records that the log lacks can never be committed (`is_dead`).
         """
         return forall(
             implies(
@@ -189,8 +197,8 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def a_deposed_leader_appends_dead_records(s) -> Bool:
-        """When a leader begins to lead, no record that an earlier leader appends afterwards can be
-        committed (`is_dead`).
+        """After the leader of a larger epoch has begun to lead, an earlier leader can never
+        commit the records that it still appends (`is_dead`).
         """
         return forall(
             implies((older < e) & s.led[e].begun, s.is_dead(older, s.led[older].end_offset))
@@ -200,10 +208,10 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def a_majority_has_what_is_committed(s) -> Bool:
-        """If a leader's high watermark is above 0, a majority has acknowledged all records below
-        the high watermark.
+        """If a leader's high watermark is above 0, a majority of the replicas has acknowledged all
+        records below the high watermark.
 
-        At least one of these records was appended by this leader.
+        The leader has appended at least one of these records itself.
         """
         return forall(
             implies(

@@ -1,12 +1,13 @@
 """The state of the abstract quorum: for each epoch, the votes and the history of the leader.
 
-The history (*leadership*) is the leader's log, where this log ended when the epoch began, the high
-watermark, and how far each replica has acknowledged. Nothing is ever removed from a leadership. So
-the state needs no messages: a late fetch response is a late read of the leadership.
+The history (*leadership*) has four parts: the leader's log, the offset at which this log ended when
+the epoch began, the high watermark, and the offset up to which each replica has acknowledged the
+log. Nothing is ever removed from a leadership. So the state needs no messages: a late fetch
+response is a late read of the leadership.
 
 Source: KIP-595; QuorumState, KafkaRaftClient and LeaderState of Kafka 4.3.
-Simplified: the voters never change; a record has an epoch and no content; records are fetched one
-at a time; there are no pre-votes and no snapshots; followers do not learn the high watermark. All
+Simplified: the voters never change. A record has an epoch and no content. Each fetch response has
+one record. There are no pre-votes and no snapshots. Followers do not learn the high watermark. All
 logs are empty at first.
 """
 
@@ -24,7 +25,7 @@ class Replica(Sort):
 
 
 class Epoch(Ordered):
-    """The leader epoch of the quorum; a candidate begins a larger epoch. The least epoch has no
+    """The leader epoch of the quorum. A candidate begins a larger epoch. The least epoch has no
     leader.
     """
 
@@ -34,8 +35,8 @@ class Offset(Ordered):
 
 
 class Leadership(Record):
-    """The log and high watermark of one epoch's leader, and how far each replica has
-    acknowledged.
+    """The log and the high watermark of one epoch's leader, and the offset up to which each
+    replica has acknowledged this log.
     """
 
     begun: Bool
@@ -47,7 +48,7 @@ class Leadership(Record):
 
 
 class ReplicaState(Record):
-    """A replica's epoch and log, and whether the replica leads."""
+    """The epoch and the log of a replica, and whether the replica leads."""
 
     epoch: Epoch
     is_leader: Bool
@@ -71,4 +72,4 @@ class AbstractQuorumState(Spec):
         return {Replica: s.replicas, Epoch: s.epochs, Offset: s.offsets}
 
     def init(s) -> None:
-        """Initially every replica is in the least epoch, with an empty log and without a vote."""
+        """Initially, every replica is in the least epoch, with an empty log and without a vote."""

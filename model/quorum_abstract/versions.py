@@ -1,4 +1,6 @@
-"""The versions of the abstract quorum."""
+"""The versions of the spec `quorum-abstract`: Kafka 4.3 with a proposed rule for commits, and
+Kafka 4.3.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from model.variants import version
     default=True,
 )
 class QuorumProof(QuorumLemmas):
-    """Kafka 4.3 with a rule that no release has: only a leader's flushed records count for a
+    """Kafka 4.3 with a rule that no release has: a leader counts only its flushed records for a
     commit.
     """
 
@@ -31,8 +33,9 @@ class Kafka43(QuorumProof):
     """Kafka 4.3: a leader counts its own records for a commit before it has flushed them.
 
     In a quorum of one voter, a restart may then lose a committed record. The action
-    `advance_high_watermark` breaks the lemma `a_majority_has_what_is_committed`. Exploration finds
-    no violation with two or three voters; the spec `quorum` explains why.
+    `advance_high_watermark` breaks the lemma `a_majority_has_what_is_committed`. An exploration
+    finds no violation with two or three voters. The docstring of the version `kafka-4.3` of the
+    spec `quorum` explains why.
     """
 
     def has_up_to(s, leader: Replica, x: Replica) -> Offset:
