@@ -1,10 +1,12 @@
 """Walks through the states of a spec, step by step, in a local web page or through a JSON API.
 
-    walks        initial states, enabled actions, and disabled ones with the reason
+The package has these modules:
+
+    walks        initial states, enabled actions, and disabled actions with the reason
     paths        a path as text, such as `leader_write(b0); follower_replicate(b1, b0)`
     scopes       the sizes of a spec's types as text, and the arguments to try for a large type
-    formulas     reads a formula of the spec language from text, and reports the place of a mistake
-    logs         finds the variables of a spec that are a log, and its end and other offsets
+    formulas     reads a formula of the spec language from text, and reports where a mistake is
+    logs         finds the variables of a spec that are a log, with its end and other offsets
     pictures     a state as logs, lanes (a row for each broker, for example), messages and tables;
                  derived from the types of variables
     views        the content of the page for the last state of a path
@@ -16,5 +18,5 @@
     printed      a view as text for a terminal
     server       the HTTP server, on the loopback address only
 
-Every answer depends only on its request, so a link opens the same state in every server.
+The answer to a request depends only on the request, so a link opens the same state in every server.
 """

@@ -1,4 +1,6 @@
-"""Compares two variants of a spec after the same path, step by step."""
+"""Compares two variants of a spec (the spec with a rule or a bug changed) after the same path,
+step by step.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ Compared = dict[str, Any]
 def compared(here: Path, other: Walk) -> Compared:
     """Follows the path `here` in the variant `other`, and returns how the two variants differ.
 
-    They differ in values after a step, and in the actions that are enabled after the last step.
+    The result has the variables whose values differ after the last common step, and the number of
+    the first step after which the states differ. It also has the actions that are enabled after the
+    last step in only one of the two variants.
     """
     try:
         start, calls = read(other, here.text)

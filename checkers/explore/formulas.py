@@ -2,12 +2,13 @@
 
     exists(replica[b].leader == b for b in Replica) & (next_id > 1)
 
-The text is an expression as in a spec: the same functions, types, variables and predicates. The
-state may be left out: `log[b0]` means `s.log[b0]`. Elements have the names that reports print, such
-as `b0`.
+The text is an expression with the same syntax as in a spec: the same functions, types, variables
+and predicates. The prefix `s.` of the state is optional: `log[b0]` means `s.log[b0]`. Elements have
+the names that reports print, such as `b0`.
 
-The text may come from a web page. So only expressions of the language are evaluated, and only
-attributes that are a variable, field or predicate of the spec.
+The text may come from a web page, so it must not run other code. It is evaluated only if all its
+parts belong to the spec language, and if all its attributes are variables, fields or predicates of
+the spec.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ ALLOWED: Final = (
 
 
 class FormulaFault(InputFault):
-    """Raised for a mistake between the columns `start` and `end` of a formula, counted from 0."""
+    """Raised for a mistake in the text of a formula. The mistake is between the columns `start`
+    and `end`, counted from 0.
+    """
 
     def __init__(self, message: str, start: int, end: int) -> None:
         super().__init__(message)
@@ -53,7 +56,9 @@ class FormulaFault(InputFault):
 
 
 def formula(spec: Spec, ranges: Ranges, text: str) -> t.Node:
-    """Returns the formula as a term; raises FormulaFault with the position of a mistake."""
+    """Returns the formula that a text describes, as a term. Raises FormulaFault with the
+    position of the mistake if the text is not a formula of the spec.
+    """
     whole = " ".join(text.split())
     if not whole:
         raise FormulaFault("the formula is empty: write one such as next_id > 0", 0, 0)

@@ -1,7 +1,8 @@
-"""Finds the logs among the variables of a spec, by their types.
+"""Finds the logs among the variables of a spec, by the types and names of the variables.
 
-A log is a map from positions. Another variable has this type and the word *end* in its name: the
-log `log[b0].record[o]` ends at `log[b0].end_offset`, and `committed[o]` at `committed_end`.
+A log is a map from positions (offsets) to records. The spec also has a variable with the type of
+the positions and with the word *end* in its name. For example, the log `log[b0].record[o]` ends at
+`log[b0].end_offset`, and the log `committed[o]` ends at `committed_end`.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ ORDERED: Final = ("int", "ordered")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """A log of a spec: the variables of its records, its end offset, and other offsets in it.
+    """A log of a spec: the variables of its records, its end offset, and other offsets of the log.
 
-    `marks` are the other offsets, such as the high watermark.
+    `marks` are the variables with these other offsets, such as the high watermark.
     """
 
     name: str  # of the map from positions, such as `log.record`

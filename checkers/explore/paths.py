@@ -1,10 +1,11 @@
-"""A path through the states of a spec, as text: calls of actions, separated by semicolons.
+"""A path through the states of a spec as text: calls of actions, separated by semicolons.
 
     controller_elect_leader(b0); leader_write(b0); follower_replicate(b1, b0)
 
-Steps of a printed counterexample can be pasted. An argument is an element (`b0`), a name and a
+The steps of a printed counterexample are valid text. An argument is an element (`b0`), a name and a
 number (`leader_epoch 1` or `leader_epoch=1`), or a number. If a spec has several initial states,
-the path begins with a call of `init`; by default, the first state is taken.
+the path can begin with a call of `init` that selects one. Without this call, the path begins in the
+first initial state.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ INIT: Final = "init"
 
 
 class PathFault(InputFault):
-    """Raised for a step of a path that cannot be read or taken; `step` counts from 1."""
+    """Raised if a step of a path cannot be read, or is not possible. `step` is its number,
+    counted from 1.
+    """
 
     def __init__(self, message: str, step: int) -> None:
         super().__init__(message)
@@ -34,9 +37,10 @@ class PathFault(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Path:
-    """The steps taken from an initial state, and the state after each step.
+    """The calls of a path, its initial state, and the state after each call.
 
-    `stopped` is a step that could not be taken; the last state is then the state before it.
+    `stopped` is the first call that was not possible, or None. The path ends in the state before
+    this call.
     """
 
     walk: Walk
@@ -59,8 +63,8 @@ class Path:
         return "; ".join([*first, *(call.text for call in self.calls)])
 
     def why_stopped(self) -> str:
-        """Returns the step that could not be taken, and the reason; raises AssertionError if
-        there is none.
+        """Returns a text with the step that was not possible, and the reason. Raises
+        AssertionError if all steps were possible.
         """
         assert self.stopped is not None
         step, call = len(self.states), self.stopped.call
@@ -76,7 +80,9 @@ def split(text: str) -> list[str]:
 
 
 def read(walk: Walk, text: str) -> tuple[Start, tuple[Call, ...]]:
-    """Returns the initial state and the actions of a path; raises PathFault."""
+    """Returns the initial state and the calls that a text describes. Raises PathFault if a call
+    cannot be read. The calls need not be possible.
+    """
     texts = split(text)
     start = walk.starts[0]
     if texts and _name(texts[0]) == INIT:
@@ -91,10 +97,10 @@ def read(walk: Walk, text: str) -> tuple[Start, tuple[Call, ...]]:
 
 
 def follow(walk: Walk, start: Start, calls: Sequence[Call], known: Path | None = None) -> Path:
-    """Takes the actions in their order from an initial state; returns the path that results.
+    """Returns the path that makes the calls one after another, from an initial state.
 
-    The path ends before the first action that is not enabled. `known` is an earlier path, whose
-    common beginning is not computed again.
+    The path ends before the first call that is not possible. `known` is an earlier path or None.
+    The states of its common beginning with the new path are reused.
     """
     taken, states = list[Call](), [start.state]
     verdicts = dict[tuple[str, int], bool | None]()
@@ -124,7 +130,11 @@ def follow(walk: Walk, start: Start, calls: Sequence[Call], known: Path | None =
 
 
 def walked(walk: Walk, text: str, known: Path | None = None) -> Path:
-    """Returns the path that `text` describes; raises PathFault for a step that is not possible."""
+    """Returns the path that `text` describes. Raises PathFault if a step is not possible.
+
+    `known` is an earlier path or None. The states of its common beginning with the new path are
+    reused.
+    """
     found = follow(walk, *read(walk, text), known)
     if found.stopped is not None:
         raise PathFault(found.why_stopped(), len(found.states))
@@ -132,10 +142,10 @@ def walked(walk: Walk, text: str, known: Path | None = None) -> Path:
 
 
 def walked_from_any_start(walk: Walk, text: str) -> Path:
-    """Returns the path of the actions in `text`, from the first initial state that permits all of
-    them.
+    """Returns the path of the calls in `text`, from the first initial state in which all of them
+    are possible.
 
-    Raises PathFault without such a state.
+    Raises PathFault if there is no such initial state.
     """
     _, calls = read(walk, text)
     paths = [follow(walk, start, calls) for start in walk.starts]
@@ -147,7 +157,9 @@ def walked_from_any_start(walk: Walk, text: str) -> Path:
 
 
 def before(text: str, step: int) -> str:
-    """Returns the part of the path before step `step`; steps count from 1."""
+    """Returns the text of the path before the step with the number `step`, counted from 1. A
+    call of `init` is not counted.
+    """
     calls = split(text)
     first = 1 if calls and _name(calls[0]) == INIT and step > 0 else 0
     return "; ".join(calls[: max(step - 1, 0) + first])

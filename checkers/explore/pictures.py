@@ -1,6 +1,8 @@
-"""Draws a state as data: lanes, logs, messages in flight, and cards with all other variables.
+"""Draws a state as data for a picture: lanes, logs, messages in flight, and cards with all other
+variables.
 
-The picture is derived from the types of the state variables, so every spec has one:
+The picture is derived from the types of the state variables, so every spec has a picture. Each line
+has a part of the picture, and the variables that it displays:
 
     lane      a row for one element of a type, such as broker b0; this type is the key of the logs;
               in a spec without logs, it is the type that most actions have as a parameter
@@ -73,8 +75,10 @@ class Painter:
         return made
 
     def picture(self, state: State, before: State | None = None) -> Drawn:
-        """Returns the state as data for the web page; a value has `changed` if it differs from
-        `before`.
+        """Returns the picture of a state as data for the web page.
+
+        `before` is the state before the last step, or None. A value is marked as `changed` if it
+        differs from its value in `before`.
         """
         leaves = [*self._every(state, state)]
         old = (

@@ -1,11 +1,14 @@
 """Prints the last state of a path for a terminal: path, state, actions and properties.
 
-step 1  controller_elect_leader(b0)   registration  leader_epoch -1 → 0, leader nothing → b0
-enabled   become_leader(b0, leader_epoch 0)
-disabled  leader_write(b0)   line 151: replica[b0].leader nothing is b0
+The text contains lines such as these:
 
-The last line names the first false conjunct of a disabled action: `replica[b0].leader is b0` in
-line 151. After the variable comes its value in this state, `nothing`.
+    step 1  controller_elect_leader(b0)   registration  leader_epoch -1 → 0, leader nothing → b0
+    enabled   become_leader(b0, leader_epoch 0)
+    disabled  leader_write(b0)   line 151: replica[b0].leader nothing is b0
+
+The last of these lines has a disabled action and its first false conjunct, `replica[b0].leader is
+b0` in line 151 of the spec. The value of the variable in this state, `nothing`, is printed after
+the variable.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from checkers.explore.views import View
 def printed(view: View, *, verbose: int = 0) -> str:
     """Returns the view as text.
 
-    With `verbose` 1 it has the disabled actions, with 2 also the changes of each enabled action.
+    If `verbose` is 1, the text also has the disabled actions. If `verbose` is 2, it also has the
+    changes that each enabled action makes.
     """
     return "\n".join(_lines(view, verbose))
 

@@ -1,4 +1,6 @@
-"""The JSON API of `urteil explore`: each request is a JSON object, and so is each answer.
+"""The JSON API of `urteil explore`. A request and its answer are JSON objects.
+
+Each line has a request, its fields, and the content of the answer. A `?` marks an optional field:
 
     POST /api/opened          {}                      the spec or trace that the command line names,
                                                       all specs, and the traces of a run folder
@@ -20,10 +22,12 @@
     POST /api/stop            {job}                   stops a search
     POST /api/trace           {file}                  a trace of the opened run folder, as a path
 
-WHERE is `spec`, `variant`, `constants`, `scope` and `path`, as text. The scope has the size of each
-type, such as `2 Replica, 3 Offset`; it may be left out. A mistake is answered with status 400 and
-`{"error": text}`, in a path also with the number `step`, in a formula with the columns `start` and
-`end`.
+WHERE stands for the fields `spec`, `variant`, `constants`, `scope` and `path`, as text. The scope
+has the number of elements of each type, such as `Replica=2,Offset=3`, and is optional.
+
+The answer to a wrong request has the status 400 and the content `{"error": text}`. If the mistake
+is in a path, the answer also has the number `step`. If the mistake is in a formula, it also has the
+columns `start` and `end`.
 """
 
 from __future__ import annotations
@@ -55,9 +59,9 @@ LONGEST_PATH: Final = 20_000  # steps
 
 @dataclass(slots=True)
 class Explorer:
-    """Answers the requests of one server; all data that it stores between requests is a cache.
+    """Answers the requests of one server. The data that it stores between requests is only a cache.
 
-    A .py file is run only if the command line names it too.
+    The code of a .py file is run only if the command line names the file, too.
     """
 
     opened: Answer
@@ -70,7 +74,9 @@ class Explorer:
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def answer(self, name: str, request: Request) -> Answer:
-        """Returns the answer to a request; raises InputFault for a bad request."""
+        """Returns the answer to the request with this name. Raises InputFault if the request is
+        wrong.
+        """
         if name not in ANSWERS:
             raise UnknownName("request", name, ANSWERS)
         with self._lock:  # the spec language traces one formula at a time
@@ -221,7 +227,8 @@ def _refuse_scope(request: Request) -> None:
 def where(opened: traces.Opened) -> Answer:
     """Returns an opened trace as JSON fields, for the web page.
 
-    An explained trace also has its lines, and the number of the line that the spec forbids.
+    If the trace is an explained trace, the fields also have its lines. If the spec forbids a line,
+    they also have the number of this line.
     """
     walk, lines = opened.walk, opened.lines
     return {

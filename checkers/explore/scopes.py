@@ -1,8 +1,8 @@
 """The sizes of a spec's sorts as text, and the elements of large sorts to try as arguments.
 
-A sort is a finite type, such as `Replica`; the sizes of all sorts are the *scope* of the spec,
-`Replica=3,Offset=185`. Of a *wide* sort, with more than `WIDE` elements, only those near the values
-of the state are tried (`near`).
+A sort is a finite type, such as `Replica`. The *scope* of the spec has the number of elements of
+every sort, as in `Replica=3,Offset=185`. A sort is *wide* if it has more than `WIDE` elements. Of a
+wide sort, only the elements near the values in the state are tried as arguments (`near`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ LARGEST: Final = 2**63  # elements of a sort whose elements are only values
 def scope_ranges(spec: Spec, text: str) -> Ranges:
     """Returns the elements of each sort (a finite type), from a text such as `Replica=3,Offset=4`.
 
-    Other sorts have their default sizes. Raises InputFault for an unknown sort or an unusable size.
+    Sorts that the text does not name have their default sizes. Raises InputFault if the text names
+    an unknown sort, or if a size is not allowed.
     """
     usual = {
         sort if isinstance(sort, str) else sort.__name__: size
@@ -53,10 +54,12 @@ def is_wide(elements: range) -> bool:
 
 
 def near(state: RowState, sort: t.SortInfo, spec: Spec, ranges: Ranges) -> list[int]:
-    """Returns some elements of a large sort: those in the state, their neighbours, and the least
-    element.
+    """Returns some elements of a large sort: the elements that are values in the state, their
+    neighbours, and the least element of the sort.
 
-    A variable that is indexed by a large sort is ignored, because it has too many values.
+    The values of a variable that is indexed by a large sort are ignored, because there are too
+    many. If every variable of the sort is indexed by a large sort, returns only the least element
+    and the successor of the greatest value.
     """
     elements = ranges[sort.name]
     of_sort = [v for v in spec.variables if v.value.name == sort.name]

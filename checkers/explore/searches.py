@@ -1,7 +1,8 @@
 """Searches breadth-first for a state, in a separate thread that can be stopped.
 
-To find a state in which a formula is true, the compiled engine checks the claim that it is always
-false: the shortest counterexample is the path. A search may begin in any state.
+To find a state in which a formula is true, the search checks the claim that the formula is always
+false. The shortest counterexample to this claim is the path to the state. A search can begin in any
+state.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ class Job:
 def for_a_state(path: Path, formula: t.Node, budget: Budget, *, from_here: bool) -> Search:
     """Returns a search for the nearest state in which the formula is true.
 
-    It begins in the last state of the path, or in the initial states.
+    The search begins in the last state of the path if `from_here` is true, and in the initial
+    states of the spec otherwise.
     """
     walk = path.walk
     claim = Claim(WANTED, "", t.Not(formula), lemma=False)
@@ -137,7 +139,9 @@ def for_a_counterexample(walk: Walk, name: str, budget: Budget) -> Search:
 
 
 def recorded(walk: Walk, name: str) -> Result | None:
-    """Returns the recorded counterexample to the property at the constants of `walk`, or None."""
+    """Returns the recorded counterexample to the property, or None. A counterexample is recorded
+    for one set of constants, so the result is None if `walk` has other constants.
+    """
     found = kept().get((walk.variant.spec, walk.variant.name))
     if found is None or found.breaks != name:
         return None

@@ -1,8 +1,9 @@
 """Serves the page and the JSON API over HTTP, on the loopback address only.
 
-A page of another site cannot use the server. A request must name this server in `Host` (against DNS
-rebinding), and in `Origin` if it has this header. The API takes only POST with JSON, which a form
-cannot send.
+A web page of another site cannot use the server. The header `Host` of a request must name this
+server, as a protection against DNS rebinding. If the request has the header `Origin`, this header
+must name the server, too. The API accepts only POST requests with JSON, which an HTML form cannot
+send.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ POLICY: Final = (
 class Server(ThreadingHTTPServer):
     """Serves the page and the API of one `Explorer`.
 
-    At its end it closes every connection, because browsers keep idle ones open.
+    When the server closes, it closes every connection, because browsers hold idle connections open.
     """
 
     daemon_threads = False
@@ -60,7 +61,9 @@ class Server(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}/"
 
     def link(self, opened: Answer) -> str:
-        """Returns the page's URL for an answer, with its spec, variant, constants and path."""
+        """Returns the URL of the page for an opened spec or trace. The URL contains its spec,
+        variant, constants and path.
+        """
         constants = opened.get("constants") or {}
         words = {
             "spec": opened["spec"],
@@ -87,14 +90,16 @@ class Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def server_close(self) -> None:
-        """Closes every connection, waits until the current requests are answered, and stops."""
+        """Closes every connection, waits for the threads that still answer requests, and closes
+        the server.
+        """
         for connection in [*self.connections]:
             with suppress(OSError):  # the browser has closed it
                 connection.shutdown(socket.SHUT_RDWR)
         super().server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Prints the error, unless the connection broke or timed out."""
+        """Prints the error of a request. Prints nothing if the connection broke or timed out."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 

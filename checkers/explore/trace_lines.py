@@ -1,7 +1,8 @@
 """The lines of an explained trace, for the web page of `urteil explore`.
 
-`steps` is the number of a line's own steps in the path, and `end` the number up to and including
-its own. So the page finds the state after a line without a further request.
+An explained trace has the lines of a broker's run. Each line has the steps of the path that explain
+it. In a line, `steps` is the number of its steps, and `end` is the number of all steps up to the
+end of the line. With these numbers, the page finds the state after a line without another request.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from model.faults import InputFault
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceLines:
-    """The lines of one explained trace; a line that the spec forbids is the last one."""
+    """The lines of one explained trace. If the spec forbids a line, this line is the last one."""
 
     subject: str
     elements: Mapping[str, Mapping[str, str]]  # of a sort: an element, and its name in the run
@@ -38,8 +39,8 @@ class TraceLines:
     def refused(self) -> Mapping[str, Any] | None:
         """The line of the trace that the spec forbids, or None.
 
-        Its `why` is the reason; its `needs` is the action that the line requires and the spec
-        refuses, or None.
+        Its field `why` is the reason. Its field `needs` is the action that would explain the line
+        but that the spec forbids, or None if there is no such action.
         """
         last = self.lines[-1] if self.lines else {}
         return last if "why" in last else None
@@ -87,7 +88,9 @@ def _line(line: Line) -> dict[str, Any]:
 
 
 def _needs(path: Path, needs: Step) -> dict[str, Any]:
-    """Returns the call of the action that a refused log line needs, and why it is refused."""
+    """Returns the call of the action that would explain a forbidden line, and the reason why the
+    spec forbids the call.
+    """
     walk = path.walk
     action = next((a for a in walk.spec.actions if a.name == needs.action), None)
     if action is None or len(action.params) != len(needs.values):

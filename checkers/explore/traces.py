@@ -1,7 +1,8 @@
 """Opens recorded traces as paths: counterexamples in ITF, and explained traces of brokers.
 
-`urteil check`, Apalache and TLC write ITF. In an explained trace, from `urteil trace` or `urteil
-test`, each line has its actions.
+ITF is the trace format of Apalache; `urteil check`, Apalache and TLC write it. An explained trace
+comes from `urteil trace` or `urteil test`. It has the lines of a run, and for each line the actions
+of the spec that explain it.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ KINDS: Final = " or ".join(f"*{suffix}" for suffix in SUFFIXES)
 class Opened:
     """A recorded trace, converted to a path.
 
-    `notes` names each step that is left out because it changes nothing, and each step whose
-    recorded state differs from the state in the path.
+    `notes` has a text for each omitted step, which changes nothing. It also has a text for each
+    step whose recorded state differs from the state of the path.
     """
 
     walk: Walk
@@ -43,16 +44,20 @@ class Opened:
 
 
 def is_recorded(name: str) -> bool:
-    """True for the name of a trace or a run folder, False for a spec."""
+    """Returns True if `name` is the name of a trace or a run folder, and False if it is the name
+    of a spec.
+    """
     return not name.endswith(".py") and (
         name.endswith(".json") or os.sep in name or File(name).is_dir()
     )
 
 
 def files(place: File) -> list[File]:
-    """Returns the path of a trace unchanged; for a run folder, the paths of its traces.
+    """Returns the traces to open. If `place` is a file, returns only this file. If `place` is a run
+    folder, returns all traces in it.
 
-    Traces with a line that the spec forbids come first. Raises InputFault without traces.
+    A trace with a line that the spec forbids comes before the traces without such a line. Raises
+    InputFault if there is no trace.
     """
     if not place.exists():
         raise InputFault(f"{place}: no such file; name a spec, a run folder or a trace {KINDS}")
@@ -69,9 +74,10 @@ def files(place: File) -> list[File]:
 
 
 def opened(file: File, variant: str | None = None) -> Opened:
-    """Returns the trace in a file as a path, by default of the variant that the trace names.
+    """Returns the trace in a file as a path of a variant of its spec. If `variant` is None, it is
+    the variant that the trace names.
 
-    Raises InputFault if the file is no trace, or if the spec forbids a step.
+    Raises InputFault if the file is not a trace, or if the variant does not allow a step.
     """
     read = _read(file)
     if explained_trace.is_explained(read):

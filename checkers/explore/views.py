@@ -52,7 +52,9 @@ def view(path: Path, painter: Painter) -> View:
 
 
 def command_line(walk: Walk, path: str) -> str:
-    """Returns the command that opens the path: `urteil explore replication --path '...'`."""
+    """Returns the command that opens the path, such as `urteil explore replication --path
+    '...'`.
+    """
     defaults = walk.variant.make()
     words = ["urteil", "explore", walk.variant.spec, "--variant", walk.variant.name]
     for name in walk.spec.constants:
@@ -77,7 +79,9 @@ def _steps(path: Path) -> Iterator[View]:
 
 
 def changes(found: Sequence[tuple[str, list[str]]]) -> list[View]:
-    """Returns the changes of a step as JSON: a variable (`place`) and the changes of its fields."""
+    """Returns the changes of a step as JSON. Each entry has a variable (`place`) and the changes
+    of its fields.
+    """
     return [{"place": place, "fields": fields} for place, fields in found]
 
 
@@ -155,14 +159,17 @@ def _properties(path: Path) -> Iterator[View]:
 
 
 def judged_from(path: Path) -> int:
-    """Returns the number of the first state of the path in which the properties are evaluated."""
+    """Returns the number of the first state of the path in which the properties are evaluated.
+    In a long path, they are evaluated only in the last states.
+    """
     return max(len(path.states) - (JUDGED_WIDE if path.walk.wide else JUDGED), 0)
 
 
 def first_broken(path: Path, claim: Claim) -> int | None:
-    """Returns the first step after which the claim is false, or None.
+    """Returns the number of the first step after which the claim is false, or None if there is no
+    such step.
 
-    In a long path, only states from number `judged_from` on are evaluated.
+    In a long path, the claim is evaluated only from the state with the number `judged_from` on.
     """
     judged = range(judged_from(path), len(path.states))
     return next((k for k in judged if _holds(path, claim, k) is False), None)

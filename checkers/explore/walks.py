@@ -1,6 +1,8 @@
-"""The states of one spec: initial states, enabled actions, and disabled ones with the reason.
+"""The states of one spec: its initial states, and the enabled and disabled actions of a state, with
+the reason why an action is disabled.
 
-The oracle is the interpreter of the spec language: a test compares random walks of every spec.
+The oracle of this module is the interpreter of the spec language: a test compares both on random
+walks of every spec.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ Kind = Literal["enabled", "disabled", "undefined"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """An action with its arguments; `text` is the call as reports print it."""
+    """An action with its arguments. `text` is the call in the form in which reports print it."""
 
     action: Action
     values: tuple[int, ...]
@@ -42,9 +44,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A call in a state: the state after it, or why the call is not possible.
+    """A call in a state, with the state after the call, or with the reason why the call is not
+    possible.
 
-    `guard` is the first false conjunct. `undefined` is the error if a term is outside its type.
+    `guard` is the first false conjunct of the action. `undefined` is the text of the error if a
+    term has a value outside its type.
     """
 
     call: Call
@@ -67,9 +71,11 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """Computes the initial states of one variant of a spec, and the state after an action.
+    """Computes the initial states of one variant of a spec, and the state after a call of an
+    action.
 
-    `scope` is the sizes of the types as text; by default, the constants determine these sizes.
+    `scope` is the text with the sizes of the types. If it is empty, the constants of the spec
+    determine these sizes.
     """
 
     variant: Variant
@@ -83,8 +89,8 @@ class Walk:
 
     @classmethod
     def of(cls, variant: Variant, spec: Spec, scope: str = "") -> Self:
-        """Returns a `Walk`; raises InputFault for a bad text `scope`, SpecError for a bad scope
-        of the spec.
+        """Returns a `Walk` through the spec. Raises InputFault if the text `scope` is wrong, and
+        SpecError if the spec has a wrong scope.
         """
         ranges = scope_ranges(spec, scope) if scope else ranges_of(spec.scope())
         stepper, writer = Stepper.of(spec, ranges), Writer(spec, ranges)
@@ -109,8 +115,8 @@ class Walk:
 
     @property
     def wide(self) -> tuple[str, ...]:
-        """The types with so many elements that only some of them are tried as arguments; the
-        function `near` selects these elements.
+        """The types with so many elements that only some of them are tried as arguments of
+        actions. The function `near` selects these elements.
         """
         used = {p.sort.name for action in self.spec.actions for p in action.params}
         return tuple(n for n, elements in self.interpreter.ranges.items()
@@ -119,8 +125,8 @@ class Walk:
     def calls(self, state: RowState) -> Iterator[Call]:
         """Yields every action with every choice of arguments.
 
-        Of a large type, only some are tried: those in the state, their neighbours and the least
-        (`near`).
+        Of a large type, only some elements are chosen: the elements that are values in the state,
+        their neighbours, and the least element (`near`).
         """
         ranges = self.interpreter.ranges
         chosen: dict[str, Sequence[int]] = {}
@@ -144,18 +150,22 @@ class Walk:
             return Option(call=call, undefined=str(fault))
 
     def options(self, state: RowState) -> list[Option]:
-        """Returns all calls, enabled or not, in the order of the spec's actions."""
+        """Returns all calls in a state, enabled or not, in the order of the spec's actions."""
         return [self.option(state, call) for call in self.calls(state)]
 
     def holds(self, formula: t.Node, state: RowState) -> bool:
-        """True if the formula is true; raises Undefined if a value is outside its type."""
+        """Returns True if the formula is true in the state. Raises Undefined if a value is
+        outside its type.
+        """
         judge = self.judges.get(formula)
         if judge is None:
             judge = self.judges[formula] = self.stepper.function(formula, Free())
         return bool(judge(state, {}))
 
     def why_disabled(self, state: State, option: Option) -> str:
-        """Returns the false conjunct as a sentence with the values of the state."""
+        """Returns the false conjunct of a disabled call as a sentence, with the values of the
+        variables in the state.
+        """
         assert option.guard is not None
         bindings = dict(zip(option.call.action.params, option.call.values, strict=True))
         env = {p.uid: v for p, v in bindings.items()}
