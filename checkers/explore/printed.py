@@ -1,14 +1,15 @@
 """Prints the last state of a path for a terminal: path, state, actions and properties.
 
-The text contains lines such as these:
+With all details, the text contains parts such as these:
 
-    step 1  controller_elect_leader(b0)   registration  leader_epoch -1 → 0, leader nothing → b0
-    enabled   become_leader(b0, leader_epoch 0)
-    disabled  leader_write(b0)   line 151: replica[b0].leader nothing is b0
+         1  controller_elect_leader(b0)
+              registration  leader_epoch -1 → 0, leader nothing → b0
+    disabled actions, with the first false conjunct
+        leader_write(b0)  line 151: replica[b0].leader nothing is b0
 
-The last of these lines has a disabled action and its first false conjunct, `replica[b0].leader is
-b0` in line 151 of the spec. The value of the variable in this state, `nothing`, is printed after
-the variable.
+The first two lines are a step of the path and its changes. The last line has a disabled action and
+its first false conjunct, `replica[b0].leader is b0` in line 151 of the spec. The value of the
+variable in this state, `nothing`, is printed after the variable.
 """
 
 from __future__ import annotations

@@ -1,1 +1,3 @@
-"""The outputs of a run: terminal, run folder, HTML report, counterexamples, files for programs."""
+"""The outputs of a run: terminal text, run folder, HTML report, counterexamples, and files for
+other programs.
+"""

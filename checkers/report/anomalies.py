@@ -1,7 +1,7 @@
-"""The analysis of a history as text for a terminal.
+"""Prints the analysis of a history as text for a terminal.
 
-For each anomaly that occurs, the text has its worst violations, each with an explanation, and the
-number of those left out. Times count from the first invocation of the history.
+For each anomaly that occurs, the text has its worst violations with explanations, and the number of
+the omitted violations. Times are printed relative to the first invocation of the history.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ SHOWN_VERBOSE: Final = 32  # as many as an analysis keeps
 
 
 def explained(analysis: Analysis, *, verbose: bool = False) -> str:
-    """Returns a summary, then each anomaly with its 8 worst violations, or 32 if `verbose` is
-    true.
+    """Returns a summary of the analysis, followed by each anomaly that occurs with its 8 worst
+    violations. If `verbose` is true, it is the 32 worst violations.
     """
     limit = SHOWN_VERBOSE if verbose else SHOWN
     paragraphs = [

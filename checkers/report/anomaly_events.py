@@ -1,4 +1,6 @@
-"""Builds the event with the verdict on an anomaly, and writes its violations to a Parquet file."""
+"""Builds the event with the verdict on an anomaly, and writes the occurrences of the anomaly to
+a Parquet file.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +55,10 @@ def undecided(
 
 
 def keep_rows(tables: Mapping[str, pa.Table], folder: Path, name: str) -> dict[str, str]:
-    """Writes each anomaly's occurrences to the file `FOLDER/NAME/ANOMALY.parquet`.
+    """Writes the occurrences of each anomaly to the file `FOLDER/NAME/ANOMALY.parquet`.
 
-    Returns the files by anomaly, relative to FOLDER; an anomaly without violations has none.
+    Returns the path of each file relative to FOLDER, by the name of the anomaly. An anomaly without
+    occurrences has no file.
     """
     import pyarrow.parquet as pq
 

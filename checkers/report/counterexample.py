@@ -1,7 +1,8 @@
-"""A violation on one screen: the claim, the steps that break it, the reason, the replay command.
+"""Prints a violation on one screen: the claim, the steps that violate it, the reason, and the
+replay command.
 
-Two formulas are printed with their values: the false conjunct of the claim, and the guard that
-allowed the last step.
+Two formulas are printed with the values of their variables: the false conjunct of the claim, and
+the guard (enabling condition) that allowed the last step.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def counterexample(
 ) -> str:
     """Returns the violation of one property as text.
 
-    With `verbose` 1 it has the full states, with 2 also the disabled actions.
+    If `verbose` is 1, the text also has the full states. If `verbose` is 2, it also has the
+    disabled actions.
     """
     discovery = found.discoveries[name]
     writer = Writer(spec, found.ranges)
@@ -223,7 +225,9 @@ def _scope(spec: Spec) -> str:
 
 
 def noted(label: str, lines: Sequence[str]) -> Iterator[str]:
-    """Yields the lines, wrapped, with a margin; the first has the label in the margin."""
+    """Yields the lines, wrapped, with a margin on the left. The margin of the first line
+    contains the label.
+    """
     margin = f"  {label}".ljust(LABEL)
     for line in lines:
         if label == "replay":  # never wrapped: a user pastes it

@@ -1,10 +1,13 @@
-"""Draws a dependency cycle as SVG: its operations in a circle, and an arrow for each edge.
+"""Draws a dependency cycle as SVG: its operations in a circle, and an arrow for each dependency.
+The label of an arrow has the kind of the dependency and its reason, as in this drawing of a cycle
+of two operations:
 
     T1 ──ww k──▶ T2
      ▲            │
      └──wr k──────┘
 
-Of a long cycle, only the first operations are drawn, and the number of the others is printed.
+If a cycle is long, only its first operations are drawn, and the number of the remaining operations
+is printed.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ Point = tuple[float, float]
 
 
 def cycle_drawing(edges: Sequence[EdgeShown], texts: Mapping[int, str], *, title: str = "") -> str:
-    """Returns a dependency cycle as SVG; `texts` has the operations' texts by number."""
+    """Returns a dependency cycle as SVG. `texts` maps the number of an operation to its text."""
     order = list(dict.fromkeys(edge.source for edge in edges))
     drawn = order[:DRAWN]
     names = {op: f"T{n}" for n, op in enumerate(order, 1)}
@@ -53,7 +56,7 @@ def cycle_drawing(edges: Sequence[EdgeShown], texts: Mapping[int, str], *, title
 
 
 def _circle(ops: Sequence[int]) -> tuple[dict[int, Point], Point]:
-    """Returns the centre of each operation's box, and the picture's size, in px."""
+    """Returns the centre of the box of each operation, and the size of the picture, in px."""
     many = max(len(ops), 2)
     across = max(190.0, 46.0 * many), 30.0 * many  # px from the centre
     labels = 0.0 if many == 2 else CHARACTER * LONGEST / 2 + 24.0  # px left and right

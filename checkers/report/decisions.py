@@ -1,4 +1,6 @@
-"""Describes a decision in words; a decision is a verdict on one property or anomaly."""
+"""Describes a decision in words. A decision is the verdict on one property of a spec, or on one
+anomaly in a history.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ FEW = 10  # a verdict on fewer observations says so
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
     """Returns the verdict that counts for the exit code.
 
-    By default a permitted or known violation counts as `holds`. With `by_expectation`:
+    If `by_expectation` is false, a permitted or known violation counts as `holds`, and every other
+    verdict counts unchanged. If `by_expectation` is true and the decision has an expected verdict,
+    the first line that fits has the result on its right:
 
         not exercised, and expected    not exercised
         any other expected verdict     holds
@@ -36,7 +40,7 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
 
 
 def is_known(decision: Decision) -> bool:
-    """True if the file of known violations has all fingerprints of the violation."""
+    """Returns True if the file of known violations has all fingerprints of the violation."""
     return bool(decision.known) and decision.fingerprints.keys() <= decision.known.keys()
 
 
@@ -47,8 +51,8 @@ def claim(decision: Decision) -> str:
 def heading(decision: Decision) -> str:
     """Returns the heading under which reports list a verdict.
 
-    It names the history of an anomaly; for a property, the spec, the engine, the number of states,
-    the duration and the constants.
+    If the verdict is on an anomaly, the heading names the history. If the verdict is on a property,
+    the heading has the spec, the engine, the number of states, the duration and the constants.
     """
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"
@@ -62,7 +66,9 @@ def heading(decision: Decision) -> str:
 
 
 def subject(decision: Decision) -> str:
-    """Returns the history, or the spec and engine: the same text in every run, unlike `heading`."""
+    """Returns a name of the history, or of the spec and the engine. Unlike `heading`, it has no
+    measured values, so it is equal in every run.
+    """
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"
     return " · ".join(filter(None, _subject(decision)))
@@ -91,10 +97,10 @@ def verdict(decision: Decision) -> str:
 
 
 def grounds(decision: Decision) -> str:
-    """Returns the reason for a verdict as text, else the size of the evidence, such as the trace's
-    length.
+    """Returns the reason for a verdict as text. If there is no reason, the text is the size of the
+    evidence, such as the length of the trace.
 
-    Reasons in the file of known violations come first.
+    If the file of known violations has reasons for the violation, they come first in the text.
     """
     return "; ".join(filter(None, (_baseline(decision), _reason(decision))))
 

@@ -1,6 +1,6 @@
-"""A reporter that collects every event and writes one file when the run has finished.
+"""A reporter that collects every event of a run, and writes one file when the run finishes.
 
-The file is emptied when the run starts, so it never has the result of an earlier run.
+The file is emptied when the run starts, so it never contains the result of an earlier run.
 """
 
 from __future__ import annotations

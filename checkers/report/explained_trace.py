@@ -1,8 +1,10 @@
-"""Writes and reads an explained trace: each line has the actions of a spec that explain it.
+"""Writes and reads an explained trace: the lines of a run, each with the actions of a spec that
+explain it.
 
-A *line* is one event of a run: a line of a broker's log, or an event of a simulated broker. It has
-no action if it changes nothing that the spec knows. If the spec forbids a line, the trace ends with
-it: `refused` has the reason, and the action that the line needs, if there is one.
+A *line* is one event of a run: a line of a broker's log, or an event of a simulated broker. A line
+has no action if it changes nothing that the spec describes. If the spec forbids a line, the trace
+ends with this line, as the field `refused`. It has the reason, and the action that would explain
+the line but that the spec forbids, if there is such an action. The format is:
 
     {"format": "urteil-trace-1", "subject": "orders-0", "spec": "replication-abstract",
      "variant": "with-losses", "constants": {...}, "scope": {"Replica": 3, "Offset": 185, ...},
@@ -37,10 +39,10 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One event of a run, and the actions that explain it.
+    """One event of a run, and the actions of the spec that explain it.
 
-    On the line that the spec forbids, `needs` is the action that the event requires after `steps`,
-    and `why` is the reason.
+    If the spec forbids the event, `why` is the reason. `needs` is the forbidden action that the
+    event requires after `steps`, or None if there is no such action.
     """
 
     place: str  # such as `broker-1.log:71`
@@ -74,7 +76,9 @@ class ExplainedTrace:
         refused: Line | None = None,
         elements: Mapping[str, Sequence[str]] | None = None,
     ) -> ExplainedTrace:
-        """Returns the trace; `behaviour` has the spec with its constants, and the initial state."""
+        """Returns the explained trace of a run. `behaviour` has the spec with its constants, and
+        the initial state.
+        """
         of_spec = behaviour.spec
         variant = next(one for one in variants_of(spec) if one.cls is type(of_spec))
         ranges = behaviour.stepper.ranges
@@ -92,7 +96,9 @@ class ExplainedTrace:
 
 
 def len_of(elements: range) -> int:
-    """Returns the number of elements; unlike `len`, it also works for 2^63 elements and more."""
+    """Returns the number of elements of a range. Unlike `len`, it also works for 2^63 elements
+    or more.
+    """
     return elements.stop - elements.start
 
 
@@ -105,7 +111,7 @@ def step_of(refusal: Refusal) -> Step:
 
 
 def written(trace: ExplainedTrace) -> str:
-    """Returns the trace as JSON, with a line for each event of the run."""
+    """Returns the trace as JSON text. Each event of the run is on a line of its own."""
     head = {
         "format": FORMAT,
         "subject": trace.subject,
@@ -140,7 +146,7 @@ def _as_json(line: Line) -> dict[str, Any]:
 
 
 def has_refusal(file: Path) -> bool:
-    """True if the file is an explained trace with a line that the spec forbids."""
+    """Returns True if the file is an explained trace with a line that the spec forbids."""
     if not file.name.endswith(SUFFIX):
         return False
     with file.open(encoding="utf-8", errors="replace") as text:
@@ -153,7 +159,9 @@ def is_explained(read: Mapping[str, Any]) -> bool:
 
 
 def read_trace(read: Mapping[str, Any], file: str) -> ExplainedTrace:
-    """Returns the trace in a JSON object; raises InputFault if a field is missing or invalid."""
+    """Returns the explained trace that a JSON object describes. Raises InputFault if a field is
+    missing or invalid.
+    """
     if read.get("format") != FORMAT:
         raise InputFault(
             f"{file}: the format is {read.get('format')!r}, and this Urteil reads {FORMAT!r}; run"

@@ -1,8 +1,9 @@
-"""The reason why a condition of a proof failed: the false conjunct, and the lemmas to look at.
+"""Prints why a proof condition failed: the false conjunct of the claim, and the lemmas to look at.
 
 A condition fails at a *counterexample to induction*: a state in which all claims are true, and a
-step after which one claim is false. Either the protocol is wrong, or a lemma that excludes the
-state is missing or too weak. Then the lemmas about the same variables are the ones to look at.
+step after which one claim is false. Either the protocol is wrong, or a lemma that should exclude
+the state is missing or too weak. In the second case, a lemma about the same variables is the first
+to look at.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ NAMED: Final = 2  # lemmas to look at, at most
 def why_condition_failed(spec: Spec, found: CounterexampleToInduction) -> Iterator[str]:
     """Yields lines with the false conjunct of the claim after the step, and the lemmas to look at.
 
-    If no lemma is about the variables of this conjunct, the lines name the variables instead.
+    If no lemma is about the variables of this conjunct, the lines recommend a lemma about these
+    variables.
     """
     claim = next(c for c in spec.claims if c.name == found.claim)
     after = Step(action=found.action, values=tuple(found.arguments.values()), state=found.after)
@@ -40,17 +42,20 @@ def why_condition_failed(spec: Spec, found: CounterexampleToInduction) -> Iterat
 
 
 def variables_of(reason: Reason) -> frozenset[str]:
-    """Returns the state variables in the false conjunct and in the premises around it."""
+    """Returns the state variables that are read by the false conjunct, or by the premises of the
+    formula that contains it.
+    """
     return frozenset().union(*map(t.reads, (reason.conjunct, *reason.premises)))
 
 
 def lemmas_about(
     spec: Spec, found: CounterexampleToInduction, variables: frozenset[str]
 ) -> list[str]:
-    """Returns the lemmas that may be too weak: they read some of these variables.
+    """Returns at most two lemmas that may be too weak, because they read some of these variables.
 
-    The lemmas about a variable that the step changes come first, then those about the most
-    variables that differ from their least value in the state.
+    The lemmas are ordered by the number of these variables that they read and the step changes.
+    Lemmas with equal numbers are ordered by how many variables they read that are in `variables`,
+    or that differ from their least value in the state.
     """
     changed = {name for (name, keys), x in found.after.items() if x != found.state[name, keys]}
     set_before = {name for (name, keys), x in found.state.items() if x != found.quiet[name, keys]}

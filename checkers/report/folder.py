@@ -1,4 +1,6 @@
-"""The folder of a run; it is created before the work starts, so a crash loses no result."""
+"""The folder of a run. It is created before the work starts, so no result is lost if the run
+crashes.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,8 @@ class RunFolder:
 
     @classmethod
     def make(cls, base: Path, *, command: list[str], seed: int) -> RunFolder:
-        """Creates a new run folder below `base`; raises InputFault if the folder cannot be
-        created.
+        """Creates a new run folder in the folder `base`. Raises InputFault if the run folder
+        cannot be created.
         """
         from importlib.metadata import version  # late: commands without a folder start faster
 
@@ -74,14 +76,18 @@ class RunFolder:
             write_report(self.path)
 
     def end(self) -> None:
-        """Marks the run as ended; otherwise the next run would report it as killed."""
+        """Marks the run as ended. Without this mark, the next run would report the run as
+        killed.
+        """
         (self.path / RUNNING).unlink(missing_ok=True)
         if self._running is not None:
             os.close(self._running)
             self._running = None
 
     def drop_if_bare(self) -> None:
-        """Removes the folder if it contains nothing but run.json, events.ndjson and report.html."""
+        """Deletes the folder if it has no files other than run.json, events.ndjson and
+        report.html.
+        """
         files = [*self.path.iterdir()]
         if {file.name for file in files} <= OWN:
             for file in files:
@@ -89,10 +95,10 @@ class RunFolder:
             self.path.rmdir()
 
     def keep(self, name: str, text: str) -> str:
-        """Writes text to a new file of the folder, and returns the file's name.
+        """Writes a text to a new file of the folder, and returns the name of the file.
 
-        It is `name` without special characters, with a number before all endings if the name is
-        taken.
+        The file has the name `name`, with `-` for special characters. If this name is already used,
+        a number is inserted before the file's endings.
         """
         plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "evidence"
         parts = _STEM_AND_ENDINGS.fullmatch(plain)

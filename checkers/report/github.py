@@ -1,7 +1,8 @@
 """The output for GitHub Actions: a summary of the step, and annotations.
 
-The summary is Markdown, appended to the file that `GITHUB_STEP_SUMMARY` names; GitHub drops one
-above 1,024 KiB. Annotations are workflow commands on stderr; GitHub keeps ten of each level.
+The summary is Markdown that is appended to the file in the variable `GITHUB_STEP_SUMMARY`. GitHub
+discards a summary above 1,024 KiB. Annotations are workflow commands on stderr. GitHub displays ten
+annotations of each level.
 
 Source: GitHub, "Workflow commands for GitHub Actions".
 """
@@ -31,7 +32,9 @@ SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 
 @dataclass(slots=True)
 class GitHub:
-    """Writes annotations to a stream, and a summary to a file, when the run has finished."""
+    """Collects the events of a run. When the run finishes, writes annotations to a stream, and a
+    summary to a file.
+    """
 
     stream: TextIO
     summary: Path | None = field(
@@ -51,9 +54,9 @@ class GitHub:
 
 
 def commands(result: RunResult) -> list[str]:
-    """Returns the annotations, one line of text each.
+    """Returns the annotations. Each of them is one line of text.
 
-    A violation is an error, or a notice if it is permitted or known; an undecided verdict is a
+    A violation is an error. A permitted or known violation is a notice. An undecided verdict is a
     warning.
     """
     levels = (
@@ -105,8 +108,8 @@ def _escaped(text: str, also: str = "") -> str:
 
 
 def summary(result: RunResult) -> str:
-    """Returns Markdown of at most 900 kB: a table of verdicts, and the first violation,
-    collapsed.
+    """Returns Markdown of at most 900 kB: a table of verdicts, and the evidence of the first
+    violation in a collapsed section.
     """
     started = result.started
     line = started.command_line if started is not None else "urteil"

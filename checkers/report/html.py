@@ -1,8 +1,9 @@
 """The report of a run: one HTML file without dependencies, smaller than 5 MB for any run.
 
-The page works without scripts; its scripts filter, expand, copy and highlight. It makes no
-requests, and its content security policy forbids them. The report uses the first set of limits in
-`CAPS` with which the page fits, and says what was left out.
+The page works without scripts. Its scripts only filter, expand, copy and highlight. It makes no
+network requests, and its content security policy forbids them. `CAPS` is a list of sets of limits,
+such as the number of violations. The report uses the first set with which the page is small enough,
+and it prints what is omitted.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ CAPS: Final = (
 
 
 def report(result: RunResult, described: Mapping[str, Any], *, budget: int = BUDGET) -> str:
-    """Returns the HTML report, at most `budget` bytes; `described` is the content of run.json."""
+    """Returns the HTML report, with at most `budget` bytes. `described` is the content of
+    run.json.
+    """
     template = environment().get_template("report.html.j2")
     page = ""
     for caps in CAPS:
@@ -74,7 +77,7 @@ def report(result: RunResult, described: Mapping[str, Any], *, budget: int = BUD
 
 
 def environment() -> Environment:
-    """Returns a Jinja environment that escapes every text."""
+    """Returns a Jinja environment that escapes every text for HTML."""
     made = Environment(
         loader=PackageLoader("checkers.report"),
         autoescape=True,
@@ -87,7 +90,9 @@ def environment() -> Environment:
 
 
 def operations_marked(text: str) -> Markup:
-    """Returns the text as HTML; each `operation N` is a link that highlights this operation."""
+    """Returns the text as HTML. Each `operation N` in the text becomes a link that highlights
+    this operation in the page.
+    """
     parts = _OPERATION.split(readable(text))
     made = Markup()
     for n, part in enumerate(parts):
@@ -154,7 +159,9 @@ def _about(trace: TraceKept) -> str:
 
 
 def _passes(measured: Iterable[PassMeasured]) -> list[tuple[str, float, list[PassMeasured]]]:
-    """Returns, for each history, its name, the total seconds of its passes, and these passes."""
+    """Returns an entry for each history: its name, the total seconds of its passes (reads of the
+    history), and the list of these passes.
+    """
     each = [(name, [*some]) for name, some in groupby(measured, lambda one: one.history)]
     return [(name, sum(one.seconds for one in some), some) for name, some in each]
 

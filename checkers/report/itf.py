@@ -1,7 +1,8 @@
 """Writes and reads a counterexample in ITF, Apalache's Informal Trace Format.
 
-Names are those of the exported TLA+ module. The field `#meta`, which `urteil replay` needs, has the
-spec, variant, constants and property, and for each state the action that led to it.
+The variables have the names of the exported TLA+ module. `urteil replay` needs the additional field
+`#meta`. It has the spec, its variant, its constants and the property. In each state, it has the
+action that led to the state.
 
 Source: Apalache ADR 015, https://apalache-mc.org/docs/adr/015adr-trace.html
 """
@@ -27,7 +28,9 @@ NOTHING = "Nothing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A state of a trace, with the action that led to it, or None if the trace does not name it."""
+    """A state of a trace, and the action that led to it. The action is None if the trace does
+    not name it.
+    """
 
     action: str | None
     values: tuple[int, ...]
@@ -89,7 +92,9 @@ def _written(value: Value, sort: t.SortInfo) -> Any:
 
 
 def recorded(spec: Spec, ranges: Ranges, read: Document) -> list[Recorded]:
-    """Returns the steps of an ITF trace; raises InputFault if the trace does not fit the spec."""
+    """Returns the states of an ITF trace, each with the action that led to it. Raises InputFault
+    if the trace does not fit the spec.
+    """
     if not isinstance(read.get("states"), list) or not read["states"]:
         raise InputFault("the trace has no states; name an *.itf.json file of `urteil check`")
     steps: list[Recorded] = []
@@ -127,7 +132,7 @@ def _read(v: t.Variable, ranges: Ranges, written: Any, k: int, cells: dict[Cell,
 
 
 class _Missing:
-    """A placeholder for a value that is absent, or that has the wrong type."""
+    """Stands for a value that is absent, or that has the wrong type."""
 
 
 def _value(written: Any, sort: t.SortInfo, ranges: Ranges) -> Any:

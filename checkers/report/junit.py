@@ -1,9 +1,14 @@
 """The verdicts as JUnit XML, which every CI displays: one test case for each verdict.
 
-A violation is a failure, with its evidence as text; a known one is skipped, with its owner; a
-permitted or expected one passes. An undecided verdict is an error, since CI must not show it as
-success; a claim that was not exercised is skipped. If no verdict explains a failed run's exit code,
-a further test case is an error.
+Each line has a verdict and its result in JUnit:
+
+    violation                         failure, with the evidence as text
+    known violation                   skipped, with the reason from the file of known violations
+    permitted or expected violation   passed
+    undecided                         error, because CI must not display it as a success
+    not exercised                     skipped
+
+If the run failed but no verdict explains its exit code, an additional test case is an error.
 
 Source: the xunit2 schema that Jenkins and pytest share.
 """
@@ -27,7 +32,7 @@ LONGEST: Final = 20_000  # characters of the evidence of a violation
 
 
 def junit(result: RunResult) -> str:
-    """Returns the JUnit document, with one test suite for each spec or input."""
+    """Returns the JUnit document. It has one test suite for each spec or input."""
     suites = [
         _suite(name, [*findings])
         for name, findings in groupby(result.findings, lambda one: subject(one.decision))

@@ -1,4 +1,4 @@
-"""Finds runs that were killed before they ended, and the results in their run folders."""
+"""Finds runs that were killed before they ended, and the results that are in their run folders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ VERDICTS = (b'"property_decided"', b'"anomaly_decided"')
 
 
 def killed_runs(base: Path) -> Iterator[str]:
-    """Yields a text for each killed run below `base`, which later calls leave out."""
+    """Yields a text for each killed run in the folder `base`. A run is reported only once: later
+    calls omit it.
+    """
     for running in sorted(base.glob(f"*/{RUNNING}")):
         lock = locked(running)
         if lock is not None:
@@ -44,7 +46,7 @@ def _kept(folder: Path) -> str:
 
 
 def _has_cluster(history: Path) -> bool:
-    """True if the history was recorded on a cluster that Urteil did not start."""
+    """Returns True if the history was recorded on a cluster that Urteil did not start."""
     try:
         settings = json.loads((history / "history.json").read_text())["settings"]
         return bool(settings["system"] == settings["bootstrap_servers"])
@@ -53,7 +55,9 @@ def _has_cluster(history: Path) -> bool:
 
 
 def _search(checkpoint: Path) -> str | None:
-    """Returns the command of the search that wrote the checkpoint; None if there is none."""
+    """Returns the command of the search that wrote the checkpoint. Returns None if there is no
+    readable checkpoint.
+    """
     try:
         return str(json.loads(checkpoint.read_text())["checkpoint"]["command"])
     except (ValueError, KeyError, TypeError, OSError):

@@ -1,4 +1,6 @@
-"""The audit of log directories as text for a terminal, and its violations as events."""
+"""Prints the audit of log directories as text for a terminal, and converts its violations to
+events.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,11 @@ SHOWN_VERBOSE: Final = 32  # as many as an audit keeps
 
 
 def explained(audit: Audit, name: str, *, verbose: bool = False) -> str:
-    """Returns the first 8 violations of each check, or 32 if `verbose`, and the number left out.
+    """Returns a summary of the audit, followed by each violated check with its first violations. At
+    most 8 violations are printed, or 32 if `verbose` is true, and the number of the omitted
+    violations.
 
-    They are ordered by topic partition and offset.
+    The violations are ordered by topic partition and offset.
     """
     limit = SHOWN_VERBOSE if verbose else SHOWN
     paragraphs = [

@@ -1,7 +1,7 @@
 """Escapes text for HTML, XML and SVG, and builds elements of these languages.
 
-The value of a record may contain characters that XML does not allow (controls, lone surrogates);
-they become Python's escape sequences.
+The value of a record may contain characters that XML does not allow, such as control characters and
+lone surrogates. These characters are replaced by Python's escape sequences.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _UNPRINTABLE: Final = re.compile(
 
 
 def readable(text: str) -> str:
-    r"""Returns the text; an escape sequence replaces each character that XML does not allow.
+    r"""Returns the text with an escape sequence for each character that XML does not allow.
 
     >>> readable("a\x00b")
     'a\\x00b'
@@ -27,14 +27,16 @@ def readable(text: str) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """Returns the text, shortened to `longest` characters with a final `…` if it is longer."""
+    """Returns the text unchanged if it has at most `longest` characters. Otherwise returns its
+    beginning, which ends with `…` and has at most `longest` characters.
+    """
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
 def element(tag: str, *inside: str, **attributes: str | float | None) -> str:
-    """Returns an element with attributes; `inside` must be escaped markup.
+    """Returns an element of HTML, XML or SVG. Its content `inside` must already be escaped.
 
-    An attribute with the value None is left out. The argument `class_` is the attribute `class`.
+    An attribute with the value None is omitted. The argument `class_` is the attribute `class`.
 
     >>> element("text", words("a < b"), x=3.0, class_="op")
     '<text x="3" class="op">a &lt; b</text>'

@@ -1,6 +1,7 @@
-"""Replaces signs such as `✗` for a terminal that cannot encode them: `✗` by `x`, `≤` by `<=`.
+"""Replaces signs for a terminal that cannot encode them: `✗` by `x`, `≤` by `<=`.
 
-No sign becomes `?`, which marks an undecided verdict.
+The table has no sign whose replacement is `?`, because `?` marks an undecided verdict. A character
+that is not in the table becomes `?`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ PLAIN: Final[Mapping[str, str]] = {
 
 
 def register() -> None:
-    """Registers the replacement of signs as an error handler in Python's `codecs`."""
+    """Registers the replacement of signs in Python's `codecs`, as an error handler for encoding."""
     codecs.register_error(HANDLER, _plain)
 
 

@@ -1,4 +1,6 @@
-"""The query plan of an analysis as text: the stages of each pass, with their columns."""
+"""Prints the query plan of an analysis as text: the stages of each pass over the history, with
+the columns that they read.
+"""
 
 from __future__ import annotations
 

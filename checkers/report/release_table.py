@@ -1,9 +1,10 @@
-"""The table of `--kafka`: the claims that do not hold in a release of Kafka, and their fixes.
+"""Prints the table of `--kafka`: the claims that do not hold in a release of Kafka, and the
+versions of the spec that fix them. This is a table with one release and one spec:
 
-Kafka 4.3
-  reassignment
-    ✗ leader_completeness  false of kafka-4.3, 15 steps   holds in elr-of-replicas
-    ✓ 7 other claims hold in kafka-4.3
+    Kafka 4.3
+      reassignment
+        ✗ leader_completeness  false of kafka-4.3, 15 steps   holds in elr-of-replicas
+        ✓ 7 other claims hold in kafka-4.3
 
 Here `kafka-4.3` and `elr-of-replicas` are versions of the spec `reassignment`.
 """
@@ -21,9 +22,10 @@ WIDTH = 100
 
 
 def release_table(decided: Sequence[ReleaseDecided], *, verbose: bool = False) -> str:
-    """Returns the table as text; the claims of a spec that do not hold come first.
+    """Returns the table as text. In each spec, the claims that do not hold come first.
 
-    Unless `verbose`, all claims of a spec that hold share one line.
+    If `verbose` is false, the claims of a spec that hold share one line. Otherwise, each of them
+    has a line.
     """
     open_claims = [one for one in decided if one.claim and one.verdict != "holds"]
     widest = max((len(one.claim or "") for one in open_claims), default=0)

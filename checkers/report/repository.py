@@ -1,4 +1,4 @@
-"""The git commit of the user's repository, which a run folder keeps."""
+"""The git commit of the user's repository, which is written to the run folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ class Commit:
 
 
 def commit_of(folder: Path) -> Commit | None:
-    """Returns the commit of the folder's repository; None if there is no git or no commit."""
+    """Returns the current commit of the git repository that contains the folder.
+
+    Returns None if git is missing, fails or needs more than 5 seconds, or if the repository has no
+    commit.
+    """
     try:
         ran = subprocess.run(
             _STATUS, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False

@@ -1,7 +1,8 @@
 """Builds an event for each of the 32 worst occurrences of an anomaly, for reports.
 
-The 8 worst also have operations for a timeline: those that the violation names, and up to 20 others
-with near numbers, preferably on a key of the violation.
+The 8 worst occurrences also have operations for a timeline. These are the operations that the
+occurrence names, and up to 20 other operations with near numbers. Operations on a key of the
+occurrence are preferred.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _KEY: Final = re.compile(r"(\w+_)?keys?")  # names of fields that hold keys
 
 
 def since_start(analysis: Analysis) -> dict[int, Operation]:
-    """Returns the operations that reports show, by number, with times since the history's start."""
+    """Returns the operations that reports display, by number. Their times are relative to the
+    start of the history.
+    """
     return {op: _since(analysis.started_ns, it) for op, it in analysis.shown.items()}
 
 
@@ -63,7 +66,7 @@ def rows_shown(
 ) -> Iterator[RowShown]:
     """Yields an event for each of the 32 worst occurrences of an anomaly, the worst first.
 
-    The first 8 have operations and faults.
+    Only the first 8 events have operations and faults.
     """
     operations = since_start(analysis)
     for number, row in enumerate(decision.worst, 1):
@@ -144,14 +147,16 @@ class _About:
         return not self.keys or any(micro.key in self.keys for micro in operation.did)
 
     def text(self, operation: Operation) -> str:
-        """Returns an operation as text, with at most 4 of the records that the violation names."""
+        """Returns an operation as text, with at most 4 of its records. Records that the
+        violation names are preferred.
+        """
         micros, more = self._of_concern(operation)
         text = shortened(show(replace(operation, did=micros)), LONGEST)
         return f"{text}  (and {more:,} more)" if more else text
 
     def brief(self, operation: Operation) -> str:
-        """Returns an operation in a few words, such as `poll k=a@5`; without the only key of the
-        violation.
+        """Returns an operation in a few words, such as `poll k=a@5`. If the violation has only
+        one key, the key is omitted.
         """
         micros, more = self._of_concern(operation)
         ended = operation.outcome if operation.completed_ns is not None else "never"

@@ -1,4 +1,4 @@
-"""The result of a run, collected from its events: each decision with its evidence."""
+"""The result of a run, collected from its events: each verdict with its evidence."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class Finding:
     """A verdict with its evidence.
 
-    `judged` is the verdict that counts for the exit code: for example, `holds` if a violation is
-    permitted.
+    `judged` is the verdict that counts for the exit code. For example, it is `holds` if a violation
+    is permitted.
     """
 
     decision: Decision
@@ -44,26 +44,28 @@ class Finding:
 
     @property
     def as_expected(self) -> bool:
-        """True for a violation that does not fail the run, because it is expected or permitted,
-        not known.
+        """True for a violation that is expected or permitted, and therefore does not fail the
+        run. A known violation is not included.
         """
         return self.decision.verdict == "violated" and self.judged == "holds" and not self.is_known
 
     @property
     def is_known(self) -> bool:
-        """True for a violation in the file of known violations; it does not fail the run."""
+        """True for a violation that is in the file of known violations, and therefore does not
+        fail the run.
+        """
         return self.judged == "holds" and is_known(self.decision)
 
     @property
     def replay(self) -> str:
-        """The command that shows the anomaly again, or an empty text."""
+        """The line with the command that shows the anomaly again, or an empty text."""
         replay = self.decision.replay if isinstance(self.decision, AnomalyDecided) else None
         return f"replay  {replay}" if replay else ""
 
     @property
     def text(self) -> str:
-        """Returns the worst occurrences of an anomaly, else the evidence, else the name of the
-        verdict.
+        """The texts of the worst occurrences of an anomaly, or else of the evidence. If there is
+        neither, the verdict as text.
         """
         shown = [row.text for row in self.rows] or [one.text for one in self.evidence]
         return "\n\n".join(shown) or f"{verdict(self.decision)}"

@@ -1,8 +1,9 @@
-"""The violations as SARIF 2.1.0, the format of code scanning: rules, results, the run.
+"""The violations as SARIF 2.1.0, the format of code scanning: rules, results and the run.
 
 A result is a violated property, or one of the most severe occurrences of an anomaly. Its location
-is the input file, and its code flow has the operations. A permitted violation is a suppressed note,
-and a known one a suppressed error. *Undecided* and *not exercised* are notifications of the run.
+is the input file. Its code flow has the operations of the occurrence. A permitted violation is a
+suppressed note, and a known violation is a suppressed error. The verdicts *undecided* and *not
+exercised* are notifications of the run.
 
 Source: SARIF 2.1.0 (OASIS).
 """

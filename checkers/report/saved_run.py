@@ -1,4 +1,4 @@
-"""Reads a run folder and writes its report: at the end of the run, or any time later."""
+"""Reads a run folder and writes its report, at the end of the run or at any later time."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ class NoRun(InputFault):
 
 
 def write_report(folder: Path) -> Path:
-    """Writes report.html into the run folder, and returns its path; raises NoRun,
-    UnreadableEvents.
+    """Writes report.html into the run folder, and returns its path.
+
+    Raises NoRun if the folder has no verdict, and UnreadableEvents if a line of its events is
+    invalid.
     """
     result = run_result(events(folder))
     if not result.findings:
@@ -36,7 +38,9 @@ def write_report(folder: Path) -> Path:
 
 
 def events(folder: Path) -> list[Event]:
-    """Returns the events of the run, without an incomplete last line of a killed run."""
+    """Returns the events of the run. If the run was killed, the last line of the file may be
+    incomplete; it is omitted.
+    """
     read: list[Event] = []
     for number, line in lines_of(folder / EVENTS):
         try:
@@ -47,7 +51,9 @@ def events(folder: Path) -> list[Event]:
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields each whole line with its number, from 1, without an incomplete last line."""
+    """Yields each complete line of a file with its number, counted from 1. A last line without a
+    line break is omitted.
+    """
     whole, _, _torn = _text(path).rpartition("\n")
     yield from enumerate(whole.split("\n") if whole else (), 1)
 

@@ -1,8 +1,9 @@
 """Prints a formula as a sentence about one state of a spec.
 
-A state variable is followed by its value, and a parameter or bound variable is replaced by it: if
-`offset` is 0, `member` is b1 and the log end offset of b1 is 7, `offset < log.end_offset[member]`
-becomes `0 < log[b1].end_offset 7`. A formula without a short sentence is printed as in the spec.
+In the sentence, a state variable is followed by its value. A parameter or bound variable is
+replaced by its value. For example, `offset` is 0, `member` is b1 and the log end offset of b1 is 7.
+Then `offset < log.end_offset[member]` becomes `0 < log[b1].end_offset 7`. A formula for which there
+is no short sentence is printed as in the spec.
 """
 
 from __future__ import annotations

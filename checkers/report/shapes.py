@@ -1,15 +1,15 @@
-"""Fingerprints of violations: hashes that are equal in every recording of the same bug.
+"""Computes fingerprints of violations: hashes that are equal in every recording of the same bug.
 
-The shape of a violation leaves out what differs from recording to recording: topics, keys, values,
-offsets, times, counts. It keeps these parts of a violation:
+The fingerprint is a hash of the claim or anomaly, the spec and its variant, and the *shape* of the
+violation. The shape omits what differs from recording to recording: topics, keys, values, offsets,
+times and counts. Each line has a kind of violation, and the parts of it that are its shape:
 
-    a row of an anomaly     the operations that cause it, by their role: kind and outcome
-    a dependency cycle      the kinds of its edges
-    a trace of a spec       the action that breaks the property
-    a suite, a log audit    the text of the reason, without names and numbers
+    an occurrence of an anomaly   the operations that cause it, by role: kind and outcome
+    a dependency cycle            the kinds of its edges
+    a trace of a spec             the action that violates the property
+    a suite, a log audit          the text of the reason, without names and numbers
 
-The fingerprint is a hash of the claim or anomaly, the spec and its variant, and the shape; two bugs
-may have the same one.
+Two different bugs may have equal fingerprints.
 """
 
 from __future__ import annotations
@@ -40,17 +40,21 @@ _AGAIN: Final = re.compile(r"#(?:,? #)+")
 
 
 def fingerprint(*content: str | None) -> str:
-    """Returns a hash of the texts as 16 hexadecimal digits; None counts as an empty text."""
+    """Returns a hash of the texts as 16 hexadecimal digits. None has the same effect as an empty
+    text.
+    """
     joined = "\n".join(part or "" for part in content)
     return hashlib.sha256(joined.encode(errors="backslashreplace")).hexdigest()[:DIGITS]
 
 
 def shape_of_row(row: Row, operations: Mapping[int, Operation]) -> str:
-    """Returns the shape of a violation, such as `writer: send ok; reader: poll ok`.
+    """Returns the shape of an occurrence of an anomaly, such as `writer: send ok; reader: poll ok`.
 
-    Operations that only witness the violation are left out; without others, the shape is `all
-    violations`. For a cycle, it is the kinds of its edges, such as `cycle: wr, ww`: of all
-    rotations the alphabetically first, so that the same cycle always has the same shape.
+    Operations that only witness the anomaly are omitted. If no operation remains, the shape is `all
+    violations`.
+
+    The shape of a cycle has the kinds of its edges, such as `cycle: wr, ww`. A cycle can be read
+    from any of its edges, so the alphabetically first of these readings is used.
     """
     made: Any = row
     kinds: tuple[str, ...] | None = getattr(made, "kinds", None)
@@ -78,7 +82,9 @@ def _done(operation: Operation) -> str:
 
 
 def shape_of_trace(actions: Sequence[str], loop: int | None = None) -> str:
-    """Returns the action that breaks a property; for a lasso, the actions that repeat forever.
+    """Returns the last action of a trace, or the actions that repeat forever if it is a lasso.
+
+    `loop` is the step after which a lasso repeats, or None if the trace is not a lasso.
 
     >>> shape_of_trace(["init", "leader_write", "become_follower"])
     'after become_follower'
@@ -94,9 +100,10 @@ def shape_of_trace(actions: Sequence[str], loop: int | None = None) -> str:
 
 
 def shape_of_text(text: str) -> str:
-    """Returns the first line; each number, quoted text and word with a digit becomes `#`.
+    """Returns the first line of a text, without its specific values.
 
-    A list such as `#, #` becomes one `#`.
+    Each number, each quoted text and each word with a digit is replaced by `#`. A list such as
+    `#, #` becomes one `#`.
 
     >>> shape_of_text("v17 is downstream 2 times")
     '# is downstream # times'
@@ -109,7 +116,9 @@ def shape_of_text(text: str) -> str:
 
 @dataclass(slots=True)
 class Fingerprints:
-    """Adds fingerprints to the events of a run that show a violation, in the order of the run."""
+    """Adds fingerprints to the events of a run. The object must be called with each event, in
+    the order of the run.
+    """
 
     _rows: dict[tuple[str, str | None], dict[str, str]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -117,7 +126,7 @@ class Fingerprints:
     _shapes: dict[str, str] = field(default_factory=dict[str, str])  # by property
 
     def __call__(self, event: Event) -> Event:
-        """Returns the event, with fingerprints if it reports a violation or a verdict."""
+        """Returns the event. If the event reports a violation, the fingerprint is added to it."""
         match event:
             case RowShown():
                 shape = event.shape or shape_of_text(event.text)

@@ -15,10 +15,10 @@ LONGEST: Final = 240  # characters of a line
 
 
 def traces_of(events: Sequence[Traced]) -> Iterator[ExplainedTrace]:
-    """Yields an explained trace for each spec, and for each topic partition if the spec has only
-    one.
+    """Yields explained traces of a run. There is one trace for each spec. If a spec describes only
+    one topic partition, there is one trace for each topic partition.
 
-    A trace ends with the first event that the spec rejects.
+    A trace ends with the first event that the spec forbids.
     """
     for run in explained_runs(events):
         yield _trace(run, events)

@@ -1,4 +1,5 @@
-"""Draws a counterexample as a space-time diagram: lanes are replicas or clients, dots are steps.
+"""Draws a counterexample as a space-time diagram. The lanes are replicas or clients, and the dots
+are steps:
 
        leader_write
     b0   ──●────────────●──────────○──▶
@@ -7,9 +8,9 @@
                     replicate
 
 The lanes are the elements of the type that occurs most often as a parameter of actions. A step is a
-dot on the lane of its first parameter, with lines to smaller dots on the lanes of the others. A
-hollow dot marks another lane whose state the step changes, a ring the last step of a violation, and
-an arc the loop of a liveness counterexample.
+dot on the lane of its first parameter. Lines lead from this dot to smaller dots on the lanes of the
+step's other parameters. A hollow dot marks another lane whose state the step changes. A ring marks
+the last step of a violation. An arc marks the loop of a liveness counterexample.
 """
 
 from __future__ import annotations

@@ -28,9 +28,10 @@ FAIRNESS = (
 
 
 def spec_page(name: str) -> dict[str, str]:
-    """Returns the page of a spec as a map from titles, such as `actions`, to texts.
+    """Returns the page of a spec: a map from the titles of its parts, such as `actions`, to their
+    texts. A part without text is omitted.
 
-    `name` may be the path of a .py file; raises SpecError for a mistake in it.
+    `name` may be the path of a .py file. Raises SpecError if this file has a mistake.
     """
     default = find(name)
     spec = default.make()
@@ -53,7 +54,9 @@ def spec_page(name: str) -> dict[str, str]:
 
 
 def shape_text(shape: Shape) -> str:
-    """Returns a variable's type as the spec declares it; a map from a sort to Bool is a `Set`.
+    """Returns the type of a variable as text, as the spec declares it.
+
+    A map from a sort to Bool is a `Set`.
 
     >>> from model.language import Map, Set, Sort
     >>> from model.language.state_variables import shape_of

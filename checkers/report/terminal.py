@@ -1,4 +1,6 @@
-"""Events as text for a terminal: evidence as it arrives, one table of verdicts at the end."""
+"""Prints the events of a run as text for a terminal: the evidence as it arrives, and one table
+of verdicts at the end.
+"""
 
 from __future__ import annotations
 
@@ -128,8 +130,8 @@ def _line(event: _InOneText) -> str:
 
 
 def baseline_lines(applied: BaselineApplied) -> list[str]:
-    """Returns the counts of the baseline (the file of known violations), and lines on some
-    entries.
+    """Returns a line with the counts of the baseline (the file of known violations). Further
+    lines list its entries that are expired, that had no violation, or that were not checked.
     """
     unmatched = many(len(applied.unmatched), "entry", "entries")
     counts = [f"{len(applied.known):,} known", f"{len(applied.expired):,} expired"]
@@ -141,9 +143,9 @@ def baseline_lines(applied: BaselineApplied) -> list[str]:
 
 
 def difference(one: VerdictCompared) -> str:
-    """Returns the text of a claim whose verdict differs between two runs.
+    """Returns the text about a claim whose verdict differs between two runs.
 
-    Each violation that only one of the runs has is on a line, with its fingerprint.
+    If only one of the runs has a violation, a line has the fingerprint of the violation.
     """
     was, now = (
         f"{word or f'not in the {which} run'}{f' ({count:,} found)' if count else ''}"
@@ -158,7 +160,9 @@ def difference(one: VerdictCompared) -> str:
 
 
 def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
-    """Returns the verdicts as a table, with a heading for each input or spec."""
+    """Returns the verdicts as a table with a heading for each input or spec. If `verbose` is
+    false, some verdicts of an input share a line.
+    """
     lines: list[str] = []
     parts = [
         (title, _Part.of([*group], verbose=verbose))

@@ -1,10 +1,11 @@
-"""Draws operations in time as SVG: lanes are processes, bars are operations, bands are faults.
+"""Draws operations in time as SVG. The lanes are processes, the bars are operations, and the bands
+are faults:
 
     process 3   ▕▔▔▔ 12 send k=b -> ok @1 ▔▔▔▏
     process 5           ▕▔ 14 poll -> ok k=c@2 ▔▔▔▔▔▔▏
 
-A bar ends at the completion, or at the edge if the operation never completed. Time is not to scale;
-`//` marks a shortened pause.
+A bar ends at the completion of its operation. If the operation never completed, the bar ends at the
+right edge. Time is not to scale: `//` marks a shortened pause.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ NS_PER_MS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """Maps a time in ns to a position in px, linearly between neighbouring times in `moments`."""
+    """Maps a time in ns to a position in px. The times in `moments` have fixed positions, and
+    times between them are interpolated linearly.
+    """
 
     moments: tuple[int, ...]  # ns
     places: tuple[float, ...]  # px
@@ -73,7 +76,7 @@ def timeline(
     *,
     title: str = "",
 ) -> Timeline:
-    """Draws the operations as SVG, in a lane for each process; at most eight lanes.
+    """Returns the operations as SVG, in a lane for each process. At most eight processes are drawn.
 
     `marked` has the numbers of the operations that show the anomaly.
     """
@@ -154,7 +157,7 @@ def _lasted(fault: FaultShown) -> str:
 
 
 def at(time_ns: int) -> str:
-    """Returns a time as text in ms, with six decimals below 1 ms, else with three.
+    """Returns a time as text in ms. It has six decimals below 1 ms, and three decimals otherwise.
 
     >>> at(15), at(1_234_567_890)
     ('0.000015 ms', '1,234.568 ms')
