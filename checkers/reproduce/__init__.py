@@ -1,1 +1,3 @@
-"""Shows counterexamples of specs on real brokers, by fixed lists of requests and faults."""
+"""Shows on real brokers that Kafka has the defects which counterexamples of the specs predict,
+by fixed lists of requests and faults.
+"""

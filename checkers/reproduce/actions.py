@@ -1,6 +1,7 @@
-"""Actions of steps that show a defect of Kafka on real brokers: faults, requests and pauses.
+"""Actions for reproductions of Kafka's defects on real brokers: faults, requests and pauses.
 
-An action is a function of the `Stage`: the running cluster and its clients.
+An action is a function of the `Stage`, which has the running cluster and its clients. An action
+that stores a text for a later check stores it in `stage.noted`.
 """
 
 from __future__ import annotations
@@ -29,17 +30,21 @@ TIMEOUT_MS = 5_000
 
 
 def nothing(_: Stage) -> None:
-    """Does nothing: the action of a step that only waits until its check succeeds."""
+    """Does nothing. This is the action of a step that only waits until its check succeeds."""
 
 
 def pause_for(seconds: float) -> Do:
-    """Waits, so that a later check can show that nothing happened meanwhile."""
+    """Returns an action that waits. A check after the pause can show that nothing happened
+    during the pause.
+    """
     return lambda _: time.sleep(seconds)
 
 
 def create_topic(*replicas: int, **configs: str) -> Do:
-    """Creates the topic with each partition on the named brokers; in `configs`, `_` stands for
-    `.`.
+    """Returns an action that creates the topic. Each of its partitions has its replicas on the
+    brokers `replicas`.
+
+    In the names of `configs`, `_` stands for `.`.
     """
 
     def do(stage: Stage) -> None:
@@ -77,7 +82,7 @@ def restart(action: Ability, broker: int) -> Do:
 
 
 def start(*brokers: int) -> Do:
-    """Starts brokers, and waits until all of them answer clients."""
+    """Returns an action that starts brokers, and waits until all of them respond to clients."""
 
     def do(stage: Stage) -> None:
         to(Ability.START, *brokers)(stage)
@@ -87,7 +92,9 @@ def start(*brokers: int) -> Do:
 
 
 def send(*values: str, acks: Acks = "all", key: bytes | None = None) -> Do:
-    """Sends records with confluent-kafka, each after the answer to the previous one."""
+    """Returns an action that sends records with confluent-kafka, one after another. It sends a
+    record after the response to the previous record.
+    """
     return lambda stage: stage.send([*values], acks, key)
 
 
@@ -96,30 +103,34 @@ def begin_send(value: str, acks: Acks = "all") -> Do:
 
 
 def send_to(broker: int, value: str) -> Do:
-    """Sends one produce request with acks=all to a broker, even if it does not lead the partition.
+    """Returns an action that sends one produce request with acks=all to a broker, even if the
+    broker does not lead the partition.
 
-    The broker has 1.5 s to answer.
+    The request has a timeout of 1.5 s.
     """
     return lambda stage: stage.send_once(broker, value)
 
 
 def java_send(value: str, *, joins: bool = False) -> Do:
-    """Sends a record with Kafka's Java producer, and does not wait for the acknowledgement.
+    """Returns an action that sends a record with Kafka's Java producer, and does not wait for the
+    acknowledgement.
 
-    If `joins` is true, the history shows this record and the previous one as one operation.
+    If `joins` is true, this record and the previous one are one operation in the history.
     """
     return lambda stage: stage.java_send(value, joins=joins)
 
 
 def begin(value: str) -> Do:
-    """Begins a transaction with confluent-kafka, and waits until its first record is
-    acknowledged.
+    """Returns an action that begins a transaction with confluent-kafka, sends its first record,
+    and waits for the acknowledgement.
     """
     return lambda stage: stage.client.begin(value)
 
 
 def begin_commit(stage: Stage) -> None:
-    """Requests the commit of confluent-kafka's transaction, without waiting for the answer."""
+    """Requests the commit of the transaction of confluent-kafka, and does not wait for the
+    response.
+    """
     stage.client.begin_commit()
 
 
@@ -130,7 +141,11 @@ def abort(stage: Stage) -> None:
 def transaction(
     request: Callable[[RawTransactions], str], *, version: int = 1, after_s: float = 0.0
 ) -> Do:
-    """Sends one request of a transactional producer; stores the answer's error in `stage.noted`."""
+    """Returns an action that sends one request of a transactional producer, and stores the error of
+    the response.
+
+    `version` is the transaction version. The action waits `after_s` seconds before the request.
+    """
 
     def do(stage: Stage) -> None:
         time.sleep(after_s)
@@ -140,7 +155,9 @@ def transaction(
 
 
 def use_epochs(until: int) -> Do:
-    """Repeats InitProducerId until the producer epoch is `until`, or a request fails."""
+    """Returns an action that repeats InitProducerId until the producer epoch is `until`, or
+    until a request fails.
+    """
 
     def do(stage: Stage) -> None:
         with connected(stage.cluster.address(stage.up()[0])) as request:
@@ -151,8 +168,8 @@ def use_epochs(until: int) -> Do:
 
 
 def send_in_transaction(value: str) -> Do:
-    """Begins a transaction of version 2 (KIP-890), one operation of the history, and sends a
-    record.
+    """Returns an action that begins a transaction of transaction version 2 (KIP-890), and sends
+    a record in it. The transaction is one operation of the history.
     """
     return lambda stage: stage.begin_transaction(value)
 
@@ -162,13 +179,16 @@ def end_transaction(*, commit: bool) -> Do:
 
 
 def read(stage: Stage) -> None:
-    """Reads the partition from start to end with confluent-kafka, at read_committed."""
+    """Reads the whole partition with confluent-kafka, at read_committed."""
     stage.read()
 
 
 def reassign(*replicas: int, partition: int | None = None) -> Do:
-    """Begins to move a partition, by default the topic's last; the first broker is its preferred
-    leader.
+    """Returns an action that requests a reassignment of a partition to the brokers `replicas`. The
+    first of them becomes the preferred leader.
+
+    If `partition` is None, it is the last partition of the topic. The action does not wait until
+    the reassignment ends.
     """
 
     def do(stage: Stage) -> None:
@@ -183,7 +203,7 @@ def cancel_reassignment(stage: Stage) -> None:
 
 
 def coordinate_at(broker: int) -> Do:
-    """Makes one broker the coordinator of every transactional id."""
+    """Returns an action that makes one broker the coordinator of every transactional id."""
 
     def do(stage: Stage) -> None:
         assert stage.client is not None  # the first access connects it and creates the topic
@@ -196,8 +216,8 @@ def coordinate_at(broker: int) -> Do:
 
 
 def set_config(kind: int, resource: str, name: str, value: str) -> Do:
-    """Sets one configuration of a topic or of a broker; the request for a broker's goes to this
-    broker.
+    """Returns an action that sets one configuration of a topic or of a broker. If it is a
+    configuration of a broker, the request goes to this broker.
     """
     at = int(resource) if kind == BROKER_RESOURCE else None
 
@@ -205,14 +225,16 @@ def set_config(kind: int, resource: str, name: str, value: str) -> Do:
 
 
 def elect_preferred(at: int) -> Do:
-    """Requests from broker `at` the election of the preferred leader, the first of the replicas."""
+    """Returns an action that requests the election of the preferred leader from the broker `at`.
+    The preferred leader is the first of the partition's replicas.
+    """
 
     return lambda stage: stage.administration(at).elect([stage.place])
 
 
 def elect_unclean(stage: Stage) -> None:
-    """Requests an unclean election, which any live replica may win; does nothing if there is a
-    leader.
+    """Requests an unclean election, in which any live replica can be elected. The error that no
+    election is needed is ignored.
     """
     stage.administration().elect([stage.place], "unclean", {"ELECTION_NOT_NEEDED"})
 
@@ -223,7 +245,9 @@ def delete_topic(stage: Stage) -> None:
 
 
 def prefer_disk(broker: int, disk: int) -> Do:
-    """Chooses the disk, numbered from 1, on which the broker will create its replica."""
+    """Returns an action that chooses the disk on which the broker will create its replica. Disks
+    are numbered from 1.
+    """
 
     def do(stage: Stage) -> None:
         topics = [{"name": stage.topic.name, "partitions": [stage.index]}]
@@ -239,22 +263,25 @@ def prefer_disk(broker: int, disk: int) -> Do:
 
 
 def fail_disk(broker: int) -> Do:
-    """Renames the last directory in a running broker's log.dirs; its next checkpoint reports a
-    failure.
+    """Returns an action that renames the last directory in the log.dirs of a running broker. The
+    broker's next checkpoint in this directory fails.
     """
     return lambda stage: stage.fail_disk(broker)
 
 
 def lose_disk(broker: int, *, listed: bool) -> Do:
-    """Deletes the last directory in the log.dirs of a broker that is down, with all data in it.
+    """Returns an action that deletes the last directory in the log.dirs of a broker that is down,
+    with all its data.
 
-    With `listed`, log.dirs still has this directory, now empty.
+    If `listed` is true, log.dirs still lists this directory, which is empty after the action.
     """
     return lambda stage: stage.lose_disk(broker, listed=listed)
 
 
 def delete_records(before: int, at: int) -> Do:
-    """Deletes the records before an offset, by a request to the leader; a timeout is no failure."""
+    """Returns an action that deletes the records before an offset. It sends the request to the
+    broker `at`, which must be the leader. A timeout is not a failure.
+    """
 
     # The leader deletes its own records at once, and answers after its followers have deleted
     # theirs.
@@ -262,7 +289,9 @@ def delete_records(before: int, at: int) -> Do:
 
 
 def delete_all(before: int, at: int) -> Do:
-    """Deletes the records before an offset; stores the leader's answer in `stage.noted`."""
+    """Returns an action that deletes the records before the offset `before`, and stores the
+    response of the leader.
+    """
 
     def do(stage: Stage) -> None:
         partitions = [{"partition_index": stage.index, "offset": before}]
@@ -275,8 +304,8 @@ def delete_all(before: int, at: int) -> Do:
 
 
 def list_offsets(timestamp: int, at: int) -> Do:
-    """Stores the log start offset (`timestamp` -2) or high watermark (-1) of the leader in
-    `stage.noted`.
+    """Returns an action that stores an offset of the leader's log: the log start offset if
+    `timestamp` is -2, and the high watermark if `timestamp` is -1.
     """
 
     def do(stage: Stage) -> None:
@@ -291,8 +320,8 @@ def list_offsets(timestamp: int, at: int) -> Do:
 
 
 def fetch_committed(at: int) -> Do:
-    """Fetches at read_committed; stores last stable offset and values of records in
-    `stage.noted`.
+    """Returns an action that fetches the partition at read_committed. It stores the last stable
+    offset and the values of the records.
     """
 
     def do(stage: Stage) -> None:
@@ -321,7 +350,9 @@ def fetch_committed(at: int) -> Do:
 
 
 def rules(**named: Rule) -> Do:
-    """Adds fault rules to the proxies, such as a cut link; the action `lift` ends them by name."""
+    """Returns an action that adds fault rules to the proxies, such as a cut link. Each rule has
+    a name, by which the action `lift` ends it.
+    """
 
     def do(stage: Stage) -> None:
         for name, rule in named.items():

@@ -1,4 +1,6 @@
-"""The table of all reproductions: each shows the counterexample of a spec on real brokers."""
+"""The table of all reproductions. Each of them shows the counterexample of a spec on real
+brokers.
+"""
 
 from __future__ import annotations
 

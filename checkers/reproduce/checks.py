@@ -1,4 +1,6 @@
-"""The checks of steps on real brokers: each function returns a check that a step has happened."""
+"""The checks of the steps on real brokers. Each function returns a check whether a step has
+happened.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,14 @@ def partition(
     at: int | None = None,
     index: int | None = None,
 ) -> Check:
-    """Checks that a partition's metadata has the values of the arguments; None accepts every value.
+    """Returns a check whether a partition has the values of the arguments in its metadata. An
+    argument None accepts every value.
 
-    `elr_has` is one member of the ELR, and `preferred` is the first replica. `at` is the broker
-    whose metadata is read, by default any. `index` is by default the topic's last partition. The
-    leader -1 means that there is none.
+    - `leader` is -1 if the partition must have no leader.
+    - `elr_has` is a broker that must be in the ELR.
+    - `preferred` is the first of the replicas.
+    - `at` is the broker whose metadata is read. If it is None, the metadata of any broker is read.
+    - `index` is the number of the partition. If it is None, it is the last partition of the topic.
     """
 
     def check(stage: Stage) -> Seen:
@@ -54,8 +59,8 @@ def deleted(stage: Stage) -> Seen:
 
 
 def registered(*brokers: int, at: int) -> Check:
-    """Checks that broker `at` has exactly these brokers in its metadata: registered, and not
-    fenced.
+    """Returns a check whether the metadata of the broker `at` has exactly these brokers. A
+    broker is in the metadata if it is registered and not fenced.
     """
 
     def check(stage: Stage) -> Seen:
@@ -79,7 +84,9 @@ def acknowledged(*values: str) -> Check:
 
 
 def unanswered(value: str, for_s: float = 1.0) -> Check:
-    """Checks, after `for_s` seconds, that a value is neither acknowledged nor refused."""
+    """Returns a check that waits `for_s` seconds. It succeeds if the value is then neither
+    acknowledged nor refused.
+    """
 
     def check(stage: Stage) -> Seen:
         time.sleep(for_s)
@@ -106,7 +113,9 @@ def _ranges(offsets: list[int]) -> str:
 
 
 def acted(rule: str, times: int) -> Check:
-    """Checks that a proxy's fault rule has affected at least `times` requests or responses."""
+    """Returns a check whether a fault rule of the proxies has affected at least `times` requests
+    or responses.
+    """
 
     def check(stage: Stage) -> Seen:
         active = stage.rules[rule]
@@ -128,7 +137,9 @@ def logged(node: int, pattern: str) -> Check:
 
 
 def folders(node: int, pattern: str, *, disk: int = 1) -> Check:
-    """Checks that a log directory of a broker has a folder that matches a pattern."""
+    """Returns a check whether a log directory of a broker has a folder whose name matches a
+    pattern. `disk` is the number of the log directory, from 1.
+    """
 
     def check(stage: Stage) -> Seen:
         names = sorted(path.name for path in stage.log_dirs_of(node)[disk - 1].iterdir())
@@ -139,7 +150,9 @@ def folders(node: int, pattern: str, *, disk: int = 1) -> Check:
 
 
 def copied(value: str, *nodes: int) -> Check:
-    """Checks that the logs of the brokers have a record with this value."""
+    """Returns a check whether the log of each of the brokers `nodes` has a record with this
+    value.
+    """
 
     def check(stage: Stage) -> Seen:
         lacking = [node for node in nodes if value.encode() not in stage.values_of(node)]
@@ -150,7 +163,9 @@ def copied(value: str, *nodes: int) -> Check:
 
 
 def log_has(count: int, node: int) -> Check:
-    """Checks the exact number of records, markers included, in a broker's log of the partition."""
+    """Returns a check whether a broker's log of the partition has exactly `count` records,
+    including transaction markers.
+    """
 
     def check(stage: Stage) -> Seen:
         found = len(stage.values_of(node))
@@ -160,7 +175,9 @@ def log_has(count: int, node: int) -> Check:
 
 
 def lost(count: int, *nodes: int) -> Check:
-    """Checks that each named broker lost exactly `count` records in power losses."""
+    """Returns a check whether each of the brokers `nodes` lost exactly `count` records in power
+    losses.
+    """
 
     def check(stage: Stage) -> Seen:
         found = {node: stage.lost_by(node) for node in nodes}
@@ -176,7 +193,9 @@ def was_read(stage: Stage) -> Seen:
 
 
 def is_noted(error: str | None = None) -> Check:
-    """Checks that an action has stored the text `error`, or any text if None, in `stage.noted`."""
+    """Returns a check whether the text in `stage.noted` is `error`. If `error` is None, every
+    text is accepted.
+    """
 
     def check(stage: Stage) -> Seen:
         return Seen(reached=error in (None, stage.noted), text=f"answer: {stage.noted}")
@@ -194,5 +213,5 @@ def is_ended(stage: Stage) -> Seen:
 
 
 def done(_: Stage) -> Seen:
-    """Always succeeds, for an action that raises an error if it fails."""
+    """Always succeeds. This is the check after an action that raises an error if it fails."""
     return Seen(reached=True, text="done")

@@ -1,11 +1,12 @@
-"""Runs one case of a reproduction: starts a cluster, performs the case's steps, records a history.
+"""Runs one case of a reproduction: starts a cluster, performs the steps of the case, and records a
+history.
 
-The folder of a case has four parts:
+The folder of a case contains these files and folders:
 
-- `history`: the history and the faults, as `urteil record` writes them;
+- `history`: the history and the faults, in the format of `urteil record`;
 - `cluster`: the settings, logs and data of every node;
 - `steps.txt`: the list of steps;
-- `proxies.txt`: the actions of the proxies.
+- `proxies.txt`: the actions of the proxies, if the case has proxies.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ class Taken:
 def conduct(
     case: Case, jars: Jars, folder: Path, report: Callable[[Taken], None]
 ) -> tuple[Taken, ...]:
-    """Runs a case until a step fails, and returns the steps, including a failed one.
+    """Runs a case until a step fails, and returns the steps. If a step failed, it is the last of
+    them.
 
-    Raises SystemFailed if the cluster does not start.
+    Calls `report` after each step. Raises SystemFailed if the cluster does not start.
     """
     taken: list[Taken] = []
     described = Described(

@@ -1,7 +1,8 @@
-"""Drives the Java producer of the Kafka version under test, by lines of text.
+"""Controls a Java producer of the Kafka version under test, by lines of text that are sent to its
+process.
 
-After some errors, the Java client moves to a new producer epoch and sends again, whereas librdkafka
-ends with a fatal error. The producer has Kafka's default settings.
+After some errors, the Java client moves to a new producer epoch and sends the records again, but
+librdkafka ends with a fatal error. The producer has Kafka's default settings.
 
 Source: KAFKA-5793 and TransactionManager.canRetry for the client's reaction to
 OUT_OF_ORDER_SEQUENCE_NUMBER.
@@ -28,7 +29,9 @@ Ended = Callable[[str, Outcome, int | None, str | None], None]
 
 @dataclass(slots=True)
 class JavaProducer:
-    """A Java producer in another process; calls `ended` when a record succeeds or fails."""
+    """A Java producer in a process of its own. It calls `ended` for each record, when the send
+    of the record succeeds or fails.
+    """
 
     process: subprocess.Popen[str]
     ended: Ended
@@ -39,7 +42,9 @@ class JavaProducer:
     def start(
         cls, classpath: str, servers: str, topic: str, ended: Ended, log: Path
     ) -> JavaProducer:
-        """Starts a producer from the jars of a Kafka version; raises InputFault without a JDK."""
+        """Starts a producer with the jars of a Kafka version. Raises InputFault if there is only
+        a Java runtime without a compiler.
+        """
         home = choose().home
         if not (home / "bin" / "javac").exists():
             raise InputFault(
@@ -85,7 +90,7 @@ class JavaProducer:
 
 @dataclass(slots=True)
 class JavaSends:
-    """Records that are sent one after another and form one operation of the history."""
+    """Records that are sent one after another, as one operation of the history."""
 
     operation: int
     values: dict[str, Send]
@@ -111,7 +116,9 @@ class JavaSends:
         error: str | None,
         history: HistoryWriter,
     ) -> None:
-        """Stores the outcome of one record; the last one completes the operation."""
+        """Stores the outcome of one record. When all records have an outcome, the operation is
+        completed.
+        """
         self.values[value] = replace(self.values[value], offset=offset)
         self.pending.discard(value)
         if outcome != "ok":

@@ -1,10 +1,11 @@
-"""The verdict on a case: the analysis of its history, by the code of `urteil analyze`.
+"""Decides a case of a reproduction: its history is analyzed by the code of `urteil analyze`.
 
-A case shows the defect if its history has all anomalies that the reproduction names, even if a
-client's settings permit them, such as lost records with acks=1. It is undecided if a step did not
-happen, or if an assumption about the history is broken.
+A case shows the defect if its history has all anomalies that the reproduction names. An anomaly
+counts even if a client's settings permit it, such as lost records with acks=1. The case is
+undecided if a step did not happen, or if an assumption about the history is broken.
 
-Other defects show in the log directories, which are audited, or in the answer to the last step.
+Some defects are not visible in a history. They are visible in the log directories, which are
+audited, or in the response to the last step.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ def verdict(
     folder: Path,
     log_dirs: Sequence[Path],
 ) -> Judged:
-    """Returns the verdict on a case; `folder` has the history.
+    """Returns the verdict on a case. `folder` contains the history of the case.
 
-    `log_dirs` has the brokers' log directories, for a defect that no client sees.
+    `log_dirs` are the brokers' log directories. They are audited if the defect is visible only
+    there.
     """
     last = taken[-1]
     if not last.seen.reached:

@@ -1,6 +1,7 @@
 """A partition in the metadata of one broker: its leader, ISR, ELR and replicas.
 
-Brokers before 4.0 have no ELR, and receive a Metadata request, not DescribeTopicPartitions.
+A broker before Kafka 4.0 has no ELR and does not support DescribeTopicPartitions, so it receives a
+Metadata request.
 
 Source: KIP-966.
 """
@@ -21,7 +22,7 @@ NO_LEADER = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """A partition's state; `leader` is -1 if there is none."""
+    """The state of a partition. `leader` is -1 if the partition has no leader."""
 
     leader: int
     isr: frozenset[int]
@@ -43,7 +44,9 @@ def _listed(nodes: Iterable[int]) -> str:
 
 
 def partition_state(broker: Address, topic: str, partition: int = 0) -> PartitionState | None:
-    """Returns the partition in one broker's metadata, or None; raises OSError without an answer."""
+    """Returns the partition in the metadata of one broker, or None if the broker does not know
+    the partition. Raises OSError if the broker does not respond.
+    """
     try:
         found = call(
             broker,

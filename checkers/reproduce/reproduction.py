@@ -1,7 +1,8 @@
 """A reproduction: a counterexample of a spec, as a fixed list of steps on real brokers.
 
-One case shows the defect; the other, a control experiment, must not, and differs in one version,
-one setting or one step. Each step has a check that it happened; otherwise the case decides nothing.
+It has two cases. The first case must show the defect. The second case is a control experiment,
+which must not show it. The cases differ in one version, one setting or one step. Each step has a
+check that it happened. If a check fails, the verdict on the case is undecided.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An action on the cluster, and a check, repeated for at most `within_s` seconds."""
+    """An action on the cluster, and a check whether the step has happened. The check is repeated
+    for at most `within_s` seconds.
+    """
 
     text: str
     do: Callable[[Stage], None]
@@ -34,7 +37,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """The case that shows the defect, or the control: brokers, their settings and steps."""
+    """A case of a reproduction: its brokers with their settings, and its steps. It is either the
+    case that shows the defect, or the control experiment.
+    """
 
     about: str  # how this case differs from the other one, in a few words
     steps: tuple[Step, ...]
@@ -48,7 +53,9 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """The variant and property with which `urteil check` finds the defect in the model."""
+    """The variant of a spec, and the property, for which `urteil check` finds the defect in the
+    model.
+    """
 
     spec: str
     variant: str

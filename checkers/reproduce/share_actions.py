@@ -1,4 +1,6 @@
-"""Steps on a share group, for reproductions on real brokers; a member joins at its first action."""
+"""Actions on a share group, for reproductions on real brokers. A member joins the group at its
+first action.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ SHARE_GROUP_STATE: Final = "__share_group_state"
 
 
 def create_share_coordinator(broker: int) -> Do:
-    """Creates the topic `__share_group_state` on one broker, which becomes share coordinator."""
+    """Returns an action that creates the topic `__share_group_state` on one broker. So this
+    broker is the share coordinator.
+    """
 
     def do(stage: Stage) -> None:
         topic = {
@@ -38,7 +42,9 @@ def join(*members: str) -> Do:
 
 
 def configure_group(**configs: str) -> Do:
-    """Sets configurations of the share group; in the names, `_` stands for `.`."""
+    """Returns an action that sets configurations of the share group. In the names, `_` stands
+    for `.`.
+    """
 
     def do(stage: Stage) -> None:
         for name, value in configs.items():
@@ -48,7 +54,9 @@ def configure_group(**configs: str) -> Do:
 
 
 def receive(member: str) -> Do:
-    """Polls until the member gets a record, else `no record`; stores it in `stage.noted`."""
+    """Returns an action that polls until the member receives a record, for at most 30 s. It
+    stores the record, or `no record`, in `stage.noted`.
+    """
 
     def do(stage: Stage) -> None:
         stage.noted = stage.member(member).poll()
@@ -57,7 +65,9 @@ def receive(member: str) -> Do:
 
 
 def accept_record(member: str, value: str) -> Do:
-    """Accepts a record that the member has; stores the broker's answer in `stage.noted`."""
+    """Returns an action that accepts a record that the member has received. It stores the
+    broker's response in `stage.noted`.
+    """
 
     def do(stage: Stage) -> None:
         stage.member(member).accept(value)
@@ -67,12 +77,17 @@ def accept_record(member: str, value: str) -> Do:
 
 
 def begin_release(member: str, value: str) -> Do:
-    """Releases a record that the member has, without waiting for the answer."""
+    """Returns an action that releases a record that the member has received. It does not wait
+    for the response.
+    """
     return lambda stage: stage.member(member).begin_release(value)
 
 
 def await_answer(member: str, within_s: float = WITHIN_S) -> Do:
-    """Stores the answer to the member's last acknowledgement, or `NO_ANSWER`, in `stage.noted`."""
+    """Returns an action that waits for the response to the member's latest acknowledgement. It
+    stores the response in `stage.noted`, or `NO_ANSWER` after `within_s` seconds without a
+    response.
+    """
 
     def do(stage: Stage) -> None:
         stage.member(member).await_answer(within_s)

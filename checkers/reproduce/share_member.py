@@ -28,7 +28,9 @@ SETTINGS: Final = {
 
 @dataclass(slots=True)
 class ShareMember:
-    """A consumer of a share group; `answer` is the broker's newest answer to an acknowledgement."""
+    """A consumer of a share group. `answer` is the broker's response to the latest
+    acknowledgement.
+    """
 
     consumer: Any
     answer: str = NO_ANSWER  # or an error, or `NONE`
@@ -36,7 +38,9 @@ class ShareMember:
 
     @classmethod
     def join(cls, servers: str, topic: str) -> ShareMember:
-        """Returns a new member of the share group; raises InputFault without a share consumer."""
+        """Returns a new member of the share group. Raises InputFault if the installed
+        confluent-kafka has no consumer for share groups.
+        """
         create = getattr(confluent_kafka, "ShareConsumer", None)
         if create is None:
             raise InputFault(
@@ -49,7 +53,9 @@ class ShareMember:
         return member
 
     def poll(self) -> str:
-        """Returns the next record and its delivery count as text, or `no record`."""
+        """Returns the next record and its delivery count as text, or `no record` after 30 s
+        without a record.
+        """
         until = time.monotonic() + WITHIN_S
         while True:
             for message in self.consumer.poll(1.0):
@@ -65,12 +71,14 @@ class ShareMember:
         self.consumer.commit_sync(WITHIN_S)
 
     def begin_release(self, value: str) -> None:
-        """Releases a record, so that any member may get it, without waiting for the answer."""
+        """Releases a record, so that any member can receive it. Does not wait for the response."""
         self._acknowledge(value, RELEASE)
         self.consumer.commit_async()
 
     def await_answer(self, within_s: float) -> None:
-        """Waits for the answer to the last acknowledgement; with 0 seconds, looks for it once."""
+        """Waits for the response to the latest acknowledgement, for at most `within_s` seconds.
+        If `within_s` is 0, checks only whether the response has arrived.
+        """
         until = time.monotonic() + within_s
         while True:
             self.consumer.commit_async()  # sends nothing more, and calls `_answered`

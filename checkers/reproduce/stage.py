@@ -1,8 +1,9 @@
-"""The running cluster of a reproduction (a list of steps on real brokers), its proxies and clients.
+"""The running cluster of a reproduction (a list of steps on real brokers), with its proxies and
+clients.
 
 Every send and every read becomes an operation of a history, which `urteil analyze` can judge. A
-metadata request goes to one chosen broker, because brokers that are cut off from the controller may
-name different leaders.
+metadata request goes to one chosen broker. If brokers are cut off from the controller, their
+metadata can have different leaders.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ PATIENT: Final = {"message.timeout.ms": "50000"}  # an election may take 15 s
 class Stage:
     """A running cluster with one topic, and the clients of a reproduction.
 
-    All steps use one partition: the one with the topic's highest index.
+    All steps use one partition, the partition with the highest index of the topic.
     """
 
     cluster: Cluster
@@ -87,7 +88,9 @@ class Stage:
     # ------------------------------------------------------------ brokers
 
     def do(self, action: Ability, broker: int) -> None:
-        """Performs the action on the broker, and stores whether the broker is now down."""
+        """Performs the action on the broker, and records in `down` whether the broker is down
+        after it.
+        """
         self.cluster.do(action, broker)
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do=action.value, node=broker))
         if action in (Ability.KILL, Ability.STOP, Ability.LOSE_POWER):
@@ -98,20 +101,24 @@ class Stage:
     def lose_disk(self, broker: int, *, listed: bool) -> None:
         """Deletes the last directory in the log.dirs of a broker that is down.
 
-        With `listed`, log.dirs still has this directory, now empty.
+        If `listed` is true, log.dirs still lists this directory, which is empty after the call.
         """
         self.cluster.lose_disk(broker, listed=listed)
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="lose-disk", node=broker))
 
     def fail_disk(self, broker: int) -> None:
-        """Makes the last directory in a running broker's log.dirs fail at its next checkpoint."""
+        """Renames the last directory in the log.dirs of a running broker, so that the broker's
+        next checkpoint in it fails.
+        """
         folder = self.cluster.log_dirs(broker)[-1]
         folder.rename(folder.with_name(f"{folder.name}-failed"))
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="fail-disk", node=broker))
 
     def state(self, at: int | None = None, index: int | None = None) -> PartitionState | None:
-        """Returns a partition in the metadata of broker `at`, by default of any that answers, or
-        None.
+        """Returns a partition in the metadata of the broker `at`. If `at` is None, it is the first
+        broker that responds. If `index` is None, it is the partition that all steps use.
+
+        Returns None if no broker responds, or if the broker does not know the partition.
         """
         partition = self.index if index is None else index
         for broker in self.up() if at is None else (at,):
@@ -140,7 +147,9 @@ class Stage:
         return call(self.cluster.address(self.up()[0] if at is None else at), api, version, body)
 
     def administration(self, at: int | None = None) -> Administration:
-        """Returns a sender of administrator requests to broker `at`, or to the first broker up."""
+        """Returns a sender of administrator requests to the broker `at`. If `at` is None, the
+        requests go to the first broker that is up.
+        """
         return Administration(lambda api, version, body: self.call(api, version, body, at))
 
     def log_of(self, node: int) -> Path:
@@ -237,7 +246,7 @@ class Stage:
         self._sending.append(thread)
 
     def send_once(self, broker: int, value: str) -> None:
-        """Sends one produce request with acks=all to a broker, without a retry."""
+        """Sends one produce request with acks=all to a broker, and does not retry it."""
         batch = encode([Record(value=value.encode(), timestamp_ms=time.time_ns() // 1_000_000)])
         partition = {"index": self.index, "records": batch}
         body = {
@@ -257,9 +266,9 @@ class Stage:
             self.ended(operation, value, "info", None, error)
 
     def java_send(self, value: str, *, joins: bool = False) -> None:
-        """Sends a record with Kafka's Java producer; the first call starts this producer.
+        """Sends a record with Kafka's Java producer. The first call starts this producer.
 
-        If `joins` is true, the history shows this record and the previous one as one operation.
+        If `joins` is true, this record and the previous one are one operation in the history.
         """
         if self.java is None:
             log = self.cluster.folder / "java-producer.log"
@@ -288,21 +297,25 @@ class Stage:
         return self._client
 
     def member(self, name: str) -> ShareMember:
-        """Returns the member with this name, which joins the share group at the first call."""
+        """Returns the member of the share group with this name. At the first call with a name,
+        the member joins the group.
+        """
         if name not in self._members:
             self._members[name] = ShareMember.join(self.servers, self.topic.name)
         return self._members[name]
 
     def transactions(self, version: int) -> RawTransactions:
-        """Returns the transactional producer whose caller chooses each request; the first call
-        creates it.
+        """Returns the transactional producer whose caller chooses each request. The first call
+        creates the producer, with the transaction version `version`.
         """
         if self._raw is None:
             self._raw = RawTransactions(self.call, self.topic.name, version)
         return self._raw
 
     def begin_transaction(self, value: str) -> None:
-        """Begins a transaction, which is one operation of the history, and sends a record in it."""
+        """Begins a transaction, and sends a record in it. The transaction is one operation of
+        the history.
+        """
         name = self.key
         self._transaction = self.shared.history.invoke(
             self.shared.new_process(),
@@ -316,7 +329,9 @@ class Stage:
         self._in_transaction = (Send(name, value, offset),)
 
     def end_transaction(self, *, commit: bool) -> None:
-        """Commits or aborts the transaction; the answer decides the operation's outcome."""
+        """Commits or aborts the transaction. The outcome of its operation is `ok` after a
+        commit, `fail` after an abort, and `info` if the response has an error.
+        """
         self.noted = self.transactions(2).end(commit=commit)
         ended: Outcome = "info" if self.noted != "NONE" else "ok" if commit else "fail"
         self.shared.history.complete(

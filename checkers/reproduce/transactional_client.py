@@ -1,6 +1,7 @@
-"""A transactional producer of confluent-kafka; each transaction is an operation of the history.
+"""A transactional producer of confluent-kafka. Each transaction is an operation of the history.
 
-Without a requested commit, the outcome is `fail`, even if the abort failed.
+If the application aborts the transaction, the outcome of the operation is `fail`, even if the
+request to abort fails.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class TransactionalClient:
         return cls(producer, shared, topic)
 
     def begin(self, value: str) -> None:
-        """Begins a transaction, and waits until its first record is appended."""
+        """Begins a transaction, sends its first record, and waits for the acknowledgement of the
+        record.
+        """
         self.committed = self.ended = False
         key = self.topic.key(0)
         self.producer.begin_transaction()

@@ -1,8 +1,8 @@
 """A transactional producer whose caller chooses each request and its time.
 
-In transaction version 2 (KIP-890), a produce request adds its partition, and each end of a
-transaction gives a new producer epoch. All requests go to one broker, which must lead the partition
-and be the coordinator of the transactional id.
+In transaction version 2 (KIP-890), a produce request adds its partition to the transaction, and
+each end of a transaction returns a new producer epoch. All requests go to one broker, which must
+lead the partition and be the coordinator of the transactional id.
 
 Source: KIP-98; KIP-360; KIP-890.
 """
@@ -48,7 +48,9 @@ class RawTransactions:
     sequence: int = 0
 
     def begin(self) -> str:
-        """Gets a producer id and an epoch; returns the error, or `NONE`."""
+        """Requests a producer id and an epoch, and stores them. Returns the error of the
+        response, which is `NONE` for a success.
+        """
         self._settled(
             lambda: self.call(
                 Api.FIND_COORDINATOR, 4, {"key_type": 1, "coordinator_keys": (TRANSACTIONAL_ID,)}
@@ -59,14 +61,14 @@ class RawTransactions:
         return str(answer["error_code"])
 
     def newer_instance(self) -> str:
-        """Requests a producer id as a new instance of the producer; returns the error, or
-        `NONE`.
+        """Requests a producer id as a newer instance of the same producer would, and does not
+        store it. Returns the error of the response, or `NONE`.
         """
         return str(self.call(Api.INIT_PRODUCER_ID, 4, NEW_INSTANCE)["error_code"])
 
     def use_epochs(self, until: int, send: Send) -> str:
-        """Repeats InitProducerId until the producer epoch is `until`; returns the error, or
-        `NONE`.
+        """Repeats InitProducerId until the producer epoch is `until`, or until a request fails.
+        Returns the error of the latest response, or `NONE`.
         """
         answer: dict[str, Any] = {"error_code": "NONE"}
         while answer["error_code"] == "NONE" and self.epoch < until:
@@ -75,9 +77,10 @@ class RawTransactions:
         return str(answer["error_code"])
 
     def next_epoch(self, epoch: int) -> str:
-        """Requests the epoch after `epoch` (KIP-360); returns the answer as text: error and epoch.
+        """Requests the epoch after `epoch` (KIP-360). Returns the response as a text with its error
+        and its epoch.
 
-        The producer keeps its own epoch, as if the answer were lost.
+        The producer does not store the new epoch, as if the response were lost.
         """
         body = {**NEW_INSTANCE, "producer_id": self.producer_id, "producer_epoch": epoch}
         answer = self._settled(lambda: self.call(Api.INIT_PRODUCER_ID, 4, body))
@@ -85,8 +88,8 @@ class RawTransactions:
         return f"{answer['error_code']}, epoch {answer['producer_epoch']}"
 
     def add_partition(self) -> str:
-        """Adds the partition to the transaction, as before KIP-890; returns the error, or
-        `NONE`.
+        """Adds the partition to the transaction by a request of its own, as clients before
+        KIP-890 do. Returns the error of the response, or `NONE`.
         """
         body = {
             "v3_and_below_transactional_id": TRANSACTIONAL_ID,
@@ -124,7 +127,7 @@ class RawTransactions:
         return dict(answer)
 
     def end(self, *, commit: bool) -> str:
-        """Commits or aborts; returns the error, or `NONE`."""
+        """Commits or aborts the transaction. Returns the error of the response, or `NONE`."""
         body = {
             "transactional_id": TRANSACTIONAL_ID,
             "producer_id": self.producer_id,
@@ -140,7 +143,10 @@ class RawTransactions:
         return str(answer["error_code"])
 
     def marker(self, *, commit: bool, version: int) -> str:
-        """Sends the leader a transaction marker with the producer's epoch; returns the error."""
+        """Sends a transaction marker with the producer's epoch to the leader, as the coordinator
+        would. Returns the error of the response, or `NONE`. `version` is the version of the
+        request.
+        """
         marker = {
             "producer_id": self.producer_id,
             "producer_epoch": self.epoch,

@@ -1,9 +1,10 @@
 """A share group receives a record again that a member has accepted, after a change of leader.
 
-The leader of a partition writes each acknowledgement to the share coordinator, with the start
-offset of the group. A lost write is repeated after later writes, still with the old start offset.
-The coordinator stores this offset, although it has forgotten the records below the new one, and the
-next leader delivers them again.
+The leader of a partition writes each acknowledgement to the share coordinator, together with the
+start offset of the group. If a write is lost, the leader repeats it after later writes, but still
+with the old start offset. The coordinator stores this old start offset, although it has already
+forgotten the records before the newer start offset. So the next leader delivers these records
+again.
 
 Source: KIP-932, in Kafka 4.3: PersisterStateManager.WriteStateHandler, ShareCoordinatorShard.merge.
 """

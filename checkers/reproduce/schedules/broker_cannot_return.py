@@ -1,9 +1,9 @@
 """A broker cannot register again, and each attempt makes the active controller resign.
 
-Broker 2 crashes and is in the ELR of a topic. A change of min.insync.replicas clears the ELR, but
-the controller's index of ELR members keeps the topic, even when it is deleted. When broker 2
-registers, the controller does not find the topic's partitions, throws a RuntimeException, and
-resigns.
+Broker 2 crashes while it is in the ELR of a topic. A change of min.insync.replicas clears the ELR,
+but the topic stays in the controller's index of ELR members, even after the topic is deleted. When
+broker 2 registers, the controller does not find the topic's partitions, throws a RuntimeException,
+and resigns.
 
 Source: ReplicationControlManager.removeTopicElrs; ReplicationControlManager.handleBrokerShutdown;
 ReplicationControlManager.generateLeaderAndIsrUpdates; KIP-966.

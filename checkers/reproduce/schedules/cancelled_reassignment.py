@@ -1,9 +1,9 @@
 """A cancelled reassignment leaves one copy of an acknowledged record, with min.insync.replicas=2.
 
-An operator adds two brokers to a partition of two replicas. One of them joins the ISR, the other is
-down. Then one of the two old replicas stops, and records are acknowledged by an ISR of two. The
-operator cancels the reassignment, and the added broker deletes its log. The only broker with the
-records loses its disk.
+A partition has two replicas, and an operator adds two brokers. One of the added brokers joins the
+ISR, and the other added broker is down. After that, one of the two old replicas stops, and records
+are acknowledged by an ISR of two. The operator cancels the reassignment, and the added broker
+deletes its log. Now only one broker has the records, and it loses its disk.
 
 Source: ReplicationControlManager.cancelPartitionReassignment; PartitionReassignmentRevert.
 """

@@ -1,8 +1,8 @@
 """A replica whose reassignment was cancelled is elected later, with a deleted log.
 
 The cancellation removes broker 3 from the replicas but not from the ELR, and broker 3 deletes its
-log. A second reassignment brings it back. When the leader stops, the controller elects broker 3.
-This is a counterexample of the spec `reassignment-abstract`, version `kafka-4.3`.
+log. A second reassignment adds broker 3 again. When the leader stops, the controller elects broker
+3. This is a counterexample of the spec `reassignment-abstract`, version `kafka-4.3`.
 
 Source: ReplicationControlManager.cancelPartitionReassignment;
 PartitionChangeBuilder.maybePopulateTargetElr; KIP-966.

@@ -1,8 +1,8 @@
 """KAFKA-20734: a committed record is lost, because its partition had no leader at the commit.
 
 The coordinator sends no marker to a partition without a leader, so the transaction stays open in
-its log. If the producer's next transaction aborts, the abort marker ends both transactions, and
-every reader at read_committed skips the committed record.
+the partition's log. If the next transaction of the producer aborts, the abort marker ends both
+transactions. So every reader at read_committed skips the committed record.
 
 Source: KAFKA-20734.
 """

@@ -1,8 +1,9 @@
 """KAFKA-17754: a delayed request to end a transaction ends the next transaction.
 
-The first request to commit is delayed in the network. The client repeats it, the transaction
-commits, and the second transaction begins. Then the delayed request commits the second transaction.
-The application aborts it, but readers already have its record.
+The first request to commit is delayed in the network. The client repeats the request, the
+transaction commits, and a second transaction begins. After that, the delayed request arrives and
+commits the second transaction. The application aborts the second transaction, but readers have
+already received its record.
 
 Source: KAFKA-17754; KIP-890.
 """

@@ -1,9 +1,9 @@
 """An idempotent producer's records are appended twice when their leader restarts.
 
-The leader appends two batches, but the responses are lost. It restarts from its snapshot, which has
-only the last batch of each producer. So it does not detect that the first batch is a retry, and
-reports a gap in the sequence. The client moves to a new producer epoch and sends both batches
-again.
+The leader appends two batches, but the responses are lost. The leader restarts from its producer
+snapshot, which has only the last batch of each producer. So it does not detect that the first batch
+is a retry, and reports a gap in the sequence numbers. The client moves to a new producer epoch and
+sends both batches again.
 
 Source: ProducerStateManager.writeSnapshot; ProducerAppendInfo.checkSequence.
 """

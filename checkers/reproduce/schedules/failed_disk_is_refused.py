@@ -1,9 +1,9 @@
 """A broker cannot report a failed disk, and each attempt makes the active controller resign.
 
-The controller keeps an index of the partitions in each log directory. When a topic is deleted while
-its ISR is empty, its partition stays in the index. Later a disk of broker 1 fails, and the broker
-reports this in a heartbeat. The controller does not find the topic, throws a RuntimeException, and
-resigns. So the leader on the failed disk is not replaced.
+The controller has an index of the partitions in each log directory. When a topic is deleted while
+the ISR of its partition is empty, the partition stays in the index. Later a disk of broker 1 fails,
+and the broker reports the failure in a heartbeat. The controller does not find the topic, throws a
+RuntimeException, and resigns. So the leader on the failed disk is not replaced.
 
 Source: ReplicationControlManager.handleDirectoriesOffline;
 ReplicationControlManager.generateLeaderAndIsrUpdates; KIP-858; KIP-966.

@@ -1,9 +1,9 @@
 """KAFKA-14402: a produce request that arrives after an abort opens a transaction without an end.
 
-The leader does not verify that the transaction of a delayed produce request is still open, and
-appends the records. The coordinator does not know them, so it never ends their transaction. The
-last stable offset stays at the first of these records, and a reader at read_committed never passes
-it.
+The leader appends the records of a delayed produce request, because it does not verify that their
+transaction is still open. The coordinator does not know that these records exist, so it never ends
+their transaction. The last stable offset stays at the first of these records, and a reader at
+read_committed never passes it.
 
 Source: KAFKA-14402; KIP-890.
 """

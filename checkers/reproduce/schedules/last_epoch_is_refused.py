@@ -1,8 +1,9 @@
 """KIP-360: a producer that repeats its request for the last epoch of its producer id gets an error.
 
 A producer id has the epochs 0 to 32766. After an error, a producer with epoch 32765 requests the
-next one, and the answer 32766 is lost. When the producer repeats its request, the coordinator finds
-that all epochs are used before it looks for a retry, and throws an IllegalStateException.
+next epoch, and the response with epoch 32766 is lost. The producer repeats its request. The
+coordinator should detect the retry, but it first finds that all epochs are used, and throws an
+IllegalStateException.
 
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit;
 TransactionMetadata.prepareIncrementProducerEpoch.

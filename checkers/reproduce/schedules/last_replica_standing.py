@@ -1,8 +1,9 @@
 """The last member of the ISR loses its disk, and is still elected, with an empty log.
 
-Two replicas have every acknowledged record. One stops cleanly; the other is then the last member of
-the ISR, and loses its disk. Without eligible leader replicas (ELR), the controller can elect only
-this last member. The replica that stopped cleanly then has to truncate its log.
+Two replicas have every acknowledged record. One replica stops cleanly. The second replica is now
+the last member of the ISR, and it loses its disk. Without eligible leader replicas (ELR), the
+controller can elect only the last member of the ISR. So the replica that stopped cleanly has to
+truncate its log.
 
 Source: KIP-966, "Motivation".
 """

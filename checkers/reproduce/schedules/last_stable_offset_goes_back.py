@@ -1,10 +1,10 @@
 """The last stable offset goes back, because a clean restart forgets an unreplicated marker.
 
 Until the marker of a transaction is replicated, the last stable offset stays at the first record of
-the transaction. The leader restarts cleanly, and reads its producer snapshot, which lacks
+the transaction. The leader restarts cleanly and reads its producer snapshot. The snapshot has no
 transactions that have ended, even if their markers are not replicated. So the last stable offset
 jumps to the high watermark, and readers at read_committed receive the records. If the next leader
-lacks the marker, the transaction is open there, and the last stable offset goes back.
+does not have the marker, the transaction is open in its log, and the last stable offset goes back.
 
 Source: ProducerStateManager.loadProducerEntry; ProducerStateManager.firstUnstableOffset; KIP-98.
 """

@@ -1,14 +1,15 @@
 """KIP-1228: a commit marker that arrives twice also commits the producer's next transaction.
 
 In transactions of version 2 (KIP-890), the producer epoch increases when a transaction ends. The
-marker of the first transaction has the increased epoch, and so do the records of the second one.
+marker of the first transaction has the increased epoch. The records of the second transaction have
+this epoch, too.
 
 1. The first transaction commits, and its marker is appended to the partition.
 2. The second transaction sends b, and stays open.
 3. A second copy of the first marker arrives. Up to Kafka 4.1 the partition accepts this copy,
    because its epoch equals the producer's current epoch in the partition. So the partition
    commits b.
-4. A reader at read_committed receives b. Then the second transaction aborts.
+4. A reader at read_committed receives b. After that, the second transaction aborts.
 
 Source: KIP-1228; KIP-890; ProducerAppendInfo.checkProducerEpoch.
 """

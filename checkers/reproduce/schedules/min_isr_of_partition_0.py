@@ -1,9 +1,10 @@
 """The controller limits min.insync.replicas by the number of replicas of partition 0.
 
-The topic has min.insync.replicas=2. Partition 0 has one replica, partition 1 has two. So the
-controller uses the minimum 1 for both, and partition 1 gets no eligible leader replicas. Broker 2
-stops cleanly with every record of partition 1. Broker 1 is now the last member of the ISR, and
-loses its disk. When both return, broker 1 leads with an empty log, and broker 2 truncates its log.
+The topic has min.insync.replicas=2. Partition 0 has one replica, and partition 1 has two. So the
+controller uses the minimum 1 for both partitions, and partition 1 gets no eligible leader replicas.
+Broker 2 stops cleanly with every record of partition 1. Broker 1 is now the last member of the ISR,
+and it loses its disk. When both brokers return, broker 1 leads with an empty log, and broker 2
+truncates its log.
 
 Source: ReplicationControlManager.getTopicEffectiveMinIsr; KIP-966.
 """

@@ -1,9 +1,9 @@
 """A raised min.insync.replicas makes an election lose records that were acknowledged before.
 
-The controller applies the new minimum, 2, at once; the leader learns it later, from its metadata.
-Between the two, the leader removes broker 2 from the ISR, and the controller puts broker 2 into the
-ELR. By the old minimum, 1, the leader acknowledges a record that only it has. When it dies, broker
-2 is elected.
+The controller applies the new minimum, 2, at once. The leader applies it later, when it receives
+the metadata. Before that, the leader removes broker 2 from the ISR, and the controller puts broker
+2 into the ELR. With the old minimum, 1, the leader acknowledges a record that only the leader has.
+When the leader dies, broker 2 is elected without this record.
 
 Source: PartitionChangeBuilder.maybePopulateTargetElr; Partition.maybeIncrementLeaderHW; KIP-966.
 """

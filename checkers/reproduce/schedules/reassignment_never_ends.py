@@ -1,10 +1,10 @@
 """A reassignment back to the old replicas never ends: a broker is both added and removed.
 
-An operator moves a replica from broker 1 to broker 3, which is down, and then requests the old
-replicas again. The second request removes broker 3 and adds no broker, so the controller keeps the
-added brokers of the first request. Since 4.3.0, a reassignment completes only when all added
-brokers are in the ISR, and removed brokers do not count. So broker 3 can never satisfy this
-condition.
+An operator moves a replica from broker 1 to broker 3, which is down. After that, the operator
+requests the old replicas again. The second request removes broker 3 and adds no broker, so the
+controller does not change the added brokers of the first request. Since 4.3.0, a reassignment
+completes only when all added brokers are in the ISR, and removed brokers do not count. So broker 3
+can never satisfy this condition.
 
 Source: ReplicationControlManager.changePartitionReassignment;
 PartitionReassignmentReplicas.maybeCompleteReassignment; KAFKA-19975.

@@ -1,9 +1,9 @@
 """A broker that lost one of two disks is elected "cleanly" without its log.
 
 Both replicas of a partition stop cleanly, broker 1 first. Broker 1 loses the disk with its replica,
-and log.dirs no longer lists this disk. The other disk still has the broker epoch of the clean
-shutdown, so the controller keeps broker 1 in the ELR. Broker 1 is elected with an empty replica,
-but broker 2, the last member of the ISR, has every record.
+and its log.dirs no longer lists this disk. Its second disk still has the broker epoch of the clean
+shutdown, so the controller leaves broker 1 in the ELR. Broker 1 is elected with an empty replica,
+although broker 2, the last member of the ISR, has every record.
 
 Source: LogManager.readBrokerEpochFromCleanShutdownFiles; ClusterControlManager.registerBroker;
 KIP-966; KIP-858.

@@ -1,9 +1,9 @@
 """Before Kafka 4.3, a replica that was removed and added again is elected without its log.
 
 min.insync.replicas equals the number of replicas. So when a reassignment removes broker 1, the ISR
-is too small, and broker 1 joins the ELR. Broker 1 deletes its log, and is added again after broker
-2 has stopped. When broker 3 stops too, the controller elects broker 1. This is a counterexample of
-the spec `reassignment`, version `kafka-4.1`.
+is too small, and broker 1 joins the ELR. Broker 1 deletes its log. After broker 2 has stopped,
+broker 1 is added again. When broker 3 stops, too, the controller elects broker 1. This is a
+counterexample of the spec `reassignment`, version `kafka-4.1`.
 
 Source: PartitionChangeBuilder.maybePopulateTargetElr; KIP-966.
 """

@@ -1,9 +1,9 @@
 """KAFKA-15591: a leader that does not know a producer accepts any sequence number as its first.
 
 The leader refuses batch 0 of a new producer, because the ISR is too small. Batch 1 arrives when the
-ISR is complete again, and is appended. Now the leader refuses the retries of batch 0 as out of
-order, until it forgets the producer after a time without batches. So batch 0 comes after batch 1 in
-the log.
+ISR is complete again, and is appended. The leader then refuses the retries of batch 0 as out of
+order. After a time without batches, the leader forgets the producer, and accepts batch 0. So batch
+0 comes after batch 1 in the log.
 
 Source: KAFKA-15591; ProducerAppendInfo.checkSequence.
 """

@@ -1,10 +1,13 @@
 """A rolling restart lets a share group get a record again that a member has accepted.
 
-Broker 2 is the share coordinator, and restarts. Meanwhile a member releases a record; the leader
-cannot write this, and repeats the write after one, two, four and eight seconds. When broker 2 is
-back, acknowledgements of other members are written first; the repeated write arrives later, with
-the old start offset. Then the leader stops, and the next one delivers an accepted record again. The
-reproduction `accepted-record-returns` has the same steps, with lost requests, not a restart.
+Broker 2 is the share coordinator, and restarts. During the restart, a member releases a record. The
+leader cannot write the release, and repeats the write after one, two, four and eight seconds. When
+broker 2 is back, acknowledgements of other members are written first. The repeated write arrives
+later, with the old start offset. When the leader stops, the next leader delivers an accepted record
+again.
+
+The reproduction `accepted-record-returns` has the same steps, but with lost requests instead of a
+restart.
 
 Source: KIP-932, in Kafka 4.3: PersisterStateManager.WriteStateHandler, ShareCoordinatorShard.merge.
 """

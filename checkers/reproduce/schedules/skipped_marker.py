@@ -1,10 +1,11 @@
 """KAFKA-20734: a transaction that ends while a partition has no leader stays open there.
 
 The coordinator sends a marker to the leader of each partition. Since 4.3.0, its metadata has the
-same result for a partition without a leader and for a deleted one. So it sends no marker, and
-completes the transaction. When the partition has a leader again, the transaction is still open in
-its log, and the marker of the producer's next transaction ends both. If the first
-one was aborted and that one commits, readers at read_committed receive aborted records.
+same result for a partition without a leader and for a deleted partition. So the coordinator sends
+no marker, and completes the transaction. When the partition has a leader again, the transaction is
+still open in its log. The marker of the producer's next transaction ends both transactions. If the
+first transaction was aborted and the next transaction commits, readers at read_committed receive
+aborted records.
 
 Source: KAFKA-20734; KRaftMetadataCache.getPartitionLeaderEndpoint;
 TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue.
@@ -39,7 +40,9 @@ LAYOUT: Final = Layout(
 
 
 def without_leader(end: Step) -> tuple[Step, ...]:
-    """Ends the transaction of record `a` while no broker leads its partition."""
+    """Returns the steps that end the transaction of the record `a` while no broker leads its
+    partition. `end` is the step that ends the transaction.
+    """
     return (
         Step("broker 1 leads", create_topic(1), partition(leader=1, isr=(1,))),
         Step("broker 2 coordinates the transactions", coordinate_at(2), done),
@@ -59,9 +62,10 @@ def without_leader(end: Step) -> tuple[Step, ...]:
 
 
 def reproduction(name: str, *, promise: str, steps: tuple[Step, ...], anomaly: str) -> Reproduction:
-    """Returns a reproduction on two versions of Kafka.
+    """Returns a reproduction whose two cases run the same steps on two versions of Kafka.
 
-    The anomaly must appear on the tested version, 4.3.0 or newer, and not on 4.2.0.
+    The anomaly must occur on the tested version, which is 4.3.0 or newer. It must not occur on
+    4.2.0.
     """
     return Reproduction(
         name=name,

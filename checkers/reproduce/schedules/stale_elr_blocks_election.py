@@ -1,8 +1,8 @@
 """A removed replica in the ELR keeps a partition without a leader, although all replicas are up.
 
-A reassignment leaves the removed broker 1 in the ELR. Both present replicas are killed and return;
-their crashes remove them from the ELR. Broker 1 is not a replica, so it cannot lead. The last known
-leader cannot lead either, because the ELR is not empty.
+A reassignment removes broker 1 from the replicas but not from the ELR. Both remaining replicas are
+killed and return. Their crashes remove them from the ELR. Broker 1 cannot be elected, because it is
+not a replica. The last known leader cannot be elected either, because the ELR is not empty.
 
 Source: PartitionChangeBuilder.maybePopulateTargetElr;
 PartitionChangeBuilder.canElectLastKnownLeader; KIP-966.

@@ -1,8 +1,8 @@
 """The controller elects a replica whose log was deleted, although unclean elections are off.
 
-A reassignment removes broker 1 from the replicas but not from the ELR. A second one brings it back
-with an empty log. When the only other replica stops, the controller elects broker 1 as an eligible
-leader, and acknowledged records are lost.
+A reassignment removes broker 1 from the replicas but not from the ELR. A second reassignment adds
+broker 1 again, with an empty log. When the only other replica stops, the controller elects broker 1
+as an eligible leader, and acknowledged records are lost.
 
 Source: PartitionChangeBuilder.maybePopulateTargetElr; KIP-966.
 """
