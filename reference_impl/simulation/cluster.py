@@ -175,8 +175,8 @@ class Cluster(Machines):
         return client_id
 
     def kill(self, client_id: NodeId) -> None:
-        """Kills the process of an application. If an operation is in progress, it has no
-        completion in the history.
+        """Kills the process of an application. If an operation is in progress, the history
+        contains it as unfinished.
         """
         self._program(client_id).close()
         self._end_life(client_id)
@@ -193,6 +193,8 @@ class Cluster(Machines):
     def history(self) -> History:
         """Returns the completed operations in the order of their completion, followed by the
         unfinished operations.
+
+        If a read of a consumer has no response yet, the history does not contain it.
         """
         unfinished = (operation for c in self._clients.values() for operation in c.unfinished())
         return (*self._observed, *unfinished)
@@ -236,8 +238,8 @@ class Cluster(Machines):
     def log(
         self, broker: BrokerId, topic_partition: TopicPartition = TOPIC_PARTITION
     ) -> PartitionLog:
-        """Returns the log of the broker's replica. If the broker is down, it is the log on the
-        disk.
+        """Returns the log of the broker's replica. If the broker is down, the method returns the
+        log on its disk.
         """
         node = self._nodes.get(NodeId(broker))
         disk = node.disk() if isinstance(node, Broker) else self._disks[broker]

@@ -1,7 +1,7 @@
 """Faults as data. A plan (a list of faults with their times) can be printed, stored and shrunk.
 
-The fault `On` waits for certain requests, for example the third EndTxn to broker 2. It then loses
-the response, for example, or kills broker 2. A crashed broker is down until the fault `Restart`.
+The fault `On` waits for certain requests. For example, it waits for the third EndTxn to broker 2,
+and then loses the response or kills broker 2. A crashed broker is down until the fault `Restart`.
 
 Source: docs/kafka-rules.md B9 (the kinds of crashes); TigerBeetle's and FoundationDB's simulators.
 """
@@ -38,7 +38,7 @@ class PowerLoss:
     """Cuts the power of a broker's host. Only `kept_percent` of the unflushed bytes of each log
     reach the disk.
 
-    If `garbled`, the final bytes of them are corrupted.
+    If `garbled`, the final bytes that reach the disk are corrupted.
     """
 
     broker: BrokerId

@@ -105,7 +105,8 @@ class Machines(World):
         """Cuts the power of a broker's machine. Only `kept_percent` of the unflushed bytes of each
         log reach the disk.
 
-        If `garbled`, the final bytes of them are corrupted. Does nothing if `broker` is NO_BROKER.
+        If `garbled`, the final bytes that reach the disk are corrupted. If `broker` is NO_BROKER,
+        the method does nothing.
         """
         if broker not in self.broker_ids:
             return

@@ -71,8 +71,10 @@ class OpenBatches:
         return replace(self, batches=(*self.batches[:index], batch, *self.batches[index + 1 :]))
 
     def rested(self, index: int, now_ns: int, *, may_be_written: bool) -> OpenBatches:
-        """Returns the batches after a failed attempt to send the batch at `index`. This batch
-        waits for its retry from `now_ns` on.
+        """Returns the batches after a failed attempt to send the batch at `index`.
+
+        This batch waits for its retry from `now_ns` on. If `may_be_written`, the failed attempt may
+        have written the batch to the log.
         """
         batch = self.batches[index]
         may_be_written = may_be_written or batch.may_be_written

@@ -1,7 +1,8 @@
 """Simulated runs as data. A scenario describes a workload with faults, and `run` returns the result
 of the scenario.
 
-Equal scenarios have equal results, byte for byte. A run ends in one of two modes:
+Equal scenarios have equal results, byte for byte. After the workload, the faults end in one of two
+modes:
 
 - *safety*: all faults end.
 - *liveness*: the faults end only for a smallest set of brokers that can serve all topic

@@ -90,7 +90,11 @@ class DeliveryMachine(ClusterMachine):
 
     @rule(count=st.integers(1, 3))
     def send_and_lose_responses(self, count: int) -> None:
-        """Sends values; they are appended, but their responses are lost."""
+        """Sends values; they are appended, but their responses are lost.
+
+        The leader has appended the values, and the producer does not know it. A producer with
+        retries sends the values again.
+        """
         self.cluster.drop_responses(self._producer, count)
         self._send(count)
         self.cluster.run_for(10)

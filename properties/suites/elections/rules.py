@@ -50,7 +50,8 @@ class ElectionsMachine(ReplicationMachine):
     def restart(self, broker: int) -> None:
         """Restarts one broker, and waits until the controller has noticed.
 
-        The rule waits for 600 ms of virtual time.
+        The rule waits for 600 ms of virtual time, in which the controller registers the broker
+        again.
         """
         self.cluster.restart(self.broker(broker))
         self.cluster.run_for(600)
@@ -60,7 +61,7 @@ class ElectionsMachine(ReplicationMachine):
     def leave_alone(self) -> None:
         """Crashes all brokers except the leader, and waits until the controller has noticed.
 
-        The rule waits for 600 ms of virtual time.
+        The rule waits for 600 ms of virtual time, in which the sessions of the crashed brokers end.
         """
         leader = self.cluster.leader()
         for broker in self.cluster.broker_ids:

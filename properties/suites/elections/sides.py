@@ -1,4 +1,8 @@
-"""The expected verdicts of the suite `elections`. The class `Suite` explains how to read them."""
+"""The expected verdicts of the suite `elections`.
+
+An expected verdict states that a claim holds in a setting, or that some run in the setting breaks
+the claim. The class `Suite` explains the details.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""The suite `groups`: members of a consumer group join, leave, die and pause."""
+"""The property suite `groups`: a set of claims, and generated runs that can break them.
+
+In its runs, members of a consumer group join, leave, die and pause.
+"""

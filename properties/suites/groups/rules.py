@@ -149,7 +149,10 @@ class GroupsMachine(ClusterMachine):
     @precondition(lambda self: self.living())
     @rule(number=st.integers(0, _MEMBERS - 1), count=st.integers(1, 3))
     def lose_responses(self, number: int, count: int) -> None:
-        """Drops the next `count` responses to a member."""
+        """Drops the next `count` responses to a member.
+
+        `number` selects one of the living members.
+        """
         for at in self._living_member(number):
             self.cluster.drop_responses(at, count)
 

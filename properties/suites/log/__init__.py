@@ -1,1 +1,4 @@
-"""The suite `log`: several writers and readers of a log while its leaders change."""
+"""The property suite `log`: a set of claims, and generated runs that can break them.
+
+In its runs, several writers and readers use a log while its leaders change.
+"""

@@ -81,7 +81,7 @@ class LeaderFaultsMachine(ClusterMachine):
     def await_election(self) -> None:
         """Waits until a new leader is elected, at most 600 ms.
 
-        An election has a new leader epoch. It can elect the same broker as before.
+        Each election begins a new leader epoch, even if the same broker is elected again.
         """
         before = self.cluster.leader_epoch()
         self.cluster.run_until(
@@ -107,7 +107,10 @@ class LeaderFaultsMachine(ClusterMachine):
     @precondition(lambda self: self.some_down() or self.cluster.is_split())
     @rule()
     def calm_down(self) -> None:
-        """Heals all links, restarts all brokers that are down, and waits until all are in sync."""
+        """Heals all links, restarts all brokers that are down, and waits until all are in sync.
+
+        The rule waits at most 1500 ms of virtual time.
+        """
         self.cluster.heal()
         self.restart_all()
         self.cluster.run_until(self.cluster.all_in_sync, 1_500)

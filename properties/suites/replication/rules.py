@@ -96,7 +96,10 @@ class ReplicationMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 3))
     def send_and_lose_responses(self, count: int) -> None:
-        """Sends values; the leader appends the values, but the producer gets no response."""
+        """Sends values; the leader appends the values, but the producer gets no response.
+
+        A producer with retries then sends the values again.
+        """
         self.cluster.drop_responses(self._producer, count)
         self._send(count)
         self.cluster.run_for(10)

@@ -1,1 +1,4 @@
-"""The suite `transactions`: transactional producers that are replaced, die or are late."""
+"""The property suite `transactions`: a set of claims, and generated runs that can break them.
+
+In its runs, transactional producers are replaced, die, or send requests that arrive late.
+"""

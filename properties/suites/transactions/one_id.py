@@ -121,7 +121,11 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 3))
     def send(self, count: int) -> None:
-        """Sends values in the open transaction or a new one, and waits for acknowledgements."""
+        """Sends values in the open transaction or a new one, and waits for acknowledgements.
+
+        The newest producer sends `count` records. If its instance is over, a new instance is
+        started first.
+        """
         instance = self._newest()
         self._run_actions(instance, *self._sends(instance, count))
 

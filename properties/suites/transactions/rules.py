@@ -45,7 +45,10 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "records" in self.setting.late)
     @rule()
     def send_late(self) -> None:
-        """Sends a record and aborts; the record reaches the leader only after the abort marker."""
+        """Sends a record and aborts; the record reaches the leader only after the abort marker.
+
+        The setting must permit late records.
+        """
         self.calm_down()
         self._delay(_requests("Produce", count=SEND_ATTEMPTS), 400)
         self.send(1)
@@ -88,7 +91,10 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "markers" in self.setting.late)
     @rule()
     def mark_late(self) -> None:
-        """Delays the first marker request of a commit until the next transaction is open."""
+        """Delays the first marker request of a commit until the next transaction is open.
+
+        In the meantime, the coordinator repeats the request, and its retry ends the transaction.
+        """
         self.calm_down()
         self.send(2)
         self._delay(_requests("WriteTxnMarker"), 550)
@@ -137,7 +143,10 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: not self.some_down() and self.cluster.all_in_sync())
     @rule()
     def lose_coordinator(self) -> None:
-        """Restarts the broker of the coordinator with an empty disk."""
+        """Restarts the broker of the coordinator with an empty disk.
+
+        The broker is the leader of the partition of `__transaction_state`.
+        """
         self._empty_disk(self._coordinator())
 
     @precondition(lambda self: self.setting.replicas == 1)

@@ -1,5 +1,7 @@
-"""The expected verdicts of the suite `transactions`. The class `Suite` explains how to read
-them.
+"""The expected verdicts of the suite `transactions`.
+
+An expected verdict states that a claim holds in a setting, or that some run in the setting breaks
+the claim. The class `Suite` explains the details.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ Row = tuple[Any, ...]
 
 class Conflict(Exception):
     """Raised if a stored position differs from the expected position, or if no transaction is
-    prepared under the name.
+    prepared under the requested name.
     """
 
 
