@@ -1,22 +1,25 @@
-"""The actions of a KIP-848 group: the group changes, members send heartbeats, consumers apply the
-responses.
+"""The actions of a KIP-848 group: the group changes, members send heartbeats, and consumers apply
+the responses.
 
-Each change of the group raises the *group epoch*. For this epoch the assignor computes a *target
-assignment*: it chooses the member that shall own each partition. The coordinator asks another owner
-to revoke the partition. The owner stays in its *member epoch* until one of its heartbeats no longer
-reports the partition. The *partition epoch* is `nothing` if the partition is free, and only a free
-partition goes to the chosen member.
+Each change of the group raises the *group epoch*. For the new group epoch, the assignor computes a
+*target assignment*: it chooses the member that shall own each partition. If another member owns a
+partition, the coordinator asks this owner to revoke the partition. The owner stays in its *member
+epoch* until one of its heartbeats no longer reports the partition. Each partition has a *partition
+epoch*, which is `nothing` if the partition is free. Only a free partition goes to the chosen
+member.
 
-If the answer to a heartbeat is lost, the coordinator accepts the same heartbeat again, with the
-member's previous epoch. A fenced member drops its partitions and joins again with epoch 0.
+If the response to a heartbeat is lost, the consumer sends the same heartbeat a second time, with
+the member's previous epoch, and the coordinator accepts it. A fenced member drops its partitions
+and joins again with epoch 0.
 
-The table lists all actions (`Next` in TLA+); WF is weakly fair, and the others are not fair.
+The table lists all actions (`Next` in TLA+). Each row begins with the part of the system that takes
+the actions. WF marks a weakly fair action; the actions without a mark are not fair.
 
     group        change_subscription, WF compute_target, expire, leave, join
     heartbeats   WF heartbeat
     consumers    WF receive_response, WF revoke, WF be_fenced
 
-These rules are in force from Kafka 3.7 on, unless a docstring names another release.
+Kafka follows these rules from release 3.7 on, unless a docstring names another release.
 """
 
 from __future__ import annotations
@@ -56,11 +59,13 @@ class ConsumerGroupActions(ConsumerGroupState):
 
     @action
     def change_subscription(s) -> None:
-        """Topics or subscriptions change, which raises the group epoch.
+        """The topics or the subscriptions of the group change, which raises the group epoch.
 
-        Kafka: GroupMetadataManager.consumerGroupHeartbeat, on a new subscription. Simplified: this
-        action covers any change of the group. Without the guard that the group has a member, the
-        claim `an_empty_group_is_settled` breaks in 1 step.
+        Kafka: GroupMetadataManager.consumerGroupHeartbeat, on a new subscription.
+        Simplified: this action stands for any change of the group that needs a new target
+        assignment.
+        Without the guard that the group has a member, the claim `an_empty_group_is_settled` breaks
+        in 1 step.
         """
         when(~s.is_empty())
         s.bump()
@@ -71,9 +76,9 @@ class ConsumerGroupActions(ConsumerGroupState):
         partition.
 
         Kafka: GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuilder.
-        Simplified: any member may be chosen, at any time. The target of one partition changes;
-        partitions without a target get the same member. Every claim also holds without the guard of
-        this action.
+        Simplified: the assignor may choose any member, at any time. It changes the target of the
+        partition `p`. All partitions without a target get the same member as `p`.
+        Every claim also holds without the guard of this action.
         """
         when(s.assignment_epoch < s.group_epoch, s.member[owner].joined)
         s.assignment_epoch = s.group_epoch
@@ -81,7 +86,8 @@ class ConsumerGroupActions(ConsumerGroupState):
             s.target[q] = ite((q == p) | (s.target[q] == nothing), owner, s.target[q])
 
     def closes_empty_group(s) -> Bool:
-        """True: when the last member leaves, the new group epoch is also the new assignment epoch.
+        """Returns a formula that is always true: when the final member is removed, the new group
+        epoch becomes the assignment epoch, too.
 
         Without this rule, the claim `an_empty_group_is_settled` breaks (bug
         `leaves-empty-group-open`, 2 steps; KAFKA-20442).
@@ -89,7 +95,9 @@ class ConsumerGroupActions(ConsumerGroupState):
         return true
 
     def remove(s, m: Member) -> None:
-        """Removes a member, and frees its partitions."""
+        """Removes the member `m` from the group, frees the member's partitions, and raises the
+        group epoch.
+        """
         alone = forall(implies(s.member[x].joined, x == m) for x in Member)
         s.assignment_epoch = ite(
             alone & s.closes_empty_group(), s.group_epoch + 1, s.assignment_epoch
@@ -102,41 +110,45 @@ class ConsumerGroupActions(ConsumerGroupState):
 
     @action
     def expire(s, m: Member) -> None:
-        """A member's session expires: the coordinator fences the member and frees its partitions.
+        """The coordinator fences a member whose session has expired, and frees the member's
+        partitions.
 
-        Kafka: GroupMetadataManager.consumerGroupFenceMembers. Simplified: a session may expire at
-        any time. Every claim also holds without the guard of this action.
+        Kafka: GroupMetadataManager.consumerGroupFenceMembers.
+        Simplified: a session may expire at any time.
+        Every claim also holds without the guard of this action.
         """
         when(s.member[m].joined)
         s.remove(m)
 
     @action
     def leave(s, m: Member) -> None:
-        """A consumer gives up its partitions and leaves with epoch -1; the coordinator removes the
-        member.
+        """A consumer gives up its partitions and leaves with epoch -1, and the coordinator removes
+        the member.
 
-        Kafka: GroupMetadataManager.consumerGroupLeave, which compares no epochs. Simplified: the
-        request is not late. Every claim also holds without the guard of this action.
+        Kafka: GroupMetadataManager.consumerGroupLeave, which compares no epochs.
+        Simplified: the request to leave is never late.
+        Every claim also holds without the guard of this action.
         """
         when(s.member[m].joined, s.consumer[m].epoch != 0)
         s.remove(m)
         s.consumer[m] = Consumer.outside()
 
     def may_join(s, m: Member) -> Bool:
-        """True if the consumer has epoch 0 and is no member of the group.
+        """Returns True if the consumer `m` has epoch 0 and is not a member of the group.
 
-        A join of a member would replace its member state by a new one with epoch 0. Without this
-        rule, the claim `epochs_grow` breaks (bug `forgets-who-rejoins`, 4 steps).
+        If a member joined a second time, the coordinator would replace the state of the member by a
+        new state with epoch 0.
+        Without this rule, the claim `epochs_grow` breaks (bug `forgets-who-rejoins`, 4 steps).
         """
         return ~s.member[m].joined & (s.consumer[m].epoch == 0)
 
     @action
     def join(s, m: Member) -> None:
-        """A consumer that is no member of the group joins with epoch 0.
+        """A consumer that is not a member of the group joins with epoch 0.
 
-        Kafka: GroupMetadataManager.consumerGroupHeartbeat, with member epoch 0. Simplified: the
-        consumer receives its epoch with a later heartbeat. Without the guard that the consumer is
-        no member, the claim `epochs_grow` breaks in 4 steps.
+        Kafka: GroupMetadataManager.consumerGroupHeartbeat, with member epoch 0.
+        Simplified: the consumer receives its epoch only with the response to a later heartbeat.
+        Without the guard that the consumer is no member, the claim `epochs_grow` breaks in 4 steps.
         """
         when(s.may_join(m))
         s.member[m] = MemberState(
@@ -152,19 +164,20 @@ class ConsumerGroupActions(ConsumerGroupState):
     # ---- heartbeats
 
     def may_rejoin(s, m: Member) -> Bool:
-        """True if the member's heartbeat has epoch 0.
+        """Returns True if the heartbeat of the member `m` has epoch 0.
 
-        A member sends epoch 0 after it was fenced, or if the answer to its join was lost. If the
+        A member sends epoch 0 after it was fenced, or if the response to its join was lost. If the
         coordinator refuses this heartbeat, the claims `converges` and `who_is_fenced_comes_back`
-        break (bug `refuses-return`, KAFKA-19233). In force from Kafka 4.2 on.
+        break (bug `refuses-return`, KAFKA-19233). Kafka follows this rule from release 4.2 on.
         """
         return s.consumer[m].epoch == 0
 
     def accepts_heartbeat(s, m: Member) -> Bool:
-        """True if the coordinator accepts the epoch in the member's heartbeat.
+        """Returns True if the coordinator accepts the epoch in the heartbeat of the member `m`.
 
-        Accepted are the epoch that the coordinator has recorded for the member, the previous epoch
-        after a lost answer, and epoch 0 of a member that joins again.
+        The coordinator accepts three epochs: the epoch that it has recorded for the member, the
+        previous epoch after a lost response, and epoch 0 of a member that joins again. It accepts
+        the previous epoch only if the consumer owns no other partitions than the assigned ones.
         """
         c, x = s.consumer[m], s.member[m]
         behind = (c.epoch == x.previous_epoch) & forall(
@@ -178,10 +191,11 @@ class ConsumerGroupActions(ConsumerGroupState):
         )
 
     def must_revoke(s, m: Member) -> Bool:
-        """True if the member owns a partition against the target assignment, so that the
-        coordinator asks the member to revoke it.
+        """Returns True if the consumer of `m` owns an assigned partition whose target is another
+        member. The coordinator then asks the member to revoke this partition.
 
-        Without this request, the claim `one_reader` breaks (bug `frees-at-once`, 10 steps).
+        If the coordinator does not wait for the revocation, the claim `one_reader` breaks (bug
+        `frees-at-once`, 10 steps).
         """
         return exists(
             all_of(s.member[m].assigned[p] != nothing, s.target[p] != m, s.consumer[m].owns[p])
@@ -194,14 +208,16 @@ class ConsumerGroupActions(ConsumerGroupState):
         assignment.
 
         The heartbeat reports which partitions the member owns. The target assignment may belong to
-        an earlier group epoch, because Kafka 4.3 waits for group.consumer.assignment.interval.ms
-        between two of them.
+        an earlier group epoch than the present one, because Kafka 4.3 waits for
+        group.consumer.assignment.interval.ms between two target assignments.
 
-        Kafka: CurrentAssignmentBuilder. Simplified: each heartbeat reports the partitions.
+        Kafka: CurrentAssignmentBuilder.
+        Simplified: each heartbeat reports the partitions.
 
-        The coordinator removes the old partition epoch before it records the new one. In the
-        opposite order, a member that gets the partition back would lose the new epoch, and the
-        claim `no_double_assignment` breaks (bug `erases-what-comes-back`, 15 steps; KAFKA-16147).
+        The coordinator removes the old epoch of a partition before it records the new epoch. In the
+        opposite order, a member that gets a partition back would lose the new epoch of this
+        partition, and the claim `no_double_assignment` breaks (bug `erases-what-comes-back`, 15
+        steps; KAFKA-16147).
         """
         x = s.member[m]
         when(s.accepts_heartbeat(m), s.assignment_epoch != 0)
@@ -229,10 +245,11 @@ class ConsumerGroupActions(ConsumerGroupState):
         assigned: Epoch | Nothing,
         revoking: Epoch | Nothing,
     ) -> Epoch | Nothing:
-        """Returns the epoch to record for the partition after a member's state changes.
+        """Returns the partition epoch to record for `p` after the state of the member `m` changes.
 
-        This is the member's new epoch if the new state has the partition, `nothing` if only the old
-        state had it, and otherwise the old epoch.
+        If the member's new state has the partition, this is the member's new epoch. If only the old
+        state had the partition, this is `nothing`. If neither state has the partition, its
+        partition epoch does not change.
         """
         old = s.member[m]
         had = any_of(old.assigned[p] != nothing, old.revoking[p] != nothing)
@@ -243,10 +260,12 @@ class ConsumerGroupActions(ConsumerGroupState):
 
     @action(fair="weak")
     def receive_response(s, m: Member) -> None:
-        """The consumer receives a heartbeat response, and adopts its epoch and assignment.
+        """The consumer receives the response to a heartbeat, and adopts the epoch and the
+        assignment in the response.
 
-        Kafka: ConsumerMembershipManager.onHeartbeatSuccess. Simplified: the answer has the
-        coordinator's present state. Every claim also holds without the guard of this action.
+        Kafka: ConsumerMembershipManager.onHeartbeatSuccess.
+        Simplified: the response contains the coordinator's present state.
+        Every claim also holds without the guard of this action.
         """
         when(s.consumer[m].answered)
         for p in TopicPartition:
@@ -258,11 +277,13 @@ class ConsumerGroupActions(ConsumerGroupState):
 
     @action(fair="weak")
     def revoke(s, m: Member, p: TopicPartition) -> None:
-        """The consumer has committed its offset, and gives up a partition.
+        """The consumer gives up a partition that is no longer assigned to it, after it has
+        committed its offset.
 
-        Kafka: ConsumerMembershipManager.invokeOnPartitionsRevokedCallback. Simplified: one
-        partition after another; the coordinator learns this from the next heartbeat. Every claim
-        also holds without the guard of this action.
+        Kafka: ConsumerMembershipManager.invokeOnPartitionsRevokedCallback.
+        Simplified: the consumer gives up one partition after another. The coordinator learns of
+        this from the next heartbeat.
+        Every claim also holds without the guard of this action.
         """
         when(s.consumer[m].owns[p], ~s.consumer[m].assigned[p])
         s.consumer[m].owns[p] = false
@@ -271,20 +292,24 @@ class ConsumerGroupActions(ConsumerGroupState):
     def be_fenced(s, m: Member) -> None:
         """The coordinator refuses the member's epoch, and the consumer drops its partitions.
 
-        Kafka: FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID. Simplified: request and answer are one
-        step. Every claim also holds without the guard of this action.
+        Kafka: FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID.
+        Simplified: the request and the error response are one step.
+        Every claim also holds without the guard of this action.
         """
         when(s.consumer[m].epoch != 0, ~s.accepts_heartbeat(m))
         s.consumer[m] = Consumer.outside()
 
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
-        """True if the coordinator accepts an offset commit of the partition (KIP-1251).
+        """Returns True if the coordinator accepts an offset commit of the consumer `m` for the
+        partition `p` (KIP-1251).
 
-        The commit's epoch must be at least the epoch in which the partition was assigned, and at
-        most the member's epoch. If only the member's epoch is accepted, the claim
-        `owners_may_commit` breaks (bug `wants-exact-epoch`, 7 steps). If every older epoch is
-        accepted, the claim `only_owners_commit` breaks (bug `commits-in-any-epoch`, 5 steps). In
-        force from Kafka 4.3 on.
+        The epoch in the commit must be at least the epoch in which the coordinator assigned the
+        partition to the member. It must be at most the member's epoch.
+
+        If the coordinator accepts only the member's epoch, the claim `owners_may_commit` breaks
+        (bug `wants-exact-epoch`, 7 steps). If it accepts every older epoch, the claim
+        `only_owners_commit` breaks (bug `commits-in-any-epoch`, 5 steps). Kafka follows this rule
+        from release 4.3 on.
         """
         x, epoch = s.member[m], s.consumer[m].epoch
         since = ite(x.assigned[p] != nothing, x.assigned[p], x.revoking[p])

@@ -1,6 +1,6 @@
-"""Bugs of KIP-848 groups: each class changes the spec so that a claim breaks.
+"""Bugs of KIP-848 groups. Each class changes the spec so that a claim no longer holds.
 
-The decorator of the class names the claim.
+The decorator of each class names the claim.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class ErasesWhatComesBack(ConsumerGroup):
     """The coordinator first sets the epochs of assigned partitions, then clears the epochs of
     revoked partitions.
 
-    A partition that its member gives up and gets back looks free, and another member gets it
-    (KAFKA-16147).
+    So a partition looks free after its member has given it up and received it a second time. The
+    coordinator then assigns the partition to another member, too (KAFKA-16147).
     """
 
     def partition_epoch_after(
@@ -49,9 +49,10 @@ class ErasesWhatComesBack(ConsumerGroup):
     in_force=kafka("3.7", "4.1"),
 )
 class RefusesReturn(ConsumerGroup):
-    """A fenced member that the coordinator still knows may not join with epoch 0 (KAFKA-19233).
+    """The coordinator refuses a fenced member that joins with epoch 0, if the group still has the
+    member (KAFKA-19233).
 
-    The coordinator fences this member again and again until the session expires.
+    The coordinator fences this member at each heartbeat until the session of the member expires.
     """
 
     def may_rejoin(s, m: Member) -> Bool:
@@ -66,7 +67,7 @@ class RefusesReturn(ConsumerGroup):
     in_force=kafka("3.7", LATEST, "fixed after 4.3.1"),
 )
 class LeavesEmptyGroupOpen(ConsumerGroup):
-    """When the last member is fenced, the group epoch grows, but the assignment epoch does not
+    """When the final member is removed, the group epoch grows, but the assignment epoch does not
     (KAFKA-20442).
     """
 
@@ -85,7 +86,7 @@ class WantsExactEpoch(ConsumerGroup):
     """Before KIP-1251: the coordinator accepts a commit only in the member's present epoch
     (KAFKA-20066).
 
-    A consumer that has not received its new epoch yet is refused.
+    The coordinator refuses the commit of a consumer that has not received its new epoch yet.
     """
 
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
@@ -94,9 +95,9 @@ class WantsExactEpoch(ConsumerGroup):
 
 @bug("frees-at-once", breaks="one_reader", steps=10, in_force=UNRELEASED)
 class FreesAtOnce(ConsumerGroup):
-    """The coordinator frees a partition before its member has revoked it.
+    """The coordinator frees a partition before the partition's member has revoked it.
 
-    Then two consumers read the partition.
+    As a consequence, two consumers read the partition.
     """
 
     def must_revoke(s, m: Member) -> Bool:
@@ -111,10 +112,10 @@ class FreesAtOnce(ConsumerGroup):
     in_force=UNRELEASED,
 )
 class FreesAfterOneRevocation(ConsumerGroup):
-    """The coordinator frees all partitions that a member must revoke as soon as the member has
-    revoked one of them.
+    """If a member must revoke several partitions, the coordinator frees all of them as soon as the
+    member has revoked one.
 
-    The member still reads the others, and another member reads them too.
+    The member still reads the other partitions, and another member reads them, too.
     """
 
     def waits_for_revocation(s, m: Member) -> Bool:
@@ -127,9 +128,9 @@ class FreesAfterOneRevocation(ConsumerGroup):
 
 @bug("forgets-who-rejoins", breaks="epochs_grow", steps=4, in_force=UNRELEASED)
 class ForgetsWhoRejoins(ConsumerGroup):
-    """The coordinator treats a known member that joins with epoch 0 as a new member.
+    """The coordinator treats a member of the group that joins with epoch 0 as a new member.
 
-    The member's epoch falls, and its partition is neither owned nor free.
+    The member's epoch falls, and its partitions become neither assigned nor free.
     """
 
     def may_join(s, m: Member) -> Bool:
@@ -138,9 +139,9 @@ class ForgetsWhoRejoins(ConsumerGroup):
 
 @bug("commits-in-any-epoch", breaks="only_owners_commit", steps=5, in_force=UNRELEASED)
 class CommitsInAnyEpoch(ConsumerGroup):
-    """The coordinator accepts a commit in any epoch up to the member's own.
+    """The coordinator accepts a member's commit in every epoch up to the member's own epoch.
 
-    The epoch may even be older than the assignment of the partition to the member.
+    The epoch of the commit may even be older than the assignment of the partition to the member.
     """
 
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:

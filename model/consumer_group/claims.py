@@ -30,8 +30,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def no_double_assignment(s) -> Bool:
-        """At most one member has a partition. A member has a partition until the member has given
-        the partition up.
+        """At most one member has a partition at any time. A member has a partition from its
+        assignment until the coordinator learns that the member has given the partition up.
         """
         return forall(
             implies(s.has(a, p) & s.has(b, p), a == b)
@@ -42,8 +42,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def one_reader(s) -> Bool:
-        """Two consumers never own a partition while the coordinator accepts the heartbeats of
-        both.
+        """Two consumers never own the same partition while the coordinator accepts the heartbeats
+        of both.
         """
         return forall(
             implies(s.is_live_owner(a, p) & s.is_live_owner(b, p), a == b)
@@ -57,10 +57,10 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def partition_epoch_iff_assigned(s) -> Bool:
-        """A partition has a partition epoch if a member has the partition, and none otherwise.
+        """A partition has a partition epoch if and only if a member has the partition.
 
-        So a new coordinator, which reads only the members from the log, finds the partition free if
-        it was free before.
+        So a failover changes nothing: a new coordinator reads only the members from the log, and
+        computes the same partition epochs from them.
         """
         return forall(
             (s.partition_epoch[p] != nothing) == exists(s.has(m, p) for m in Member)
@@ -69,15 +69,15 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def an_empty_group_is_settled(s) -> Bool:
-        """The assignment epoch of a group without members equals its group epoch."""
+        """If a group has no members, its assignment epoch equals its group epoch."""
         return implies(s.is_empty(), s.assignment_epoch == s.group_epoch)
 
     @invariant
     def owners_may_commit(s) -> Bool:
-        """The coordinator accepts the commits of a partition's owner.
+        """The coordinator accepts the offset commits of a partition's owner.
 
-        An owner reads the partition, is recorded by the coordinator, and has its heartbeats
-        accepted.
+        The owner is a consumer that reads the partition, if the coordinator accepts its heartbeats
+        and has recorded the partition for it.
         """
         return forall(
             implies(s.is_live_owner(m, p) & s.has(m, p), s.accepts_commit(m, p))
@@ -94,8 +94,10 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @action_property
     def epochs_grow(s, after: Self) -> Bool:
-        """The epochs of the group and its members never decrease, unless a member joins again, is
-        away, or is fenced.
+        """The epochs of a group and of its members never decrease, except for a member that joins
+        again, is away, or is fenced.
+
+        Only static members can be away (version `static-members`).
         """
         return all_of(
             s.group_epoch <= after.group_epoch,
@@ -115,12 +117,17 @@ class ConsumerGroupClaims(ConsumerGroupActions):
         )
 
     def is_vacant(s, m: Member) -> Bool:
-        """Always false: without static members, every member has a process."""
+        """Returns a formula that is always false: without static members, every member has a
+        process.
+        """
         return false
 
     def has_converged(s) -> Bool:
-        """True if every member has the group's epoch, and owns exactly the partitions of its target
-        assignment.
+        """Returns True if the group has reached its target assignment.
+
+        The target assignment must belong to the present group epoch, and every member must have
+        this epoch. Each consumer must know the epoch, and must own exactly the partitions of its
+        target assignment.
         """
         return (s.assignment_epoch == s.group_epoch) & forall(
             implies(
@@ -142,15 +149,15 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @liveness
     def converges(s) -> Temporal:
-        """If the group stops changing, every member eventually owns the partitions of its target
+        """If the group ceases to change, every member eventually owns the partitions of its target
         assignment.
         """
         return always_eventually(s.has_converged())
 
     @liveness
     def who_is_fenced_comes_back(s, m: Member) -> Temporal:
-        """A member with epoch 0 receives a new epoch from the coordinator, unless its session
-        expires first.
+        """A member whose consumer has epoch 0 eventually receives a new epoch from the coordinator,
+        unless its session expires first.
         """
         outside = s.consumer[m].epoch == 0
         return leads_to(s.member[m].joined & outside, ~outside | ~s.member[m].joined)
@@ -159,7 +166,7 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @witness
     def one_gives_up_while_another_waits(s) -> Bool:
-        """Reachable: a member waits in the new epoch for a partition that the old owner must
+        """Reachable: a member in the new epoch waits for a partition that the old owner must still
         revoke.
         """
         return exists(
@@ -177,8 +184,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @witness
     def it_gets_back_what_it_gave_up(s) -> Bool:
-        """Reachable: a member has revoked a partition, and a newer target assignment gives it the
-        partition again.
+        """Reachable: a member has revoked a partition, and a newer target assignment gives the
+        partition to the same member.
         """
         return exists(
             all_of(s.member[m].revoking[p] != nothing, ~s.consumer[m].owns[p], s.target[p] == m)
@@ -188,7 +195,7 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @witness
     def one_commits_an_epoch_behind(s) -> Bool:
-        """Reachable: the coordinator accepts a commit from a consumer that does not know its new
+        """Reachable: the coordinator accepts a commit from a consumer that has not received its new
         epoch yet.
         """
         return exists(
@@ -199,7 +206,7 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @witness
     def a_zombie_owns(s) -> Bool:
-        """Reachable: a consumer still reads a partition while another member has it."""
+        """Reachable: a consumer still reads a partition that another member has and reads, too."""
         return exists(
             all_of(a != b, s.consumer[a].owns[p], s.has(b, p), s.consumer[b].owns[p])
             for p in TopicPartition

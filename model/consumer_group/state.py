@@ -1,10 +1,10 @@
-"""The state of a KIP-848 group: epochs, the target assignment, members and consumers.
+"""The state of a KIP-848 group: the epochs, the target assignment, the members and the consumers.
 
 Source: KIP-848, KIP-1251 (assignment epochs, for commits); kafka trunk of 2026,
 CurrentAssignmentBuilder and ConsumerGroup.
-Simplified: the coordinator's log always has all of its state. There is no failover, because it
-would change nothing: by the claim `partition_epoch_iff_assigned`, a new coordinator would compute
-the same state.
+Simplified: the coordinator's log always contains the whole state of the coordinator. There is no
+failover, because a failover would change nothing: by the claim `partition_epoch_iff_assigned`, a
+new coordinator would compute the same state.
 Left out: Kafka accepts a commit in the member's present epoch even for a partition that the member
 never had.
 """
@@ -41,11 +41,13 @@ class TopicPartition(Sort):
 
 
 class Epoch(Int):
-    """An epoch of the group: the number of the group's changes, so 0 before the first change."""
+    """An epoch of the group: the number of changes of the group since it began. It is 0 before the
+    first change.
+    """
 
 
 class MemberState(Record):
-    """A member as the coordinator records it."""
+    """The state of a member that the coordinator has recorded."""
 
     joined: Bool
     epoch: Epoch
@@ -55,7 +57,7 @@ class MemberState(Record):
 
 
 class Consumer(Record):
-    """What a consumer believes about its epoch and its partitions."""
+    """The epoch and the partitions that a consumer believes to have."""
 
     epoch: Epoch  # 0: it must join
     answered: Bool  # a heartbeat's answer is in flight
@@ -64,7 +66,7 @@ class Consumer(Record):
 
     @classmethod
     def outside(cls) -> Consumer:
-        """Returns a consumer that must join, and reads nothing."""
+        """Returns a consumer that must join the group, and that reads no partition."""
         return cls(
             epoch=Epoch(0),
             answered=false,
@@ -93,8 +95,8 @@ class ConsumerGroupState(Spec):
         }
 
     def has(s, m: Member, p: TopicPartition) -> Bool:
-        """True if the partition is assigned to the member, or the member has not yet given it
-        up.
+        """Returns True if the partition `p` is assigned to the member `m`, or if the member must
+        still give it up.
         """
         x = s.member[m]
         return x.joined & any_of(x.assigned[p] != nothing, x.revoking[p] != nothing)

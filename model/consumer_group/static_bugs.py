@@ -1,6 +1,7 @@
-"""Bugs of static members: each class changes the version `static-members` so that a claim breaks.
+"""Bugs of static members. Each class changes the version `static-members` of the spec so that a
+claim no longer holds.
 
-The decorator of the class names the claim.
+The decorator of each class names the claim.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from model.variants import bug
 class RefusesOwnInstance(StaticMembers):
     """A static member that joins again with its own member id gets UNRELEASED_INSTANCE_ID.
 
-    The member was fenced, or the answer to its join was lost. The error ends the consumer, and its
-    partitions are not read until its session expires.
+    The member joins again because it was fenced, or because the response to its join was lost. The
+    error ends the consumer. No consumer reads the member's partitions until the session of the
+    member expires.
     """
 
     def may_rejoin(s, m: Member) -> Bool:
@@ -41,8 +43,8 @@ class RefusesOwnInstance(StaticMembers):
 class ReplacesInstanceInUse(StaticMembers):
     """A process may take the place of a static member that is not away.
 
-    The coordinator never answers UNRELEASED_INSTANCE_ID. So two processes read the same partition
-    until the old one is fenced.
+    The coordinator never answers UNRELEASED_INSTANCE_ID. So the old and the new process read the
+    same partition until the old process is fenced.
     """
 
     def may_replace(s, m: Member, other: Member) -> Bool:
@@ -57,7 +59,7 @@ class ReplacesInstanceInUse(StaticMembers):
     in_force=UNRELEASED,
 )
 class AddsInstances(StaticMembers):
-    """A process that joins with the group.instance.id of a member becomes a second member."""
+    """A process becomes a second member, although its group.instance.id already has a member."""
 
     def is_in_use(s, m: Member) -> Bool:
         return false
@@ -71,10 +73,10 @@ class AddsInstances(StaticMembers):
     in_force=UNRELEASED,
 )
 class FreesWhileAway(StaticMembers):
-    """The partitions of a static member are free while the member is away, but stay assigned to
-    the member.
+    """While a static member is away, its partitions are free, although they stay assigned to the
+    member.
 
-    Another member gets them too.
+    So the coordinator assigns the partitions to another member, too.
     """
 
     def keeps_while_away(s) -> Bool:
@@ -89,10 +91,12 @@ class FreesWhileAway(StaticMembers):
     in_force=UNRELEASED,
 )
 class FencesNoInstance(StaticMembers):
-    """The coordinator finds a static member by its group.instance.id, and compares no member ids.
+    """The coordinator finds a static member by its group.instance.id, and does not compare member
+    ids.
 
-    A replaced process leaves, and the process in its place counts as away. It still reads its
-    partitions, and a third process may get them. The coordinator never answers FENCED_INSTANCE_ID.
+    When a replaced process leaves, the process in its place counts as away, although it still reads
+    its partitions. A third process may then get these partitions. The coordinator never answers
+    FENCED_INSTANCE_ID.
     """
 
     def compares_member_ids(s) -> Bool:

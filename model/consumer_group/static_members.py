@@ -1,25 +1,27 @@
-"""Static members of KIP-848 groups: a process leaves for a while, and another takes its place.
+"""Static members of KIP-848 groups: a process leaves for some time, and another process takes its
+place.
 
-A static member has a group.instance.id. A process that leaves with epoch -2 is *away*: the
-coordinator keeps the member and its assigned partitions, and frees only those that the member still
-had to revoke. A process with the same group.instance.id then joins with epoch 0. The coordinator
-gives it the member's partitions and target, and the group epoch stays.
+A static member is a member whose process has a group.instance.id. If the process leaves with epoch
+-2, the member is *away*: the coordinator keeps the member and its assigned partitions. It frees
+only the partitions that the member still had to revoke. Later, a process with the same
+group.instance.id joins with epoch 0. The coordinator gives the member's partitions and its target
+assignment to this process, without a new group epoch.
 
-The coordinator refuses a process that joins while its group.instance.id is in use
-(UNRELEASED_INSTANCE_ID). It refuses the requests of a process that another one has replaced
+The coordinator refuses a process that joins while another process uses the same group.instance.id
+(UNRELEASED_INSTANCE_ID). It also refuses the requests of a process that has been replaced
 (FENCED_INSTANCE_ID).
 
-The spec has these actions and those of the module `actions`. WF is weakly fair, and the others are
-not fair.
+The spec has the actions of this table and the actions of the module `actions`. WF marks a weakly
+fair action; the actions without a mark are not fair.
 
     static       start_static, leave_for_now, leave_late, WF come_back
 
-These rules are in force from Kafka 3.7 on, unless a docstring names another release.
+Kafka follows these rules from release 3.7 on, unless a docstring names another release.
 
 Source: KIP-848; GroupMetadataManager of Apache Kafka 4.3.
 Simplified: a process that gets UNRELEASED_INSTANCE_ID or FENCED_INSTANCE_ID ends, and may start
-again with the same member id. A static member may also leave for good (KIP-1092), as other members
-do. No request is late.
+again with the same member id. A static member may also leave for good (KIP-1092), with the action
+`leave` of all members. No request is late.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ from model.language import (
 
 
 class Instance(Sort):
-    """A group.instance.id; several processes may have the same id, one after another."""
+    """A group.instance.id. Several processes may have the same id, one after another."""
 
     prefix = "static"
 
@@ -67,7 +69,11 @@ class StaticMembersState(ConsumerGroupClaims):
         return {**super().scope(), Instance: s.instances}
 
     def shares_instance(s, m: Member, other: Member) -> Bool:
-        """True if `other` is a member with the same group.instance.id."""
+        """Returns True if `other` is a member and has the same group.instance.id as the process
+        `m`.
+
+        A process without a group.instance.id shares it with no member.
+        """
         mine = s.instance[m]
         same = (mine != nothing) & (mine == s.instance[other])
         return all_of(m != other, same, s.member[other].joined)
@@ -78,8 +84,10 @@ class StaticMembersActions(StaticMembersState):
     def start_static(s, m: Member, instance: Instance) -> None:
         """A consumer process starts with a group.instance.id, as a static member.
 
-        Kafka: group.instance.id. Simplified: this is a step of its own. Without the guard
-        that the process is no member, the claim `one_member_of_an_instance` breaks in 4 steps.
+        Kafka: group.instance.id.
+        Simplified: the choice of the group.instance.id is a step of its own.
+        Without the guard that the process is no member, the claim `one_member_of_an_instance`
+        breaks in 4 steps.
         """
         c = s.consumer[m]
         when(s.instance[m] == nothing, c.epoch == 0, ~c.answered, ~s.member[m].joined)
@@ -90,7 +98,7 @@ class StaticMembersActions(StaticMembersState):
         super().remove(m)
 
     def is_in_use(s, m: Member) -> Bool:
-        """True if a member has the group.instance.id of the process.
+        """Returns True if another member has the group.instance.id of the process `m`.
 
         If the process may join nevertheless, the claim `one_member_of_an_instance` breaks (bug
         `adds-instances`, 4 steps).
@@ -101,7 +109,9 @@ class StaticMembersActions(StaticMembersState):
         return super().may_join(m) & ~s.is_in_use(m)
 
     def accepts_heartbeat(s, m: Member) -> Bool:
-        """True if the member is not away, and the coordinator accepts the epoch of its process."""
+        """Returns True if the member `m` is not away, and the coordinator accepts the epoch in the
+        heartbeat of its process.
+        """
         return super().accepts_heartbeat(m) & ~s.is_away[m]
 
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
@@ -110,7 +120,8 @@ class StaticMembersActions(StaticMembersState):
     # ---- away, and back
 
     def keeps_while_away(s) -> Bool:
-        """True: the assigned partitions of a member that is away are not free.
+        """Returns a formula that is always true: while a member is away, its assigned partitions
+        are not free.
 
         Without this rule, the claim `no_double_assignment` breaks (bug `frees-while-away`, 9
         steps).
@@ -119,13 +130,15 @@ class StaticMembersActions(StaticMembersState):
 
     @action
     def leave_for_now(s, m: Member) -> None:
-        """A static member gives up its partitions and leaves with epoch -2; the coordinator keeps
+        """A static member gives up its partitions and leaves with epoch -2. The coordinator keeps
         the member and its assigned partitions.
 
         Kafka: GroupMetadataManager.consumerGroupStaticMemberGroupLeave, which from 4.3 on also sets
-        the epochs of the assigned partitions to 0. Simplified: the epochs of the member are set to
-        0 in this step, and not when a process comes back. Without the guard that the process is a
-        member, the claim `one_member_of_an_instance` breaks in 10 steps.
+        the epochs of the assigned partitions to 0.
+        Simplified: the epochs of the member are set to 0 in this step. Kafka sets them to 0 when a
+        process takes the member's place.
+        Without the guard that the process is a member, the claim `one_member_of_an_instance` breaks
+        in 10 steps.
         """
         when(s.member[m].joined, s.instance[m] != nothing, s.consumer[m].epoch != 0)
         for p in TopicPartition:
@@ -141,7 +154,8 @@ class StaticMembersActions(StaticMembersState):
         s.is_away[m] = true
 
     def compares_member_ids(s) -> Bool:
-        """True: a request with a group.instance.id has the member id of the present member.
+        """Returns a formula that is always true: the coordinator accepts a request with a
+        group.instance.id only if it has the member id of the present member.
 
         Without this rule, the claim `a_member_that_is_away_owns_nothing` breaks (bug
         `fences-no-instance`, 12 steps).
@@ -150,19 +164,19 @@ class StaticMembersActions(StaticMembersState):
 
     @action
     def leave_late(s, m: Member, other: Member) -> None:
-        """A replaced process gives up its partitions, leaves with epoch -2, and gets
-        FENCED_INSTANCE_ID.
+        """A replaced process gives up its partitions and leaves with epoch -2. The coordinator
+        answers FENCED_INSTANCE_ID.
 
-        Kafka: GroupMetadataManager.consumerGroupLeave, which compares no epochs. Simplified: only a
-        process without a member may leave late. Every claim also holds without the guard of this
-        action.
+        Kafka: GroupMetadataManager.consumerGroupLeave, which compares no epochs.
+        Simplified: only a process that is no longer a member may leave late.
+        Every claim also holds without the guard of this action.
         """
         when(s.shares_instance(m, other), s.consumer[m].epoch != 0)
         s.consumer[m] = Consumer.outside()
         s.is_away[other] = s.is_away[other] | ~s.compares_member_ids()
 
     def may_replace(s, m: Member, other: Member) -> Bool:
-        """True if the member `other` is away, so that another process may take its place.
+        """Returns True if the member `other` is away, so that the process `m` may take its place.
 
         Without this rule, the claim `a_replaced_process_owns_nothing` breaks (bug
         `replaces-instance-in-use`, 7 steps).
@@ -175,9 +189,10 @@ class StaticMembersActions(StaticMembersState):
         member's place.
 
         Kafka: GroupMetadataManager.getOrMaybeSubscribeStaticConsumerGroupMember and replaceMember.
-        Simplified: the process receives its epoch with a later heartbeat. The old process may come
-        back too; Kafka gives it a new member id. Without the guard that both have the same
-        group.instance.id, the claim `partition_epoch_iff_assigned` breaks in 9 steps.
+        Simplified: the process receives its epoch only with the response to a later heartbeat. The
+        old process itself may come back, too; Kafka gives it a new member id.
+        Without the guard that both have the same group.instance.id, the claim
+        `partition_epoch_iff_assigned` breaks in 9 steps.
         """
         when(
             s.may_replace(m, other),
@@ -213,8 +228,10 @@ class StaticMembersClaims(StaticMembersActions):
 
     @invariant
     def a_replaced_process_is_fenced(s) -> Bool:
-        """The coordinator accepts no heartbeat of a process whose group.instance.id another member
-        has. A heartbeat has a larger epoch than 0; a process with epoch 0 joins.
+        """The coordinator accepts no heartbeat of a process if another member has the same
+        group.instance.id.
+
+        A request with epoch 0 is not a heartbeat in this sense, because it joins the group.
         """
         return forall(
             implies(s.shares_instance(a, b) & (s.consumer[a].epoch != 0), ~s.accepts_heartbeat(a))
@@ -224,7 +241,9 @@ class StaticMembersClaims(StaticMembersActions):
 
     @action_property
     def a_replaced_process_owns_nothing(s, after: Self) -> Bool:
-        """A process that ceases to be a member without a new group epoch owns no partition."""
+        """If a process ceases to be a member and the group epoch does not grow, the process owns no
+        partition.
+        """
         return (s.group_epoch < after.group_epoch) | forall(
             implies(s.member[m].joined & ~after.member[m].joined, ~s.consumer[m].owns[p])
             for m in Member
@@ -232,19 +251,25 @@ class StaticMembersClaims(StaticMembersActions):
         )
 
     def is_vacant(s, m: Member) -> Bool:
-        """True if the member is away: the process that comes back has epoch 0."""
+        """Returns True if the member `m` is away. The process that comes back for this member has
+        epoch 0.
+        """
         return s.is_away[m]
 
     def has_converged(s) -> Bool:
-        """True if the group has converged, or a member is away and thus changes the group."""
+        """Returns True if the group has reached its target assignment, or if a member is away.
+
+        While a member is away, the group does not count as unchanged, because the member's process
+        may come back.
+        """
         return super().has_converged() | exists(s.is_away[m] for m in Member)
 
     # ---- witnesses
 
     @witness
     def a_static_member_keeps_its_partition(s) -> Bool:
-        """Reachable: a static member was away and reads its partition again, in the first group
-        epoch.
+        """Reachable: a static member was away and reads its partition again, while the group is
+        still in its first epoch.
         """
         return exists(
             all_of(s.group_epoch == 1, s.consumer[m].owns[p], s.member[m].assigned[p] == Epoch(0))
@@ -254,7 +279,9 @@ class StaticMembersClaims(StaticMembersActions):
 
     @witness
     def another_waits_for_one_that_is_away(s) -> Bool:
-        """Reachable: a partition shall go to another member, while its static member is away."""
+        """Reachable: the target assignment gives a partition to another member, while the
+        partition's static member is away.
+        """
         return exists(
             all_of(s.is_away[a], s.has(a, p), s.target[p] == b, a != b)
             for p in TopicPartition
@@ -264,8 +291,8 @@ class StaticMembersClaims(StaticMembersActions):
 
     @witness
     def a_replaced_process_reads(s) -> Bool:
-        """Reachable: a process reads a partition, which another process with the same
-        group.instance.id reads as a member.
+        """Reachable: a replaced process still reads a partition, which the new process with the
+        same group.instance.id reads, too.
         """
         return exists(
             all_of(

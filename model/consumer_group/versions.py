@@ -1,6 +1,7 @@
 """The versions of the spec `consumer-group`.
 
-The version `kip-1251` (the default) has no static members.
+The version `kip-1251` is the default and has no static members. The version `static-members` adds
+them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,6 @@ class ConsumerGroup(ConsumerGroupClaims):
     ),
 )
 class StaticMembers(StaticMembersClaims):
-    """The version `kip-1251`, but consumers may be static members, which leave for a while and come
-    back without a new group epoch.
+    """Consumer groups of KIP-848 with KIP-1251 and static members. A static member may leave for
+    some time and come back without a new group epoch.
     """

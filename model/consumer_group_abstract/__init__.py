@@ -1,4 +1,6 @@
-"""KIP-848 groups in a small spec, provable for any number of members, partitions and epochs."""
+"""A small spec of KIP-848 groups. Its claims are proved for any number of members, partitions and
+epochs.
+"""
 
 from model.consumer_group_abstract import bugs, versions
 from model.variants import variants_in

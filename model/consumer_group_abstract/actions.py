@@ -1,11 +1,12 @@
-"""The actions of an abstract KIP-848 group: the assignor, heartbeats, and consumers.
+"""The actions of an abstract KIP-848 group: the actions of the coordinator and of the consumers.
 
 The assignor chooses a member for each partition: the target assignment. A member's heartbeat
-reports which partitions its consumer owns, and the coordinator gives a partition to its target only
-when the partition is free. A member stays in its member epoch until a heartbeat no longer reports
-the partitions whose target is another member.
+reports which partitions its consumer owns. The coordinator gives a partition to its target only if
+the partition is free. A member stays in its member epoch as long as its heartbeats report a
+partition whose target is another member.
 
-The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved.
+The table lists all actions (`Next` in TLA+). Each row begins with the part of the system that takes
+the actions. No action is fair, because only safety is proved.
 
     coordinator  compute_target, expire, join, heartbeat
     consumer     receive_response, revoke, be_fenced
@@ -42,10 +43,11 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         """The assignor chooses the member that shall have a partition.
 
         Kafka: GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuilder.
-        Simplified: a step changes the target of one partition, and any member may be chosen at any
-        time. A target assignment of several partitions is several steps, of which the first raises
-        the assignment epoch. Without the guard that the assignment epoch does not decrease, the
-        claim `owners_may_commit` breaks in 6 steps.
+        Simplified: each step changes the target of one partition, and the assignor may choose any
+        member at any time. A target assignment of several partitions takes several steps, and the
+        first of these steps raises the assignment epoch.
+        Without the guard that the assignment epoch does not decrease, the claim `owners_may_commit`
+        breaks in 6 steps.
         """
         when(s.assignment_epoch <= epoch, s.joined[owner])
         s.assignment_epoch = epoch
@@ -53,12 +55,14 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
 
     @action
     def expire(s, m: Member, epoch: Epoch) -> None:
-        """A member leaves, or its session expires: the coordinator frees its partitions.
+        """A member leaves, or its session expires, and the coordinator frees its partitions.
 
         Kafka: GroupMetadataManager.consumerGroupFenceMembers. Kafka raises the assignment epoch if
-        the group is now empty. Simplified: a session may expire at any time, and every expiry may
-        raise the assignment epoch. Without the guard that the assignment epoch does not decrease,
-        the claim `owners_may_commit` breaks in 7 steps.
+        the group is now empty.
+        Simplified: a session may expire at any time, and every expiry may raise the assignment
+        epoch.
+        Without the guard that the assignment epoch does not decrease, the claim `owners_may_commit`
+        breaks in 7 steps.
         """
         when(s.joined[m], s.assignment_epoch <= epoch)
         s.assignment_epoch = epoch
@@ -68,19 +72,20 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         s.joined[m] = False
 
     def may_join(s, m: Member) -> Bool:
-        """True if the consumer has the smallest epoch (in Kafka 0) and is no member of the group.
+        """Returns True if the consumer `m` has the smallest epoch (in Kafka 0) and is not a member
+        of the group.
 
-        Without the second condition, the claim `taken_partitions_have_a_member` breaks (bug
-        `forgets-who-rejoins`, 4 steps).
+        If a member of the group may join a second time, the claim `taken_partitions_have_a_member`
+        breaks (bug `forgets-who-rejoins`, 4 steps).
         """
         return s.must_join(m) & ~s.joined[m]
 
     @action
     def join(s, m: Member) -> None:
-        """A consumer that is no member of the group joins with epoch 0.
+        """A consumer that is not a member of the group joins with epoch 0.
 
-        Kafka: GroupMetadataManager.consumerGroupHeartbeat, with member epoch 0. Simplified: the
-        consumer receives its epoch with a later heartbeat.
+        Kafka: GroupMetadataManager.consumerGroupHeartbeat, with member epoch 0.
+        Simplified: the consumer receives its epoch only with the response to a later heartbeat.
         """
         when(s.may_join(m))
         s.joined[m] = True
@@ -95,11 +100,11 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
     # ---- heartbeats
 
     def accepts_heartbeat(s, m: Member) -> Bool:
-        """True if the coordinator accepts the epoch in the member's heartbeat.
+        """Returns True if the coordinator accepts the epoch in the heartbeat of the member `m`.
 
-        Accepted are the member's epoch, and epoch 0 of a member that joins again. After a lost
-        response, the previous epoch is accepted if the consumer owns only partitions that are
-        assigned to it.
+        The coordinator accepts the member's epoch, and epoch 0 of a member that joins again. After
+        a lost response, it also accepts the previous epoch, if the consumer owns only partitions
+        that are assigned to it.
         """
         is_behind = all_of(
             s.consumer_epoch[m] == s.previous_epoch[m],
@@ -116,15 +121,16 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         return s.assigned[m][p] & (s.target[p] != m)
 
     def must_revoke(s, m: Member) -> Bool:
-        """True if the consumer owns a partition whose target is another member.
+        """Returns True if the consumer of `m` owns an assigned partition whose target is not `m`.
 
-        The coordinator waits until the consumer no longer owns this partition; without this wait,
+        The coordinator waits until the consumer no longer owns this partition. Without this wait,
         the claim `one_reader` breaks (bug `frees-at-once`, 9 steps).
         """
         return exists(s.is_withdrawn(m, p) & s.owns[m][p] for p in TopicPartition)
 
     def is_free(s, m: Member, p: TopicPartition) -> Bool:
-        """True if the partition is not taken, or if this member itself must still revoke it.
+        """Returns True if the partition `p` is free for the member `m`: no member has it, or `m`
+        itself must still revoke it.
 
         Without this rule, the claim `no_double_assignment` breaks (bug `takes-what-is-owned`, 6
         steps).
@@ -133,13 +139,14 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
 
     @action
     def heartbeat(s, m: Member) -> None:
-        """A member's heartbeat reports its partitions, and moves the member toward the target
-        assignment.
+        """A member's heartbeat reports the partitions of its consumer, and the coordinator moves
+        the member toward the target assignment.
 
-        Kafka: CurrentAssignmentBuilder.build. Simplified: the consumer reports its partitions in
-        each heartbeat. A rejected heartbeat is the action `be_fenced`. Without the guard that the
-        coordinator accepts the heartbeat, the claim `taken_partitions_have_a_member` breaks in 6
-        steps.
+        Kafka: CurrentAssignmentBuilder.build.
+        Simplified: the consumer reports its partitions in each heartbeat. The action `be_fenced`
+        covers a rejected heartbeat.
+        Without the guard that the coordinator accepts the heartbeat, the claim
+        `taken_partitions_have_a_member` breaks in 6 steps.
         """
         when(s.accepts_heartbeat(m), s.assignment_epoch != Epoch.least())
         waits, must_revoke = s.waits_for_revocation(m), s.must_revoke(m)
@@ -161,12 +168,13 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
             s.revoking[m][p] = revoking
 
     def taken_after(s, m: Member, p: TopicPartition, assigned: Bool, revoking: Bool) -> Bool:
-        """Returns True if the partition is taken (not free) after the member's change; `assigned`
-        and `revoking` are its new state.
+        """Returns True if the partition `p` is taken (not free) after the state of the member `m`
+        changes. In the new state, `p` is assigned if `assigned` holds, and must be given up if
+        `revoking` holds.
 
-        Partitions that the member had are removed before those that it has now are added. In the
-        opposite order, the claim `no_double_assignment` breaks (bug `erases-what-comes-back`, 13
-        steps).
+        The coordinator first removes the partitions of the member's old state, and then adds the
+        partitions of the new state. In the opposite order, the claim `no_double_assignment` breaks
+        (bug `erases-what-comes-back`, 13 steps).
         """
         had = s.assigned[m][p] | s.revoking[m][p]
         return any_of(assigned, revoking, s.taken[p] & ~had)
@@ -175,10 +183,12 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
 
     @action
     def receive_response(s, m: Member) -> None:
-        """The consumer receives the response to a heartbeat: the member's epoch and partitions.
+        """The consumer receives the response to a heartbeat, with the member's epoch and
+        partitions.
 
-        Kafka: ConsumerMembershipManager.onHeartbeatSuccess. Simplified: the response has the
-        coordinator's present state. Every claim also holds without the guard of this action.
+        Kafka: ConsumerMembershipManager.onHeartbeatSuccess.
+        Simplified: the response contains the coordinator's present state.
+        Every claim also holds without the guard of this action.
         """
         when(s.answered[m])
         s.answered[m] = False
@@ -189,16 +199,19 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
 
     @action
     def revoke(s, m: Member, p: TopicPartition) -> None:
-        """The consumer has committed its offset, and gives up a partition.
+        """The consumer gives up a partition that is no longer assigned to it, after it has
+        committed its offset.
 
-        Kafka: ConsumerMembershipManager.invokeOnPartitionsRevokedCallback. Simplified: one
-        partition after another. Every claim also holds without the guard of this action.
+        Kafka: ConsumerMembershipManager.invokeOnPartitionsRevokedCallback.
+        Simplified: the consumer gives up one partition after another.
+        Every claim also holds without the guard of this action.
         """
         when(s.owns[m][p], ~s.received[m][p])
         s.owns[m][p] = False
 
     def keeps_when_fenced(s, m: Member, p: TopicPartition) -> Bool:
-        """Always false, because a fenced consumer drops its partitions before it joins again.
+        """Returns a formula that is always false, because a fenced consumer drops its partitions
+        before it joins again.
 
         Without this rule, the claim `one_reader` breaks (bug `reads-on-when-fenced`, 11 steps).
         """
@@ -209,8 +222,8 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         """The coordinator refuses the member's epoch, and the consumer drops its partitions.
 
         Kafka: FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID; ConsumerMembershipManager.
-        Simplified: request and response are one step. Every claim also holds without the guard of
-        this action.
+        Simplified: the request and the error response are one step.
+        Every claim also holds without the guard of this action.
         """
         when(~s.must_join(m), ~s.accepts_heartbeat(m))
         s.consumer_epoch[m] = Epoch.least()
@@ -220,13 +233,15 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
             s.owns[m][p] = s.keeps_when_fenced(m, p)
 
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
-        """True if the coordinator accepts an offset commit of the partition (KIP-1251).
+        """Returns True if the coordinator accepts an offset commit of the consumer `m` for the
+        partition `p` (KIP-1251).
 
-        The commit's epoch must be at least the epoch in which the partition was assigned, and at
-        most the member's epoch. If only the member's epoch is accepted, the claim
-        `owners_may_commit` breaks (bug `wants-exact-epoch`, 6 steps). If the epoch of the
-        assignment is not compared, the claim `one_member_commits` breaks (bug
-        `commits-in-any-epoch`, 7 steps).
+        The epoch in the commit must be at least the epoch in which the coordinator assigned the
+        partition to the member. It must be at most the member's epoch.
+
+        If the coordinator accepts only the member's epoch, the claim `owners_may_commit` breaks
+        (bug `wants-exact-epoch`, 6 steps). If it does not compare the epoch of the assignment, the
+        claim `one_member_commits` breaks (bug `commits-in-any-epoch`, 7 steps).
         """
         return all_of(
             s.has(m, p),

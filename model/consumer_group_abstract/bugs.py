@@ -1,5 +1,6 @@
-"""Bugs of abstract KIP-848 groups: each class changes the spec so that a claim breaks, which its
-decorator names.
+"""Bugs of abstract KIP-848 groups. Each class changes the spec so that a claim no longer holds.
+
+The decorator of each class names the claim.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from model.variants import bug
     in_force=kafka("3.7", "3.7"),
 )
 class ErasesWhatComesBack(AbstractConsumerGroup):
-    """The coordinator first adds a member's new partitions, and then removes its revoked ones.
+    """The coordinator first adds a member's new partitions, and then removes the partitions that
+    the member has revoked.
 
-    A partition that a member gives up and gets back looks free, and another member gets it
-    (KAFKA-16147). The claims `taken_partitions_have_a_member` and `no_double_assignment` break at
-    the action `heartbeat`.
+    So a partition looks free after its member has given it up and received it a second time. The
+    coordinator then assigns the partition to another member, too (KAFKA-16147). The claims
+    `taken_partitions_have_a_member` and `no_double_assignment` break at the action `heartbeat`.
     """
 
     def taken_after(s, m: Member, p: TopicPartition, assigned: Bool, revoking: Bool) -> Bool:
@@ -35,7 +37,8 @@ class ErasesWhatComesBack(AbstractConsumerGroup):
 class FreesAtOnce(AbstractConsumerGroup):
     """The coordinator frees a partition before the member that owns the partition has given it up.
 
-    Two consumers read the partition. The action `heartbeat` breaks the lemma `live_owners_have`.
+    As a consequence, two consumers read the partition. The action `heartbeat` breaks the lemma
+    `live_owners_have`.
     """
 
     def must_revoke(s, m: Member) -> Bool:
@@ -44,7 +47,7 @@ class FreesAtOnce(AbstractConsumerGroup):
 
 @bug("takes-what-is-owned", breaks="no_double_assignment", steps=6, in_force=UNRELEASED)
 class TakesWhatIsOwned(AbstractConsumerGroup):
-    """A member gets partitions by the target assignment although another member still has them.
+    """A member gets partitions by the target assignment, although another member still has them.
 
     The action `heartbeat` breaks the claim `no_double_assignment`.
     """
@@ -55,10 +58,10 @@ class TakesWhatIsOwned(AbstractConsumerGroup):
 
 @bug("reads-on-when-fenced", breaks="one_reader", steps=11, in_force=UNRELEASED)
 class ReadsOnWhenFenced(AbstractConsumerGroup):
-    """A fenced consumer keeps its partitions while it joins again.
+    """A fenced consumer reads its partitions while it joins again.
 
-    Another member has received them since, so two consumers read them. The action `be_fenced`
-    breaks the lemma `joining_consumers_own_nothing`.
+    Meanwhile, another member has received the partitions, so two consumers read them. The action
+    `be_fenced` breaks the lemma `joining_consumers_own_nothing`.
     """
 
     def keeps_when_fenced(s, m: Member, p: TopicPartition) -> Bool:
@@ -76,8 +79,8 @@ class WantsExactEpoch(AbstractConsumerGroup):
     """Before KIP-1251: the coordinator accepts a commit only in the member's present epoch
     (KAFKA-20066).
 
-    A consumer that has not received its new epoch yet is refused. The action `heartbeat` breaks the
-    claim `owners_may_commit`.
+    The coordinator refuses the commit of a consumer that has not received its new epoch yet. The
+    action `heartbeat` breaks the claim `owners_may_commit`.
     """
 
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
@@ -86,10 +89,10 @@ class WantsExactEpoch(AbstractConsumerGroup):
 
 @bug("commits-in-any-epoch", breaks="one_member_commits", steps=7, in_force=UNRELEASED)
 class CommitsInAnyEpoch(AbstractConsumerGroup):
-    """The coordinator accepts a member's commit even for a partition that is not assigned to the
+    """The coordinator accepts a member's commit even if the partition is not assigned to the
     member.
 
-    The member must have joined, and the commit's epoch must be at most the member's epoch.
+    The member must have joined, and the epoch of the commit must be at most the member's epoch.
     """
 
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
@@ -102,10 +105,10 @@ class CommitsInAnyEpoch(AbstractConsumerGroup):
 
 @bug("forgets-who-rejoins", breaks="taken_partitions_have_a_member", steps=4, in_force=UNRELEASED)
 class ForgetsWhoRejoins(AbstractConsumerGroup):
-    """The coordinator treats a known member that joins with epoch 0 as a new member.
+    """The coordinator treats a member of the group that joins with epoch 0 as a new member.
 
-    The member loses its partitions, which do not become free. The action `join` breaks the claim
-    `taken_partitions_have_a_member`.
+    The member loses its partitions, but these partitions do not become free. The action `join`
+    breaks the claim `taken_partitions_have_a_member`.
     """
 
     def may_join(s, m: Member) -> Bool:
@@ -120,11 +123,11 @@ class ForgetsWhoRejoins(AbstractConsumerGroup):
     in_force=UNRELEASED,
 )
 class FreesWhileAway(AbstractStaticMembers):
-    """The partitions of a static member are free while the member is away, but stay assigned to
-    the member.
+    """While a static member is away, its partitions are free, although they stay assigned to the
+    member.
 
-    Another member gets them too. The action `leave_for_now` breaks the claim
-    `taken_partitions_have_a_member`.
+    So the coordinator assigns the partitions to another member, too. The action `leave_for_now`
+    breaks the claim `taken_partitions_have_a_member`.
     """
 
     def keeps_while_away(s) -> Bool:

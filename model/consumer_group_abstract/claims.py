@@ -1,9 +1,10 @@
-"""The claims about abstract KIP-848 groups, and the lemmas that their proof needs.
+"""The claims about abstract KIP-848 groups, and the lemmas that the proof of the claims needs.
 
-A *member* is the coordinator's entry for a consumer. The argument: the coordinator assigns only a
-free partition, so at most one member has the partition. A consumer begins to read a partition when
-a response assigns it, and the member has the partition until a heartbeat of the consumer no longer
-reports it. So a consumer whose heartbeats are accepted reads only partitions that its member has.
+A *member* is the coordinator's entry for a consumer. The proof has this argument. The coordinator
+assigns only a free partition, so at most one member has the partition. A consumer begins to read a
+partition when a response assigns the partition. The member then has the partition until a heartbeat
+of the consumer no longer reports it. So a consumer whose heartbeats are accepted reads only
+partitions that its member has.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @invariant
     def no_double_assignment(s) -> Bool:
-        """At most one member has a partition. A member has a partition until the member has given
-        the partition up.
+        """At most one member has a partition at any time. A member has a partition from its
+        assignment until the coordinator learns that the member has given the partition up.
         """
         return forall(
             implies(s.has(a, p) & s.has(b, p), a == b)
@@ -41,8 +42,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @invariant
     def one_reader(s) -> Bool:
-        """Two consumers never own a partition while the coordinator accepts the
-        heartbeats of both.
+        """Two consumers never own the same partition while the coordinator accepts the heartbeats
+        of both.
         """
         return forall(
             implies(s.is_live_owner(a, p) & s.is_live_owner(b, p), a == b)
@@ -58,8 +59,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
     def taken_partitions_have_a_member(s) -> Bool:
         """A partition is free if and only if no member has it.
 
-        So a new coordinator, which reads only the members from the log, finds the same partitions
-        free.
+        So a failover changes nothing: a new coordinator reads only the members from the log, and
+        finds the same partitions free.
         """
         return forall(iff(s.taken[p], exists(s.has(m, p) for m in Member)) for p in TopicPartition)
 
@@ -88,8 +89,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @witness
     def one_gives_up_while_another_waits(s) -> Bool:
-        """Reachable: a member must give up a partition, and the target assignment gives the
-        partition to another member.
+        """Reachable: a member must still give up a partition that the target assignment gives to
+        another member.
         """
         return exists(
             all_of(s.waits_for_revocation(a), s.revoking[a][p], s.target[p] == b, a != b)
@@ -111,7 +112,9 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @witness
     def one_commits_an_epoch_behind(s) -> Bool:
-        """Reachable: the coordinator accepts a commit in an epoch before the member's own."""
+        """Reachable: the coordinator accepts a commit whose epoch is smaller than the member's
+        epoch.
+        """
         return exists(
             all_of(s.accepts_commit(m, p), s.consumer_epoch[m] < s.member_epoch[m])
             for m in Member
@@ -120,8 +123,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @witness
     def a_fenced_consumer_owns(s) -> Bool:
-        """Reachable: two consumers own one partition, and one of them does not know that it is
-        fenced.
+        """Reachable: two consumers own the same partition, and one of them has not learned yet that
+        it is fenced.
         """
         return exists(
             all_of(a != b, s.owns[a][p], s.is_live_owner(b, p))
@@ -134,12 +137,13 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def live_owners_have(s) -> Bool:
-        """A consumer whose heartbeats are accepted reads only partitions that the coordinator has
-        recorded for this consumer.
+        """If the coordinator accepts a consumer's heartbeats, the consumer reads only partitions
+        that the coordinator has recorded for this consumer.
 
-        The coordinator records a partition that is assigned to the consumer, or that the consumer
-        must still revoke. The lemma is true because the coordinator removes a partition only after
-        a heartbeat that no longer reports the partition.
+        The coordinator records the partitions that are assigned to the consumer, and the partitions
+        that the consumer must still revoke.
+        The lemma is true because the coordinator removes a partition only after a heartbeat that no
+        longer reports the partition.
         """
         return forall(
             implies(s.is_live_owner(m, p), s.has(m, p)) for m in Member for p in TopicPartition
@@ -147,8 +151,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def answered_owners_have(s) -> Bool:
-        """While a response to a consumer in the group is in flight, the consumer reads only
-        partitions that the coordinator has recorded for this consumer.
+        """While a response to a member's heartbeat is in flight, the consumer reads only partitions
+        that the coordinator has recorded for this consumer.
 
         The lemma is true because the coordinator responds only to heartbeats that it accepts.
         """
@@ -160,10 +164,10 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def joining_consumers_own_nothing(s) -> Bool:
-        """A consumer that must join owns no partition.
+        """A consumer that must join the group owns no partition.
 
-        The lemma is true because a fenced consumer drops its partitions, and every response moves
-        the consumer to an epoch in which it need not join.
+        The lemma is true because a fenced consumer drops its partitions. Each response moves the
+        consumer to an epoch in which it need not join.
         """
         return forall(
             implies(s.must_join(m), ~s.owns[m][p]) for m in Member for p in TopicPartition
@@ -171,11 +175,11 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def members_with_partitions_have_an_epoch(s) -> Bool:
-        """A member with a partition, or with a response in flight, has a larger epoch than the
-        least one.
+        """If a member has a partition, or if a response to it is in flight, its epoch is larger
+        than the smallest epoch.
 
         The lemma is true because the coordinator moves a member to the assignment epoch before it
-        assigns a partition.
+        assigns a partition to the member.
         """
         return forall(
             implies(
@@ -190,7 +194,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def epochs_are_in_order(s) -> Bool:
-        """A member's epoch is at least its previous epoch, and at most the assignment epoch.
+        """A member's epoch is at least the member's previous epoch, and at most the assignment
+        epoch.
 
         The lemma is true because a heartbeat moves the member to the present assignment epoch.
         """
@@ -209,8 +214,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
     def assigned_by_now(s) -> Bool:
         """The epoch in which a partition was assigned to a member is at most the member's epoch.
 
-        The lemma is true because a partition is assigned when the member moves to the assignment
-        epoch.
+        The lemma is true because the coordinator assigns a partition when the member moves to the
+        assignment epoch.
         """
         return forall(
             implies(s.has(m, p), s.since[m][p] <= s.member_epoch[m])
@@ -220,8 +225,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def owners_know_since_when(s) -> Bool:
-        """A consumer that reads a partition recorded for it has at least the epoch in which the
-        coordinator assigned the partition.
+        """If a consumer reads a partition that is recorded for it, its epoch is at least the epoch
+        in which the coordinator assigned the partition.
 
         The lemma is true because the response that assigned the partition carried this epoch.
         """

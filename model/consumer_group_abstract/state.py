@@ -1,13 +1,14 @@
 """The state of an abstract KIP-848 group: the target assignment, members and consumers.
 
-The coordinator records for each member which partitions it has, and since which epoch. As in Kafka,
-a second variable (`taken`) has the partitions that some member has or must still revoke, and the
-coordinator checks only `taken` before it assigns a partition.
+The coordinator records which partitions each member has, and the epoch in which it assigned each of
+them. As in Kafka, it also keeps a second variable (`taken`): the partitions that some member has or
+must still revoke. Before the coordinator assigns a partition, it checks only `taken`.
 
 Source: KIP-848, KIP-1251; CurrentAssignmentBuilder and ConsumerGroup of Kafka 4.3.
-Simplified: `taken` is a set, where Kafka keeps an epoch with each partition. The group epoch is
+Simplified: `taken` is a set, while Kafka stores an epoch with each partition. The group epoch is
 left out, because only the assignment epoch decides what a member may do. The response to a
-heartbeat has the coordinator's present state. The coordinator's log always has all of its state.
+heartbeat contains the coordinator's present state. The coordinator's log always contains the whole
+state of the coordinator.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class TopicPartition(Sort):
 class Epoch(Ordered):
     """An epoch of the group or of a member.
 
-    The smallest epoch means that there was no target assignment yet.
+    The smallest epoch means that there is no target assignment yet.
     """
 
 
@@ -66,7 +67,9 @@ class AbstractConsumerGroupState(Spec):
     # ---- predicates
 
     def has(s, m: Member, p: TopicPartition) -> Bool:
-        """True if the partition is assigned to the member, or the member must still give it up."""
+        """Returns True if the partition `p` is assigned to the member `m`, or if the member must
+        still give it up.
+        """
         return s.joined[m] & any_of(s.assigned[m][p], s.revoking[m][p])
 
     def must_join(s, m: Member) -> Bool:

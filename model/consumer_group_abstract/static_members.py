@@ -1,13 +1,13 @@
 """Static members of abstract KIP-848 groups: a member is away, and another process takes its place.
 
-A member that is *away* has left with epoch -2. It keeps its assigned partitions, which are not
-free. A process that joins in its place gets these partitions and their targets.
+A member that is *away* has left with epoch -2. Its assigned partitions stay assigned to it, and are
+not free. A process that joins in the member's place gets these partitions and their targets.
 
-Why at most one consumer reads a partition: a process reads nothing when it leaves, and nothing when
-it joins. Only one of the two processes is a member, so the coordinator accepts the heartbeats of
-one.
+At most one consumer reads a partition, for these reasons. A process reads nothing when it leaves,
+and nothing when it joins. Only one of the two processes is a member, so the coordinator accepts the
+heartbeats of only one process.
 
-The spec has these actions and those of the module `actions`; no action is fair.
+The spec has the actions of this table and the actions of the module `actions`. No action is fair.
 
     static       leave_for_now, come_back
 
@@ -45,22 +45,27 @@ class StaticMembersState(AbstractConsumerGroupClaims):
 class StaticMembersActions(StaticMembersState):
     @action
     def expire(s, m: Member, epoch: Epoch) -> None:
-        """A member leaves for good, or its session expires, also while it is away.
+        """A member leaves for good, or its session expires. Both may happen while the member is
+        away.
 
-        Kafka, the simplification and the guards: as in `AbstractConsumerGroupActions`.
+        Kafka: GroupMetadataManager.consumerGroupFenceMembers. The simplification and the guards are
+        those of the action `expire` in `AbstractConsumerGroupActions`.
         """
         s.is_away[m] = False
         super().expire(m, epoch)
 
     def accepts_heartbeat(s, m: Member) -> Bool:
-        """True if the member is not away, and the coordinator accepts the epoch."""
+        """Returns True if the member `m` is not away, and the coordinator accepts the epoch in the
+        heartbeat of its process.
+        """
         return super().accepts_heartbeat(m) & ~s.is_away[m]
 
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
         return super().accepts_commit(m, p) & ~s.is_away[m]
 
     def keeps_while_away(s) -> Bool:
-        """True: the assigned partitions of a member that is away are not free.
+        """Returns a formula that is always true: while a member is away, its assigned partitions
+        are not free.
 
         Without this rule, the claim `no_double_assignment` breaks (bug `frees-while-away`, 8
         steps).
@@ -69,12 +74,13 @@ class StaticMembersActions(StaticMembersState):
 
     @action
     def leave_for_now(s, m: Member) -> None:
-        """A static member gives up its partitions and leaves with epoch -2; the coordinator keeps
+        """A static member gives up its partitions and leaves with epoch -2. The coordinator keeps
         the member and its assigned partitions.
 
-        Kafka: GroupMetadataManager.consumerGroupStaticMemberGroupLeave. Simplified: the epochs of
-        the member are the least one from now on. Without the guard that the process is a member,
-        the claim `taken_partitions_have_a_member` breaks in 6 steps.
+        Kafka: GroupMetadataManager.consumerGroupStaticMemberGroupLeave.
+        Simplified: in this step, the epochs of the member become the smallest epoch.
+        Without the guard that the process is a member, the claim `taken_partitions_have_a_member`
+        breaks in 6 steps.
         """
         when(s.joined[m], ~s.must_join(m))
         for p in TopicPartition:
@@ -92,12 +98,13 @@ class StaticMembersActions(StaticMembersState):
 
     @action
     def come_back(s, m: Member, other: Member) -> None:
-        """A process joins in the place of a member that is away, with the member's partitions.
+        """A process joins in the place of a member that is away, and gets the member's partitions.
 
         Kafka: GroupMetadataManager.getOrMaybeSubscribeStaticConsumerGroupMember and replaceMember.
-        Simplified: the process receives its epoch with a later heartbeat. The old process may come
-        back too. Without the guard that the other member is away, the claim
-        `taken_partitions_have_a_member` breaks in 5 steps.
+        Simplified: the process receives its epoch only with the response to a later heartbeat. The
+        old process itself may come back, too.
+        Without the guard that the other member is away, the claim `taken_partitions_have_a_member`
+        breaks in 5 steps.
         """
         when(s.is_away[other], (m == other) | ~s.joined[m], s.must_join(m))
         for p in TopicPartition:
@@ -118,8 +125,8 @@ class StaticMembersClaims(StaticMembersActions):
 
     @witness
     def a_static_member_keeps_its_partition(s) -> Bool:
-        """Reachable: a member was away and reads its partition again, in the partition's first
-        assignment epoch.
+        """Reachable: a member was away and reads its partition again, while the assignment epoch is
+        still the first one.
         """
         return exists(
             all_of(
@@ -133,7 +140,9 @@ class StaticMembersClaims(StaticMembersActions):
 
     @witness
     def another_waits_for_one_that_is_away(s) -> Bool:
-        """Reachable: a partition shall go to another member, while its member is away."""
+        """Reachable: the target assignment gives a partition to another member, while the
+        partition's member is away.
+        """
         return exists(
             all_of(s.is_away[a], s.has(a, p), s.target[p] == b, a != b)
             for p in TopicPartition
@@ -145,9 +154,9 @@ class StaticMembersClaims(StaticMembersActions):
 
     @lemma
     def members_that_are_away_revoke_nothing(s) -> Bool:
-        """A member that is away is in the group, and must give up no partition.
+        """A member that is away belongs to the group, and has no partition to give up.
 
-        The lemma is true because the coordinator frees these partitions when the member leaves.
+        The lemma is true because the coordinator frees such partitions when the member leaves.
         """
         return forall(
             implies(s.is_away[m], s.joined[m] & ~s.revoking[m][p])
@@ -157,11 +166,11 @@ class StaticMembersClaims(StaticMembersActions):
 
     @lemma
     def members_with_partitions_have_an_epoch(s) -> Bool:
-        """A member with a response in flight, or with a partition to give up, has a larger epoch
-        than the least one.
+        """If a response to a member is in flight, or if the member has a partition to give up, its
+        epoch is larger than the smallest epoch.
 
         The lemma is true because the coordinator asks only consumers with a larger epoch to give up
-        partitions. A member that comes back has partitions and the least epoch.
+        partitions. A member that comes back has partitions, but the smallest epoch.
         """
         return forall(
             implies(

@@ -1,5 +1,7 @@
-"""The versions of the abstract KIP-848 group; the version `kip-1251` (the default) has no static
-members.
+"""The versions of the spec of the abstract KIP-848 group.
+
+The version `kip-1251` is the default and has no static members. The version `static-members` adds
+them.
 """
 
 from __future__ import annotations
@@ -20,4 +22,6 @@ class AbstractConsumerGroup(AbstractConsumerGroupClaims):
     in_force=kafka("4.3", LATEST, needs="members with a group.instance.id"),
 )
 class AbstractStaticMembers(StaticMembersClaims):
-    """The version `kip-1251`, but a member may be away, and another process may take its place."""
+    """Consumer groups of KIP-848 with KIP-1251 and static members. A static member may be away, and
+    another process may take its place.
+    """
