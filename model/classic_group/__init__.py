@@ -1,5 +1,5 @@
 """A classic consumer group: members join, the leader assigns partitions, and the coordinator
-refuses members of an old generation.
+refuses requests of members from an old generation.
 """
 
 from model.classic_group import bugs, versions

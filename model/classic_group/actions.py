@@ -1,22 +1,24 @@
-"""The actions of a classic group: members join, the leader assigns, sessions expire.
+"""The actions of a classic group: members join, the leader assigns the partition, and sessions
+expire.
 
-The group reads one partition. A rebalance ends when all members have joined again or the
-coordinator stops waiting; then the next generation begins. One member is the leader; it gives the
-partition to the member that had it last. The coordinator's log stores a stable group, and another
-coordinator reads it there.
+The group reads one partition. A rebalance ends when all members have joined again, or when the
+coordinator ceases to wait for them. The next generation then begins. One member is the leader. It
+assigns the partition to the member that had the partition in the latest generation. The
+coordinator's log stores a stable group, and another coordinator reads the group from this log.
 
 A *static* member has a group.instance.id. A process that joins with the group.instance.id of a
-member replaces the member, without a rebalance if the group is stable.
+member replaces this member. If the group is stable, the replacement needs no rebalance.
 
-The table lists all actions (`Next` in TLA+); WF is weakly fair, SF strongly fair, and the others
-are not fair.
+The table lists all actions (`Next` in TLA+). Each row begins with the phase to which the actions
+belong. WF marks a weakly fair action, and SF a strongly fair action; the actions without a mark are
+not fair.
 
     joining      start_static, WF join, WF replace
     rebalance    SF complete_join, assign, WF miss_assignment, SF receive_assignment, miss,
                  become_empty, fail_over
     late answers refuse, WF receive_refusal
 
-Simplified: a consumer receives the answers to JoinGroup and SyncGroup together; the answer to a
+Simplified: a consumer receives the responses to JoinGroup and SyncGroup together. The response to a
 heartbeat may be late.
 """
 
@@ -45,9 +47,10 @@ class ClassicGroupActions(ClassicGroupState):
     def start_static(s, m: Member, instance: Instance) -> None:
         """A consumer process starts with a group.instance.id, as a static member.
 
-        Kafka: group.instance.id (KIP-345). Simplified: this is a step of its own. Without the guard
-        that the process has not asked to join yet, the claim `one_member_of_an_instance` breaks in
-        4 steps.
+        Kafka: group.instance.id (KIP-345).
+        Simplified: the choice of the group.instance.id is a step of its own.
+        Without the guard that the process has not asked to join yet, the claim
+        `one_member_of_an_instance` breaks in 4 steps.
         """
         c = s.consumer[m]
         when(c.instance == nothing, c.claimed_in == 0, ~c.is_joining)
@@ -61,8 +64,8 @@ class ClassicGroupActions(ClassicGroupState):
         s.consumer[m].owns = false
 
     def gives_way(s, other: Member, m: Member) -> Bool:
-        """True if `m` replaces the member `other` when `m` joins: both have the same
-        group.instance.id.
+        """Returns True if the joining process `m` replaces the member `other`, because both have
+        the same group.instance.id.
         """
         return s.shares_instance(m, other)
 
@@ -70,10 +73,10 @@ class ClassicGroupActions(ClassicGroupState):
     def join(s, m: Member) -> None:
         """A process joins the group, for the first time or again, and a rebalance begins.
 
-        Kafka: GroupMetadataManager.classicGroupJoinToClassicGroup. Simplified: the process has its
-        member id before it joins. Without the rule that a process replaces the member with its
-        group.instance.id, the claim `one_member_of_an_instance` breaks (bug `adds-instances`, 4
-        steps; KAFKA-8500).
+        Kafka: GroupMetadataManager.classicGroupJoinToClassicGroup.
+        Simplified: the process has its member id before it joins.
+        Without the rule that a process replaces the member with its group.instance.id, the claim
+        `one_member_of_an_instance` breaks (bug `adds-instances`, 4 steps; KAFKA-8500).
         """
         when(~(s.is_stable() & exists(s.shares_instance(m, x) for x in Member)))
         s.asks_to_join(m)
@@ -84,7 +87,9 @@ class ClassicGroupActions(ClassicGroupState):
         s.is_rebalancing = true
 
     def persists_replacement(s) -> Bool:
-        """True, except in the bug `forgets-replacement`."""
+        """Returns a formula that is always true, except in the bug `forgets-replacement`: the
+        coordinator writes the replacement of a static member to its log.
+        """
         return true
 
     @action(fair="weak")
@@ -92,10 +97,10 @@ class ClassicGroupActions(ClassicGroupState):
         """A static member returns as another process, and a stable group continues without a
         rebalance.
 
-        Kafka: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin. Simplified: the
-        new process has the same assignors and metadata as the old one. Without the append of the
-        replacement to the coordinator's log, the claim `a_stable_group_survives` breaks (bug
-        `forgets-replacement`, 6 steps; KAFKA-10284).
+        Kafka: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin.
+        Simplified: the new process has the same assignors and metadata as the old process.
+        Without the append of the replacement to the coordinator's log, the claim
+        `a_stable_group_survives` breaks (bug `forgets-replacement`, 6 steps; KAFKA-10284).
         """
         when(s.is_stable(), exists(s.shares_instance(m, x) for x in Member))
         s.asks_to_join(m)
@@ -124,19 +129,21 @@ class ClassicGroupActions(ClassicGroupState):
     def complete_join(s) -> None:
         """The coordinator ends the wait for JoinGroup requests, and the next generation begins.
 
-        Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the wait may end at any
-        time. A static member that has not joined again is removed at once; Kafka keeps it until its
-        session expires. Every claim also holds without the guard of this action.
+        Kafka: GroupMetadataManager.completeClassicGroupJoin.
+        Simplified: the wait may end at any time. A static member that has not joined again is
+        removed at once; in Kafka it remains a member until its session expires.
+        Every claim also holds without the guard of this action.
         """
         when(s.is_rebalancing, exists(s.joined[x] for x in Member))
         s.group.members = s.joined
         s.begin_generation()
 
     def keeps(s, m: Member) -> Bool:
-        """True if the sticky assignor lets the member keep the partition.
+        """Returns True if the sticky assignor lets the member `m` keep the partition.
 
-        The member keeps it if no other member reports to have had it in a later generation. Without
-        the comparison of generations (KIP-341), the claim `one_owner` breaks (bug
+        The member keeps the partition if it reports that it had the partition, and no other member
+        reports the same for a later generation.
+        Without the comparison of generations (KIP-341), the claim `one_owner` breaks (bug
         `believes-old-claims`, 13 steps; KAFKA-7026).
         """
         return s.says_it_had(m) & forall(
@@ -150,7 +157,7 @@ class ClassicGroupActions(ClassicGroupState):
     @action
     def assign(s, chosen: Member) -> None:
         """The leader assigns the partition to the member that had the partition in the latest
-        generation, or to any member if there is none.
+        generation. If no member had it, the leader may choose any member.
 
         Kafka: AbstractStickyAssignor, GroupMetadataManager.classicGroupSyncToClassicGroup.
         Simplified: the leader's assignment and the append to the coordinator's log are one step.
@@ -171,15 +178,18 @@ class ClassicGroupActions(ClassicGroupState):
             s.persisted.owners[x] = owns
 
     def waits_no_longer(s) -> Bool:
-        """True, except in the bug `waits-for-leader`."""
+        """Returns a formula that is always true, except in the bug `waits-for-leader`: the
+        coordinator may cease to wait for the leader's assignment.
+        """
         return true
 
     @action(fair="weak")
     def miss_assignment(s) -> None:
         """The leader's assignment does not arrive in time, and the group rebalances again.
 
-        Kafka: GroupMetadataManager.expirePendingSync. Simplified: the timeout may expire at any
-        time. Without this action, the claim `a_joining_member_gets_a_generation` breaks (bug
+        Kafka: GroupMetadataManager.expirePendingSync.
+        Simplified: the timeout may expire at any time.
+        Without this action, the claim `a_joining_member_gets_a_generation` breaks (bug
         `waits-for-leader`, 3 steps; KAFKA-12890).
         """
         when(s.awaits_assignment(), s.waits_no_longer())
@@ -190,8 +200,10 @@ class ClassicGroupActions(ClassicGroupState):
         """A member that has joined receives the generation, and learns whether it owns the
         partition.
 
-        Kafka: ConsumerCoordinator.onJoinComplete. Simplified: no answer is lost. Without the guard
-        that the group is stable, the claim `old_answers_change_nothing` breaks in 7 steps.
+        Kafka: ConsumerCoordinator.onJoinComplete.
+        Simplified: no response is lost.
+        Without the guard that the group is stable, the claim `old_answers_change_nothing` breaks in
+        7 steps.
         """
         when(s.is_stable(), s.group.members[m], s.consumer[m].is_joining)
         s.consumer[m].generation = s.group.generation
@@ -204,9 +216,9 @@ class ClassicGroupActions(ClassicGroupState):
     def miss(s, m: Member) -> None:
         """A member's session expires, and a rebalance begins.
 
-        Kafka: GroupMetadataManager.expireClassicGroupMemberHeartbeat. Simplified: a session may
-        expire at any time, even if the member is alive. Every claim also holds without the guard of
-        this action.
+        Kafka: GroupMetadataManager.expireClassicGroupMemberHeartbeat.
+        Simplified: a session may expire at any time, even if the member is alive.
+        Every claim also holds without the guard of this action.
         """
         when(s.group.members[m])
         s.group.members[m] = false
@@ -215,10 +227,11 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def become_empty(s) -> None:
-        """After the last member has left, the coordinator writes the empty group to its log.
+        """The coordinator writes the empty group to its log, after all members have left the group.
 
-        Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the append is committed at
-        once. Every claim also holds without the guard of this action.
+        Kafka: GroupMetadataManager.completeClassicGroupJoin.
+        Simplified: the append is committed at once.
+        Every claim also holds without the guard of this action.
         """
         when(s.is_rebalancing, ~exists(s.group.members[x] for x in Member))
         s.persisted.generation = s.group.generation + 1
@@ -228,10 +241,12 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def fail_over(s) -> None:
-        """A new coordinator reads the group from the log, and forgets an unfinished rebalance.
+        """A new coordinator reads the group from the log, and forgets a rebalance that has not
+        ended.
 
-        Kafka: GroupMetadataManager.replay. Simplified: reading the log is one step. It needs no
-        guard.
+        Kafka: GroupMetadataManager.replay.
+        Simplified: the new coordinator reads the log in one step. The action has no guard, because
+        a failover may happen in any state.
         """
         s.group = s.persisted
         s.joined = no_one()
@@ -244,8 +259,9 @@ class ClassicGroupActions(ClassicGroupState):
     def refuse(s, m: Member) -> None:
         """The coordinator refuses a request that has an old generation or an unknown member id.
 
-        Kafka: ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID. Simplified: only the newest error response
-        is in flight. Every claim also holds without the guard of this action.
+        Kafka: ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID.
+        Simplified: only the newest error response to each consumer is in flight.
+        Every claim also holds without the guard of this action.
         """
         c = s.consumer[m]
         when(c.generation != 0, ~s.is_current(m))
@@ -256,12 +272,13 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action(fair="weak")
     def receive_refusal(s, m: Member) -> None:
-        """The consumer receives an error response, and leaves its generation if it sent the request
-        in this generation.
+        """The consumer receives an error response. It leaves its generation if it sent the refused
+        request in this generation.
 
-        Kafka: ConsumerCoordinator and AbstractCoordinator.generationUnchanged. Simplified: only the
-        newest error response is in flight. Without the comparison of generations, the claim
-        `old_answers_change_nothing` breaks (bug `obeys-old-answers`, 11 steps; KAFKA-9823).
+        Kafka: ConsumerCoordinator and AbstractCoordinator.generationUnchanged.
+        Simplified: only the newest error response to each consumer is in flight.
+        Without the comparison of generations, the claim `old_answers_change_nothing` breaks (bug
+        `obeys-old-answers`, 11 steps; KAFKA-9823).
         """
         c = s.consumer[m]
         when(c.refused != nothing)

@@ -1,5 +1,6 @@
-"""Bugs of classic groups: each class changes the spec so that a claim breaks, which its decorator
-names.
+"""Bugs of classic groups. Each class changes the spec so that a claim no longer holds.
+
+The decorator of each class names the claim.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from model.variants import bug
     in_force=unreleased("fixed before 2.3.0, the first release with static members"),
 )
 class AddsInstances(ClassicGroup):
-    """A static member that returns during a rebalance is added to the group; its old process stays.
+    """A static member that returns during a rebalance is added to the group, while its old process
+    remains a member.
 
-    Then two members have the same group.instance.id.
+    As a consequence, two members have the same group.instance.id.
     """
 
     def gives_way(s, other: Member, m: Member) -> Bool:
@@ -36,10 +38,10 @@ class AddsInstances(ClassicGroup):
     in_force=kafka("2.3", "2.6.0"),
 )
 class ForgetsReplacement(ClassicGroup):
-    """The new process of a static member is not written to the coordinator's log (KAFKA-10284).
+    """The coordinator does not write the new process of a static member to its log (KAFKA-10284).
 
-    A new coordinator reads only the old process from the log: it fences the new process and accepts
-    the old one.
+    A new coordinator reads only the old process from the log. It fences the new process and accepts
+    the old process.
     """
 
     def persists_replacement(s) -> Bool:
@@ -54,10 +56,10 @@ class ForgetsReplacement(ClassicGroup):
     in_force=kafka(None, "2.5"),
 )
 class ObeysOldAnswers(ClassicGroup):
-    """A consumer leaves its present generation because of an error response to an older request.
-
-    The consumer sent the older request in an earlier generation, and has joined again since
+    """A consumer leaves its present generation because of an error response to an older request
     (KAFKA-9823).
+
+    The consumer sent the refused request in an earlier generation, and has joined again since.
     """
 
     def is_about_now(s, m: Member) -> Bool:
@@ -75,7 +77,8 @@ class BelievesOldClaims(ClassicGroup):
     """The sticky assignor believes every member that reports that it had the partition
     (KAFKA-7026).
 
-    A member that missed a generation reports a partition that another member has received since.
+    A member that missed a generation may report a partition that another member has received in
+    this generation.
     """
 
     def keeps(s, m: Member) -> Bool:
@@ -100,9 +103,9 @@ class WaitsForLeader(ClassicGroup):
 
 @bug("accepts-anyone", breaks="only_owners_commit", steps=6, in_force=UNRELEASED)
 class AcceptsAnyone(ClassicGroup):
-    """The coordinator accepts offset commits of every consumer, also of former members.
+    """The coordinator accepts the offset commits of every consumer, and also of former members.
 
-    A commit is refused only while the coordinator waits for the leader's assignment.
+    It refuses a commit only while it waits for the leader's assignment.
     """
 
     def accepts(s, m: Member) -> Bool:

@@ -28,7 +28,7 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @invariant
     def one_owner(s) -> Bool:
-        """In each generation the partition has at most one owner."""
+        """The partition has at most one owner in each generation."""
         return forall(
             implies(s.group.owners[a] & s.group.owners[b], a == b) for a in Member for b in Member
         )
@@ -36,7 +36,9 @@ class ClassicGroupClaims(ClassicGroupActions):
     @invariant
     def only_owners_commit(s) -> Bool:
         """If a consumer believes that it owns the partition, and the coordinator accepts its
-        commit, then the consumer is the owner.
+        commit, the consumer is the owner.
+
+        The owner is the member to which the leader assigned the partition.
         """
         return forall(implies(s.consumer[m].owns & s.accepts(m), s.group.owners[m]) for m in Member)
 
@@ -49,8 +51,10 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @invariant
     def a_stable_group_survives(s) -> Bool:
-        """While a group is stable, the coordinator's log has its generation, its members and their
-        assignment.
+        """While a group is stable, the coordinator's log contains the group's generation, its
+        members and their assignment.
+
+        A group is stable if no rebalance is under way and the leader's assignment has arrived.
         """
         return implies(
             s.is_stable(),
@@ -63,8 +67,8 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @action_property
     def old_answers_change_nothing(s, after: Self) -> Bool:
-        """A consumer leaves its generation only after an error response to a request of this
-        generation.
+        """A consumer leaves its generation only after an error response to a request that it sent
+        in this generation.
         """
         return forall(
             any_of(
@@ -79,8 +83,10 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @liveness
     def a_joining_member_gets_a_generation(s, m: Member) -> Temporal:
-        """A member that joins eventually receives a generation or leaves the group, unless the
-        group reaches the last generation that is explored.
+        """A member that joins eventually receives a generation or leaves the group.
+
+        The claim ends at the bound of the search: it also accepts that the group reaches the
+        largest generation that is explored.
         """
         heard = ~s.consumer[m].is_joining & s.is_current(m)
         last = s.group.generation == s.generations
@@ -90,8 +96,8 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def one_is_behind(s) -> Bool:
-        """Reachable: a consumer believes it owns a partition that the group has given to another
-        member.
+        """Reachable: a consumer believes that it owns the partition, although the group has given
+        the partition to another member.
         """
         return exists(
             all_of(s.consumer[a].owns, s.group.owners[b], ~s.group.owners[a])
@@ -101,7 +107,7 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def an_instance_comes_back(s) -> Bool:
-        """Reachable: in a stable group, a process has replaced another with the same
+        """Reachable: in a stable group, a process has replaced another process with the same
         group.instance.id.
         """
         return s.is_stable() & exists(
@@ -118,8 +124,8 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def an_answer_is_old(s) -> Bool:
-        """Reachable: an error response is in flight to a current member, for a request of an older
-        generation.
+        """Reachable: an error response to a request of an older generation is in flight to a member
+        of the current generation.
         """
         return exists(
             all_of(
@@ -132,8 +138,8 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def two_claim(s) -> Bool:
-        """Reachable: during a rebalance, two members report that they had the partition, each by
-        the newest assignment that it received.
+        """Reachable: during a rebalance, two members report that they had the partition. Each
+        reports its latest assignment.
         """
         return s.awaits_assignment() & exists(
             all_of(a != b, s.says_it_had(a), s.says_it_had(b)) for a in Member for b in Member

@@ -1,8 +1,9 @@
-"""The state of a classic group: the coordinator's group, its log, and each consumer.
+"""The state of a classic group: the coordinator's group, its log, and the state of each consumer.
 
 Source: KIP-62, KIP-341 (sticky assignment), KIP-345 (static membership); ClassicGroup of Apache
 Kafka 4.3.
-Simplified: one partition. A member is a process, and keeps its member id while it lives.
+Simplified: the group reads one partition. A member is a process, and has the same member id as long
+as it lives.
 """
 
 from __future__ import annotations
@@ -33,17 +34,19 @@ class Member(Sort):
 
 
 class Instance(Sort):
-    """A group.instance.id; several processes may have the same id, one after another."""
+    """A group.instance.id. Several processes may have the same id, one after another."""
 
     prefix = "static"
 
 
 class Generation(Int):
-    """The generation of a group: the number of its rebalances; 0 is before the first one."""
+    """The generation of a group: the number of rebalances that have ended. It is 0 before the end
+    of the first rebalance.
+    """
 
 
 class Group(Record):
-    """A group, in the coordinator's memory or in its log."""
+    """The state of a group in the coordinator's memory or in the coordinator's log."""
 
     generation: Generation
     members: Set[Member]
@@ -51,7 +54,9 @@ class Group(Record):
 
 
 class Consumer(Record):
-    """What a consumer believes about its generation and its partition."""
+    """The generation and the partition that a consumer believes to have, and its requests and
+    responses in flight.
+    """
 
     instance: Instance | Nothing
     generation: Generation  # the generation that it is in; 0: none
@@ -90,24 +95,32 @@ class ClassicGroupState(Spec):
         return ~s.is_rebalancing & s.is_assigned
 
     def awaits_assignment(s) -> Bool:
-        """True if the leader's assignment for the new generation has not arrived."""
+        """Returns True if a generation has begun with at least one member, and the leader's
+        assignment for this generation has not arrived.
+        """
         return all_of(~s.is_rebalancing, ~s.is_assigned, exists(s.group.members[x] for x in Member))
 
     def is_current(s, m: Member) -> Bool:
-        """True if the process is a member in the group's current generation."""
+        """Returns True if the process `m` is a member of the group and has received the group's
+        current generation.
+        """
         return s.group.members[m] & (s.consumer[m].generation == s.group.generation)
 
     def accepts(s, m: Member) -> Bool:
-        """True if the coordinator accepts the member's offset commit.
+        """Returns True if the coordinator accepts an offset commit of the member `m`.
 
-        The commit must carry the current generation, whose assignment must have arrived. Without
-        the check of the generation, the claim `only_owners_commit` breaks (bug `accepts-anyone`, 6
-        steps).
+        The commit must carry the current generation, and the assignment of this generation must
+        have arrived. Without the check of the generation, the claim `only_owners_commit` breaks
+        (bug `accepts-anyone`, 6 steps).
         """
         return s.is_current(m) & ~s.awaits_assignment()
 
     def shares_instance(s, m: Member, other: Member) -> Bool:
-        """True if `other` is a member with the same group.instance.id."""
+        """Returns True if `other` is a member and has the same group.instance.id as the process
+        `m`.
+
+        A process without a group.instance.id shares it with no member.
+        """
         mine = s.consumer[m].instance
         same = (mine != nothing) & (mine == s.consumer[other].instance)
         return all_of(m != other, same, s.group.members[other])

@@ -1,4 +1,6 @@
-"""Classic groups in a small spec, provable for any number of members and partitions."""
+"""A small spec of classic groups. Its claims are proved for any number of members and
+partitions.
+"""
 
 from model.classic_group_abstract import bugs, versions
 from model.variants import variants_in

@@ -1,5 +1,6 @@
-"""Bugs of abstract classic groups: each class changes the spec so that a claim breaks, which its
-decorator names.
+"""Bugs of abstract classic groups. Each class changes the spec so that a claim no longer holds.
+
+The decorator of each class names the claim.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from model.variants import bug
     in_force=unreleased("fixed before 2.3.0, the first release with static members"),
 )
 class AddsInstances(AbstractClassicGroup):
-    """A static member that returns during a rebalance is added to the group; its old process stays.
+    """A static member that returns during a rebalance is added to the group, while its old process
+    remains a member.
 
-    Then two members have the same group.instance.id. The action `join` breaks the claim
-    `one_member_of_an_instance`.
+    As a consequence, two members have the same group.instance.id. The action `join` breaks the
+    claim `one_member_of_an_instance`.
     """
 
     def gives_way(s, other: Member, m: Member) -> Bool:
@@ -37,9 +39,9 @@ class AddsInstances(AbstractClassicGroup):
     in_force=kafka("2.3", "2.6.0"),
 )
 class ForgetsReplacement(AbstractClassicGroup):
-    """The new process of a static member is not written to the coordinator's log (KAFKA-10284).
+    """The coordinator does not write the new process of a static member to its log (KAFKA-10284).
 
-    A new coordinator knows only the old process. The action `replace` breaks the claim
+    A new coordinator reads only the old process from the log. The action `replace` breaks the claim
     `a_stable_group_survives`.
     """
 
@@ -57,8 +59,8 @@ class ForgetsReplacement(AbstractClassicGroup):
 class BelievesOldClaims(AbstractClassicGroup):
     """The sticky assignor believes every member that reports that it had a partition (KAFKA-7026).
 
-    A member that missed a generation reports a partition that another member has received since.
-    The action `assign` breaks the claim `one_owner`.
+    A member that missed a generation may report a partition that another member has received in
+    this generation. The action `assign` breaks the claim `one_owner`.
     """
 
     def keeps(s, m: Member, p: TopicPartition) -> Bool:
@@ -67,11 +69,12 @@ class BelievesOldClaims(AbstractClassicGroup):
 
 @bug("reads-on-when-joining", breaks="only_owners_commit", steps=10, in_force=UNRELEASED)
 class ReadsOnWhenJoining(AbstractClassicGroup):
-    """A consumer keeps its partitions while it joins the group again.
+    """A consumer reads its partitions while it joins the group again.
 
-    A new process with the same group.instance.id owns the partitions of the old process, and the
-    old process joins again. The coordinator accepts commits of the old process for partitions of
-    the new process. The action `join` breaks the claim `only_owners_commit`.
+    For example, a new process with the same group.instance.id owns the partitions of the old
+    process, and the old process joins again. The coordinator then accepts the commits of the old
+    process for partitions of the new process. The action `join` breaks the claim
+    `only_owners_commit`.
     """
 
     def keeps_when_joining(s, m: Member, p: TopicPartition) -> Bool:
@@ -80,9 +83,9 @@ class ReadsOnWhenJoining(AbstractClassicGroup):
 
 @bug("accepts-anyone", breaks="only_owners_commit", steps=7, in_force=UNRELEASED)
 class AcceptsAnyone(AbstractClassicGroup):
-    """The coordinator accepts offset commits of anyone, also of former members.
+    """The coordinator accepts the offset commits of every consumer, and also of former members.
 
-    A commit is refused only while the coordinator waits for the leader's assignment.
+    It refuses a commit only while it waits for the leader's assignment.
     """
 
     def accepts(s, m: Member) -> Bool:

@@ -1,9 +1,9 @@
-"""The claims about abstract classic groups, and the lemmas that their proof needs.
+"""The claims about abstract classic groups, and the lemmas that the proof of the claims needs.
 
-The argument: only the latest assignment in the log is ever received, and it gives a partition to
-one member. In the same generation, a second process gets the partition only if it replaces this
-member. So of two members that report the same partition in the same generation, one has replaced
-the other, and only one is in the group.
+The proof has this argument. A member only ever receives the latest assignment in the log, and this
+assignment gives a partition to one member. In the same generation, a second process gets the
+partition only if it replaces this member. So if two members report the same partition in the same
+generation, one of them has replaced the other, and only one of them is in the group.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @invariant
     def one_owner(s) -> Bool:
-        """In each generation a partition has at most one owner."""
+        """Each partition has at most one owner in each generation."""
         return s.has_one_owner(s.group)
 
     def has_one_owner(s, group: Group) -> Bool:
@@ -44,7 +44,9 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     @invariant
     def only_owners_commit(s) -> Bool:
         """If a consumer believes that it owns a partition, and the coordinator accepts its commit,
-        then the consumer is the owner.
+        the consumer is the owner.
+
+        The owner is the member to which the leader assigned the partition.
         """
         return forall(
             implies(s.owns[m][p] & s.accepts(m), s.group.owners[m][p])
@@ -66,8 +68,10 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @invariant
     def a_stable_group_survives(s) -> Bool:
-        """While a group is stable, the coordinator's log has its generation, its members and their
-        assignment.
+        """While a group is stable, the coordinator's log contains the group's generation, its
+        members and their assignment.
+
+        A group is stable if no rebalance is under way and the leader's assignment has arrived.
         """
         return implies(
             s.is_stable(),
@@ -89,8 +93,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @witness
     def one_is_behind(s) -> Bool:
-        """Reachable: a consumer believes it owns a partition that the group has given to another
-        member.
+        """Reachable: a consumer believes that it owns a partition, although the group has given the
+        partition to another member.
         """
         return exists(
             all_of(s.owns[a][p], s.group.owners[b][p], ~s.group.owners[a][p])
@@ -101,7 +105,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @witness
     def an_instance_comes_back(s) -> Bool:
-        """Reachable: in a stable group, a process has replaced another with the same
+        """Reachable: in a stable group, a process has replaced another process with the same
         group.instance.id.
         """
         return s.is_stable() & exists(
@@ -117,9 +121,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @witness
     def two_report_a_partition(s) -> Bool:
-        """Reachable: during a rebalance, two members report the same partition, in different
-        generations.
-        """
+        """Reachable: during a rebalance, two members report that they had the same partition."""
         return s.awaits_assignment() & exists(
             all_of(a != b, s.says_it_had(a, p), s.says_it_had(b, p))
             for p in TopicPartition
@@ -131,26 +133,26 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def persisted_has_one_owner(s) -> Bool:
-        """In the log, a partition has at most one owner.
+        """In the coordinator's log, a partition has at most one owner.
 
-        The lemma is true because the log has an earlier state of the group.
+        The lemma is true because the log contains an earlier state of the group.
         """
         return s.has_one_owner(s.persisted)
 
     @lemma
     def persisted_has_one_member_of_an_instance(s) -> Bool:
-        """In the log, no two members have the same group.instance.id.
+        """In the coordinator's log, no two members have the same group.instance.id.
 
-        The lemma is true because the log has an earlier state of the group.
+        The lemma is true because the log contains an earlier state of the group.
         """
         return s.has_one_member_of_each_instance(s.persisted)
 
     @lemma
     def the_log_is_not_ahead(s) -> Bool:
-        """The generation in the log is at most the group's generation, and smaller while the group
-        awaits its assignment.
+        """The generation in the coordinator's log is at most the group's generation. It is smaller
+        while the group awaits its assignment.
 
-        The lemma is true because a generation is persisted when its assignment arrives.
+        The lemma is true because a generation is written to the log when its assignment arrives.
         """
         return (s.persisted.generation <= s.group.generation) & implies(
             s.awaits_assignment(), s.persisted.generation < s.group.generation
@@ -158,18 +160,20 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def owners_of_a_persisted_generation(s) -> Bool:
-        """If the log and the group have the same generation, they have the same owners.
+        """If the coordinator's log and the group have the same generation, they have the same
+        owners.
 
-        The lemma is true because owners change in the group and in the log in one step, once a
-        generation is in the log.
+        The lemma is true because, after a generation is in the log, its owners change in the group
+        and in the log in the same step.
         """
         return implies(s.persisted.generation == s.group.generation, s.has_persisted_owners())
 
     @lemma
     def generations_are_persisted(s) -> Bool:
-        """No consumer is in a later generation than the generation in the log.
+        """The generation of every consumer is at most the generation in the coordinator's log.
 
-        The lemma is true because an assignment is received only after it is in the log.
+        The lemma is true because a member receives an assignment only after the assignment is in
+        the log.
         """
         return forall(
             all_of(
@@ -181,8 +185,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def assigned_after_the_first(s) -> Bool:
-        """The generation of a stable group is above the initial one; so is the generation in the
-        log, if the log has members.
+        """The generation of a stable group is above the initial generation. If the coordinator's
+        log has members, the generation in the log is above the initial generation, too.
 
         The lemma is true because a rebalance raises the generation before the leader's assignment
         arrives.
@@ -197,10 +201,11 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def members_have_asked(s) -> Bool:
-        """A process in the group or in the coordinator's log is joining or has had an assignment.
+        """Every process in the group or in the coordinator's log is joining, or has received an
+        assignment before.
 
-        The lemma is true because only a process that asks to join becomes a member. So the process
-        cannot choose another group.instance.id (`start_static`).
+        The lemma is true because only a process that asks to join becomes a member. So a process in
+        the group cannot choose another group.instance.id (`start_static`).
         """
         return forall(
             implies(
@@ -215,7 +220,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def reports_are_of_a_generation(s) -> Bool:
-        """A consumer that reports its partitions when it joins also reports its generation.
+        """A consumer that reports its partitions when it joins also reports the generation of their
+        assignment.
 
         The lemma is true because a consumer gets partitions only by an assignment, which belongs to
         a generation.
@@ -230,17 +236,18 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def joined_processes_are_members(s) -> Bool:
         """A process that has joined the rebalance is a member, and a rebalance is under way.
 
-        The lemma is true because a process becomes a member when it joins, and no process is joined
-        any more when a generation begins.
+        The lemma is true because a process becomes a member when it joins, and the list of joined
+        processes is cleared when a generation begins.
         """
         return forall(implies(s.joined[m], s.group.members[m] & s.is_rebalancing) for m in Member)
 
     @lemma
     def reports_agree(s) -> Bool:
-        """If the last assignments of two consumers share a partition and are of one generation, the
-        consumers have the same group.instance.id.
+        """If the latest assignments of two consumers share a partition and belong to one
+        generation, the consumers have the same group.instance.id.
 
-        The lemma is true because one of the two has replaced the other in this generation.
+        The lemma is true because one of the two consumers has replaced the other in this
+        generation.
         """
         return forall(
             implies(
@@ -258,9 +265,9 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def the_log_has_the_owner_reported(s) -> Bool:
-        """If the last assignment that a consumer received has the generation of the log, then the
-        log names this consumer, or a process with the same group.instance.id, as the owner of the
-        partitions of this assignment.
+        """If the latest assignment of a consumer has the generation of the log, then the log has an
+        owner for each partition of this assignment: this consumer, or a process with the same
+        group.instance.id.
 
         The lemma is true because the consumer received the assignment that is in the log.
         """
@@ -280,7 +287,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
         """If a member of the present generation believes that it owns a partition, then the
         coordinator's memory and log name this member as the owner.
 
-        Another process with the same group.instance.id may replace this member, but a replaced
+        Another process with the same group.instance.id may replace this member. But a replaced
         process gives up its partitions before it joins again.
         """
         return s.owners_own(s.group) & s.owners_own(s.persisted)

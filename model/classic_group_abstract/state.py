@@ -1,9 +1,10 @@
-"""The state of an abstract classic group: the coordinator's group, its log, and each consumer.
+"""The state of an abstract classic group: the coordinator's group, its log, and the state of each
+consumer.
 
 Source: KIP-62, KIP-341 (sticky assignment), KIP-345 (static membership); ClassicGroup of Kafka 4.3.
-Simplified: a member is a process, and keeps its member id while it lives. The log has only its
-latest record of the group. Instead of error responses, a consumer may leave its generation at any
-time.
+Simplified: a member is a process, and has the same member id as long as it lives. The log contains
+only the latest record of the group. There are no error responses; instead, a consumer may leave its
+generation at any time.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Member(Sort):
 
 
 class Instance(Sort):
-    """A group.instance.id; several processes may have the same id, one after another."""
+    """A group.instance.id. Several processes may have the same id, one after another."""
 
     prefix = "static"
 
@@ -43,11 +44,11 @@ class TopicPartition(Sort):
 
 
 class Generation(Ordered):
-    """A generation of the group; the smallest value means that there is no generation."""
+    """A generation of the group. The smallest value means that there is no generation."""
 
 
 class Group(Record):
-    """A group, in the coordinator's memory or in its log."""
+    """The state of a group in the coordinator's memory or in the coordinator's log."""
 
     generation: Generation
     members: Set[Member]
@@ -92,16 +93,24 @@ class AbstractClassicGroupState(Spec):
         return ~exists(s.group.members[x] for x in Member)
 
     def awaits_assignment(s) -> Bool:
-        """True if the leader's assignment for the new generation has not arrived."""
+        """Returns True if a generation has begun with at least one member, and the leader's
+        assignment for this generation has not arrived.
+        """
         return all_of(~s.is_rebalancing, ~s.is_assigned, ~s.is_empty())
 
     def is_current(s, m: Member) -> Bool:
-        """True if the process is a member in the group's current generation."""
+        """Returns True if the process `m` is a member of the group and has received the group's
+        current generation.
+        """
         return s.group.members[m] & (s.consumer_generation[m] == s.group.generation)
 
     def same_instance(s, a: Member, b: Member) -> Bool:
         return all_of(a != b, s.instance[a] != nothing, s.instance[a] == s.instance[b])
 
     def shares_instance(s, m: Member, other: Member) -> Bool:
-        """True if `other` is a member with the same group.instance.id."""
+        """Returns True if `other` is a member and has the same group.instance.id as the process
+        `m`.
+
+        A process without a group.instance.id shares it with no member.
+        """
         return s.same_instance(m, other) & s.group.members[other]

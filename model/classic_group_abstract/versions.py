@@ -1,4 +1,4 @@
-"""The version of the abstract classic group."""
+"""The version of the spec of the abstract classic group."""
 
 from __future__ import annotations
 
