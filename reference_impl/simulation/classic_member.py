@@ -59,8 +59,8 @@ def rotating(
 
     In each generation, the assignment begins with another member.
 
-    >>> rotating(1, ["a", "b"], [TopicPartition("orders", 0)]) {'a': (), 'b':
-    (TopicPartition(topic='orders', index=0),)}
+    >>> rotating(1, ["a", "b"], [TopicPartition("orders", 0)])
+    {'a': (), 'b': (TopicPartition(topic='orders', index=0),)}
     """
     count = len(members)
     return {

@@ -221,7 +221,8 @@ def shortened(items: Sequence[object]) -> str:
     """Returns the items as a text. If there are more than six items, the text has only the first
     three and the final item.
 
-    >>> shortened([1, 2, 3]), shortened(range(9)) ('1, 2, 3', '0, 1, 2 ... 8')
+    >>> shortened([1, 2, 3]), shortened(range(9))
+    ('1, 2, 3', '0, 1, 2 ... 8')
     """
     if len(items) > 6:
         return f"{', '.join(map(str, items[:3]))} ... {items[-1]}"
