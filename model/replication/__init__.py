@@ -1,5 +1,5 @@
-"""Replication of one partition: append, fetch, truncation, high watermark and ISR, in six
-versions.
+"""A spec of the replication of one partition in six versions: append, fetch, truncation, high
+watermark and ISR.
 """
 
 from model.replication import actions, bugs, versions

@@ -1,6 +1,8 @@
-"""The actions of replication, in the protocol before KIP-101; `versions.py` replaces some of them.
+"""The actions of replication in the protocol before KIP-101. The classes in `versions.py` replace
+some of these actions.
 
-The table lists all actions (`Next` in TLA+) by role. WF: weakly fair; SF: strongly fair.
+The table lists all actions (`Next` in TLA+) by role. WF marks a weakly fair action, SF a strongly
+fair action.
 
     controller   controller_elect_leader, controller_shrink_isr
     leaders      WF become_leader, leader_write, SF leader_inc_high_watermark, leader_shrink_isr,
@@ -10,14 +12,17 @@ The table lists all actions (`Next` in TLA+) by role. WF: weakly fair; SF: stron
 
 Source: hachikuji/kafka-specification d68782b: KafkaReplication, KafkaTruncateToHighWatermark.
 Simplified: a fetch and its response are one step. The controller's state is one variable, which the
-controller and the leader that it has elected read and write atomically. Only logs and epochs are
-modelled: no batches, no producers, no consumers.
+controller and the leader that it has elected read and write atomically. The spec models only logs
+and epochs, without record batches, producers and consumers.
 
-Two defects of the source are corrected: its controller may empty the ISR, and in KIP-101, a
-follower does not truncate if the leader's answer is beyond the follower's end. With the constant
-`as_published`, both defects are back, and an exploration counts as many states as the source
-published. Two claims of the source are left out: TypeOk, which could not be checked, and
-LeaderInIsr, which is false before the first election.
+This spec corrects two defects of the public specification. In the public specification, the
+controller may empty the ISR. In its module for KIP-101, a follower does not truncate if the leader
+answers with an offset beyond the end of the follower's log. The constant `as_published` restores
+both defects. With this constant, an exploration finds as many states as the authors of the public
+specification published.
+
+This spec omits two claims of the public specification. TypeOk could not be checked, and LeaderInIsr
+is false before the first election.
 """
 
 from __future__ import annotations
@@ -56,9 +61,10 @@ from model.variants import version
     in_force=kafka("0.8", "0.10"),
 )
 class TruncateToHighWatermark(ReplicationClaims):
-    """Before KIP-101: a new follower truncates its log to its own high watermark.
+    """Before KIP-101, a new follower truncates its log to its own high watermark.
 
-    The follower's high watermark may lag, so the follower may remove a committed record.
+    The follower's high watermark may lag behind the leader's high watermark, so the follower may
+    remove a committed record.
     """
 
     # ---- the controller
@@ -74,21 +80,24 @@ class TruncateToHighWatermark(ReplicationClaims):
     def controller_elect_leader(s, leader: Replica) -> None:
         """The controller makes another member of the ISR the leader.
 
-        Kafka: PartitionChangeBuilder.electLeader. Simplified: any member may be elected at any
-        time; the current leader needs not fail first. Without the guard that the leader is in the
-        ISR, the claim `strong_isr` breaks in 9 steps.
+        Kafka: PartitionChangeBuilder.electLeader.
+        Simplified: the controller may elect any member of the ISR at any time, even if the present
+        leader is alive.
+        Without the guard that the new leader is in the ISR, the claim `strong_isr` breaks in 9
+        steps.
         """
         when(s.registration.isr[leader], s.registration.leader != leader)
         s.decide(leader, s.registration.isr)
 
     @action
     def controller_shrink_isr(s, failed: Replica) -> None:
-        """The controller removes a failed replica from the ISR, and from leadership if it leads.
+        """The controller removes a failed replica from the ISR. If the replica leads, the partition
+        has no leader afterwards.
 
-        Kafka: ReplicationControlManager.handleBrokerFenced. Simplified: a failed replica keeps its
-        log, and only the controller notices the failure. Without the guard that the only member
-        stays, the ISR may become empty, and no leader can be elected again (constant
-        `as_published`).
+        Kafka: ReplicationControlManager.handleBrokerFenced.
+        Simplified: a failed replica keeps its log, and only the controller notices the failure.
+        Without the guard that the only member stays in the ISR, the ISR may become empty. In this
+        state, the controller cannot elect a leader any more (constant `as_published`).
         """
         led = s.registration.leader == failed
         alone = s.registration.isr == {failed}
@@ -104,10 +113,11 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     @action(fair="weak")
     def become_leader(s, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica learns that it leads, and keeps its own high watermark, which may be out of
-        date.
+        """A replica learns that the controller elected it, and begins to lead. The replica keeps
+        its own high watermark, which may be too low.
 
-        Kafka: Partition.makeLeader. Simplified: requests are never lost, and arrive in any order.
+        Kafka: Partition.makeLeader.
+        Simplified: the controller's requests are never lost, and arrive in any order.
         Without the guard `is_newer`, the claim `leader_epochs_grow` breaks (bug
         `obeys-old-requests`, 4 steps).
         """
@@ -127,12 +137,14 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     @action
     def leader_write(s, leader: Replica) -> None:
-        """A replica that believes it leads appends a record; a deposed leader may append too.
+        """A replica that believes that it leads appends a record. A deposed leader may append a
+        record, too.
 
-        Kafka: Partition.appendRecordsToLeader. Simplified: one record, and no check of
-        min.insync.replicas. A Produce request carries no leader epoch (KIP-359 never shipped).
-        Without the guard that the replica believes it leads, the claim `strong_isr` breaks in 4
-        steps.
+        Kafka: Partition.appendRecordsToLeader.
+        Simplified: the replica appends one record, and does not check min.insync.replicas. A
+        Produce request carries no leader epoch (KIP-359 never shipped).
+        Without the guard that the replica believes that it leads, the claim `strong_isr` breaks in
+        4 steps.
         """
         when(
             s.presumes_leadership(leader),
@@ -144,12 +156,15 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The leader raises its high watermark past an offset that every member of its ISR has.
+        """The leader raises its high watermark by one, past an offset that every member of its ISR
+        has.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: the leader reads the followers' logs,
-        waits for no fetch, and compares no leader epoch. If the leader recomputed the high
-        watermark from scratch, the claim `a_leaders_high_watermark_grows` would break (bug
-        `recomputes-high-watermark`, 9 steps).
+        Kafka: Partition.maybeIncrementLeaderHW.
+        Simplified: the leader reads the followers' logs, waits for no fetch, and compares no leader
+        epochs.
+        If the leader recomputed the high watermark from the offsets of its followers alone, the
+        claim `a_leaders_high_watermark_grows` would break (bug `recomputes-high-watermark`, 9
+        steps).
         """
         hw = s.replica[leader].high_watermark
         when(
@@ -163,13 +178,15 @@ class TruncateToHighWatermark(ReplicationClaims):
         s.replica[leader].high_watermark = hw + 1
 
     def set_isr(s, leader: Replica, isr: Set[Replica]) -> None:
-        """Sets the ISR at the controller and at the leader; a deposed leader cannot do this."""
+        """Sets the ISR at the controller and at the leader. Adds the guard that the controller's
+        newest decision made `leader` the leader, so a deposed leader cannot change the ISR.
+        """
         when(s.is_true_leader(leader))
         s.registration.isr = isr
         s.replica[leader].isr = isr
 
     def is_caught_up(s, follower: Replica, leader: Replica, end: Offset) -> Bool:
-        """True if the follower follows the leader, and both logs reach the offset `end`."""
+        """Returns True if the follower follows the leader, and both logs reach the offset `end`."""
         reached = s.log[leader].has_offset(end - 1) & s.log[follower].has_offset(end - 1)
         return s.is_following(follower, leader) & ((end == 0) | reached)
 
@@ -177,9 +194,11 @@ class TruncateToHighWatermark(ReplicationClaims):
     def leader_shrink_isr(s, leader: Replica, follower: Replica) -> None:
         """A leader removes from the ISR a follower that lacks some of the leader's records.
 
-        Kafka: Partition.maybeShrinkIsr. Simplified: a follower may be removed as soon as it lags;
-        replica.lag.time.max.ms is not modelled. A removal never loses a record, because only the
-        leader of the newest epoch can change the ISR at the controller.
+        Kafka: Partition.maybeShrinkIsr.
+        Simplified: the leader may remove a follower as soon as the follower lacks a record. The
+        spec does not model replica.lag.time.max.ms.
+        A removal never loses a record, because only the leader of the newest epoch can change the
+        ISR at the controller.
         """
         isr = s.replica[leader].isr
         when(
@@ -191,11 +210,12 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     @action
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
-        """A follower that has reached the leader's high watermark joins the ISR.
+        """A leader adds to the ISR a follower that has reached the leader's high watermark.
 
-        Kafka: Partition.maybeExpandIsr. Simplified: the ISR changes at the leader and the
-        controller in one step. A new leader's high watermark may be too low, so KIP-320 adds the
-        guard `has_reached_its_epoch`. Without this guard, the claim `strong_isr` breaks (bug
+        Kafka: Partition.maybeExpandIsr.
+        Simplified: the ISR changes at the leader and at the controller in one step.
+        A new leader's high watermark may be too low, so KIP-320 adds the guard
+        `has_reached_its_epoch`. Without this guard, the claim `strong_isr` breaks (bug
         `joins-before-epoch`, 11 steps; KAFKA-7128).
         """
         isr = s.replica[leader].isr
@@ -205,17 +225,21 @@ class TruncateToHighWatermark(ReplicationClaims):
     # ---- followers
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
-        """Returns the offset to which a new follower truncates: its own high watermark."""
+        """Returns the offset to which a new follower truncates its log: the follower's own high
+        watermark.
+        """
         return s.replica[follower].high_watermark
 
     @action(fair="weak")
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica learns of a new leader and truncates its own log to `truncation_offset`.
+        """A replica learns of a new leader, and truncates its own log to the offset
+        `truncation_offset`.
 
-        Kafka: Partition.makeFollower and ReplicaFetcherThread.truncate. Simplified: the replica
-        follows and truncates in one step, and requests may arrive in any order. If the replica
-        truncates to its own high watermark, the claim `weak_isr` breaks (version `truncate-to-hw`,
-        8 steps).
+        Kafka: Partition.makeFollower and ReplicaFetcherThread.truncate.
+        Simplified: the replica follows and truncates in one step. The controller's requests may
+        arrive in any order.
+        If the replica truncates to its own high watermark, the claim `weak_isr` breaks (version
+        `truncate-to-hw`, 8 steps).
         """
         end = s.truncation_offset(follower, leader)
         when(
@@ -244,7 +268,8 @@ class TruncateToHighWatermark(ReplicationClaims):
         s.replica[follower].high_watermark = s.follower_high_watermark(leader, end + 1)
 
     def follower_high_watermark(s, leader: Replica, end: Offset) -> Offset:
-        """Returns the leader's high watermark or the end of the follower's log, whichever is lower.
+        """Returns the follower's new high watermark: the leader's high watermark, or the end of the
+        follower's log (`end`) if this end is lower.
 
         Without this limit, the claim `high_watermark_in_log` breaks (bug
         `takes-leaders-high-watermark`, 9 steps).
@@ -253,11 +278,14 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     @action(fair="weak")
     def follower_replicate(s, follower: Replica, leader: Replica) -> None:
-        """A follower copies the leader's next record, without comparing epochs or earlier records.
+        """A follower copies the leader's next record, without a comparison of epochs or of earlier
+        records.
 
-        Kafka: ReplicaFetcherThread.processPartitionData before KIP-320. Simplified: one record at a
-        time. A leader of an older epoch may serve the fetch, so the epochs in a log may decrease.
-        With two replicas, the claim `strong_isr` breaks (version `kip-101`, 11 steps).
+        Kafka: ReplicaFetcherThread.processPartitionData before KIP-320.
+        Simplified: the follower copies one record at a time.
+        A leader of an older epoch may serve the fetch, so the leader epochs of the records in a log
+        may decrease. With two replicas, the claim `strong_isr` breaks (version `kip-101`, 11
+        steps).
         """
         when(s.presumes_leadership(leader), s.is_following(follower, leader))
         s.replicate(follower, leader)

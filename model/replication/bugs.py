@@ -1,7 +1,9 @@
-"""Bugs of replication: each class leaves out one rule and so breaks a claim.
+"""The bugs of the spec `replication`. Each class is a version of the spec without one rule, and so
+breaks a claim.
 
-Several rules are those of KIP-320, which its authors found with a public TLA+ specification. Bugs
-without a JIRA issue never were in Kafka; no other variant breaks their claims.
+KIP-320 introduced several of these rules. The authors of KIP-320 found the rules with a public TLA+
+specification. A bug without the argument `issue` was never in Kafka, and no other variant (version
+or bug) of the spec breaks its claim.
 
 Source: KIP-101; KIP-320; KAFKA-7128; KAFKA-13141; hachikuji/kafka-specification d68782b.
 """
@@ -26,8 +28,8 @@ from model.variants import bug
     in_force=kafka("0.8", "0.10"),
 )
 class TruncatesOnEitherSide(TruncateToHighWatermark):
-    """Both replicas truncate to their own high watermarks, and the replica with the shorter log
-    leads.
+    """Both replicas truncate to their own high watermarks, and then the replica with the shorter
+    log leads.
 
     The new leader writes another record at an offset that is below the high watermark of the other
     replica (KAFKA-1211).
@@ -46,8 +48,8 @@ class TruncatesOnEitherSide(TruncateToHighWatermark):
 class CountsOldEpochs(Kip320):
     """To commit a record, the leader also counts followers that are in an older leader epoch.
 
-    Another leader may lead in an epoch in between. When the follower learns of that leader, the
-    follower may truncate the committed record.
+    A third replica may lead in an epoch between the follower's epoch and the leader's epoch. When
+    the follower learns of the third replica, the follower may truncate the committed record.
     """
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
@@ -64,11 +66,11 @@ class CountsOldEpochs(Kip320):
     in_force=UNRELEASED,
 )
 class TruncatesEarly(Kip320):
-    """A follower truncates its log to the log of a new leader that has not learned of its election
-    yet.
+    """A follower truncates its log to the log of a new leader before the new leader has learned of
+    its election.
 
-    The new leader may truncate its own log before it begins to lead. Then records that both logs
-    had are lost.
+    The new leader may still truncate its own log before it begins to lead. In this case, records
+    that both logs had are lost.
     """
 
     def answers_truncation(s, leader: Replica, leader_epoch: LeaderEpoch) -> Bool:
@@ -85,10 +87,11 @@ class TruncatesEarly(Kip320):
     in_force=kafka("0.8", "2.0.0"),
 )
 class JoinsBeforeEpoch(Kip320):
-    """A follower joins the ISR before the high watermark has reached the start of the leader's
-    epoch.
+    """A follower joins the ISR before the leader's high watermark has reached the offset at which
+    the leader's epoch began.
 
-    A new leader's high watermark may lag, so the follower may lack a committed record (KAFKA-7128).
+    A new leader's high watermark may be too low, so the follower may lack a committed record
+    (KAFKA-7128).
     """
 
     def has_reached_its_epoch(s, leader: Replica) -> Bool:
@@ -104,8 +107,8 @@ class JoinsBeforeEpoch(Kip320):
     in_force=kafka("2.7", "2.8.0", fixed_in=("2.7.2",)),
 )
 class CountsDivergingFetches(FetchDivergence):
-    """The leader counts a fetch for the high watermark, although the response has a diverging
-    epoch.
+    """The leader counts a fetch for the high watermark, although the leader answers it with a
+    diverging epoch.
 
     The follower will truncate its record at the fetched offset (KAFKA-13141). This bug breaks the
     claims `weak_isr` and `strong_isr`.
@@ -128,7 +131,9 @@ class CountsDivergingFetches(FetchDivergence):
     in_force=UNRELEASED,
 )
 class TakesLeadersHighWatermark(FetchDivergence):
-    """A follower adopts the leader's high watermark, even beyond the end of the follower's log."""
+    """A follower adopts the leader's high watermark, even if this offset is beyond the end of the
+    follower's log.
+    """
 
     def follower_high_watermark(s, leader: Replica, end: Offset) -> Offset:
         return s.replica[leader].high_watermark
@@ -142,7 +147,7 @@ class TakesLeadersHighWatermark(FetchDivergence):
     in_force=UNRELEASED,
 )
 class ObeysOldRequests(FetchDivergence):
-    """A replica obeys a late request with an older leader epoch."""
+    """A replica obeys a late request of the controller with an older leader epoch."""
 
     def is_newer(s, replica: Replica, leader_epoch: LeaderEpoch) -> Bool:
         return s.replica[replica].leader_epoch != leader_epoch
@@ -156,9 +161,10 @@ class ObeysOldRequests(FetchDivergence):
     in_force=UNRELEASED,
 )
 class RecomputesHighWatermark(FetchDivergence):
-    """A leader recomputes its high watermark from the followers' offsets, and may lower it.
+    """A leader recomputes its high watermark from the offsets of its followers, and may lower the
+    high watermark.
 
-    The leader does not know the offset of a follower that has not fetched in this leader epoch.
+    The leader does not know the offset of a follower that has not fetched in the leader's epoch.
     """
 
     @action(fair="strong")
@@ -184,12 +190,15 @@ class RecomputesHighWatermark(FetchDivergence):
     in_force=UNRELEASED,
 )
 class NeverTruncates(FetchDivergence):
-    """A follower whose log diverges never truncates, so it repeats the same fetch for ever.
+    """A follower whose log diverges from the leader's log never truncates, so it repeats the same
+    fetch for ever.
 
-    While the follower is in the ISR, nothing more is committed.
+    While this follower is in the ISR, the leader commits no further record.
     """
 
     @action(fair="weak")
     def follower_truncate(s, follower: Replica, leader: Replica) -> None:
-        """The follower ignores that its log diverges from the leader's log, and fetches again."""
+        """The follower repeats its fetch, and does not truncate its log, which diverges from the
+        leader's log.
+        """
         when(s.is_following(follower, leader), s.diverges(follower, leader))

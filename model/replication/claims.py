@@ -1,7 +1,9 @@
-"""The claims about replication; every version of truncation is checked against them.
+"""The claims about the spec `replication`. Every version of the spec is checked against every
+claim.
 
-Old versions and bugs break some of them; their decorators name the claim and the length of a
-shortest counterexample. The liveness claim assumes that no replica fails any more.
+Old versions of the protocol and bugs break some of the claims. The decorator of such a class names
+the broken claim and the number of steps of a shortest counterexample. The liveness claim assumes
+that from some time on no replica fails.
 
 Source: hachikuji/kafka-specification d68782b (WeakIsr, StrongIsr); Vanlightly's kip-966
 specification (LogMatching).
@@ -78,14 +80,14 @@ class ReplicationClaims(ReplicatedPartition):
 
     @invariant
     def high_watermark_in_log(s) -> Bool:
-        """No replica's high watermark is beyond the end of its log."""
+        """No replica's high watermark is beyond the end of the replica's log."""
         return forall(s.replica[r].high_watermark <= s.log[r].end_offset for r in Replica)
 
     # ---- action properties
 
     @action_property
     def leader_epochs_grow(s, after: Self) -> Bool:
-        """Neither the controller nor a replica ever returns to an older leader epoch."""
+        """Neither the controller nor a replica returns to an older leader epoch."""
         return all_of(
             s.registration.leader_epoch <= after.registration.leader_epoch,
             forall(s.replica[r].leader_epoch <= after.replica[r].leader_epoch for r in Replica),
@@ -93,7 +95,7 @@ class ReplicationClaims(ReplicatedPartition):
 
     @action_property
     def a_leaders_high_watermark_grows(s, after: Self) -> Bool:
-        """While a replica leads in the same leader epoch, its high watermark never falls."""
+        """The high watermark of a leader never falls while the leader stays in one leader epoch."""
         return forall(
             implies(
                 all_of(
@@ -109,8 +111,11 @@ class ReplicationClaims(ReplicatedPartition):
 
     @liveness
     def everything_is_committed(s) -> Temporal:
-        """Infinitely often the high watermark of the true leader is at the end of its log, or the
+        """Infinitely often, the high watermark of the true leader is at the end of its log, or the
         controller has chosen no leader.
+
+        The true leader is the replica that the controller chose in its newest decision, and that
+        has learned of this decision.
         """
         return always_eventually(
             any_of(
@@ -127,7 +132,7 @@ class ReplicationClaims(ReplicatedPartition):
 
     @witness
     def a_record_is_committed_by_two(s) -> Bool:
-        """Reachable: a leader with a follower in its ISR has committed a record."""
+        """Reachable: a leader has a follower in its ISR and has committed a record."""
         return exists(
             all_of(
                 s.presumes_leadership(leader),
@@ -140,8 +145,8 @@ class ReplicationClaims(ReplicatedPartition):
 
     @witness
     def two_presume_leadership(s) -> Bool:
-        """Reachable: two replicas believe that they lead, because a deposed leader does not know of
-        the next leader.
+        """Reachable: two replicas believe that they lead, because a deposed leader does not yet
+        know the next leader.
         """
         return exists(
             all_of(a != b, s.presumes_leadership(a), s.presumes_leadership(b))

@@ -1,8 +1,10 @@
 """A table of the scopes in which each version of a follower's truncation loses committed records.
 
-A scope is a number of replicas and of leader epochs; all logs have up to two records. If the claim
-`strong_isr` breaks, the result is the number of steps of a shortest counterexample, otherwise the
-number of distinct states. The last two versions lose no record. Tests explore every row.
+A scope is a number of replicas and of leader epochs. Each log has at most two records. If the claim
+`strong_isr` breaks in a scope, the result is the number of steps of a shortest counterexample. If
+the claim holds, the result is the number of distinct states. The versions `kip-320` and
+`fetch-divergence` lose no record in any scope of the table. Tests explore every scope of the table
+with every version.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
-    """The result of one exploration: the steps of a counterexample, or the number of states."""
+    """The result of exploring one version in one scope: the number of steps of a counterexample, or
+    the number of distinct states if there is no counterexample.
+    """
 
     version: str
     replicas: int
@@ -26,8 +30,8 @@ class Rung:
 
     @property
     def constants(self) -> dict[str, int]:
-        """The constants of the spec; epochs begin at 0, so the largest is one less than their
-        number.
+        """The constants of the spec for this scope. Leader epochs begin at 0, so the constant
+        `max_leader_epoch` is one less than the number of epochs.
         """
         return {"replicas": self.replicas, "max_leader_epoch": self.leader_epochs - 1}
 

@@ -1,4 +1,5 @@
-"""The state of replication: logs, the replicas' beliefs, and the controller's requests.
+"""The state of the spec `replication`: the logs, the leader and ISR that each replica believes in,
+and the controller's requests.
 
 Source: hachikuji/kafka-specification d68782b: KafkaReplication, FiniteReplicatedLog.
 """
@@ -36,25 +37,28 @@ class Offset(Int):
 
 
 class LeaderEpoch(Int):
-    """A leader epoch: the controller begins one with each decision on the leader and the ISR.
+    """A leader epoch. The controller begins a leader epoch with each decision on the leader and the
+    ISR.
 
-    Before the first decision it is -1.
+    Before the first decision, the leader epoch is -1.
     """
 
 
 class RecordId(Int):
-    """Identifies a record among all records ever written."""
+    """A number that identifies a record. No two appended records have the same number."""
 
 
 class LogRecord(Record):
-    """A record of the log: only its id and leader epoch, without key and value."""
+    """A record of a log. The spec models only its id and leader epoch, without key and value."""
 
     id: RecordId
     leader_epoch: LeaderEpoch  # of the leader that appended it
 
 
 class Log(Record):
-    """The log of a replica: records below the end offset, empty cells from the end offset on."""
+    """The log of a replica. The cells below the end offset hold the records; the cells from the end
+    offset on are empty.
+    """
 
     end_offset: Offset
     record: Map[Offset, LogRecord]
@@ -76,7 +80,8 @@ class Log(Record):
         )
 
     def end_offset_for(self, leader_epoch: LeaderEpoch) -> Offset:
-        """Returns the offset of the first record with a larger epoch, or the end offset of the log.
+        """Returns the offset of the first record with a larger epoch than `leader_epoch`. If there
+        is no such record, returns the end offset of the log.
 
         Kafka: LeaderEpochFileCache.endOffsetFor.
         """
@@ -99,8 +104,8 @@ class Log(Record):
 
 
 class LeaderAndIsr(Record):
-    """The controller's decision about the partition, and the request that carries it to
-    replicas.
+    """A decision of the controller about the partition. The controller's request to the replicas
+    carries the same fields.
     """
 
     leader_epoch: LeaderEpoch
@@ -109,8 +114,8 @@ class LeaderAndIsr(Record):
 
 
 class ReplicaState(Record):
-    """A replica's high watermark, and the leader epoch, leader and ISR that the replica believes
-    in.
+    """A replica's high watermark, with the leader epoch, the leader and the ISR that the replica
+    believes in.
     """
 
     high_watermark: Offset
@@ -145,15 +150,17 @@ class ReplicatedPartition(Spec):
         s.registration.isr = everything(Replica)
 
     def presumes_leadership(s, leader: Replica) -> Bool:
-        """True if the replica believes that it leads; another replica may be the true leader."""
+        """Returns True if the replica `leader` believes that it leads. The controller may have
+        chosen another leader since.
+        """
         return s.replica[leader].leader == leader
 
     def is_following(s, follower: Replica, leader: Replica) -> Bool:
         return s.replica[follower].leader == leader
 
     def is_true_leader(s, leader: Replica) -> Bool:
-        """True if the controller chose the replica as leader, and the replica leads in the same
-        epoch.
+        """Returns True if the controller's newest decision made `leader` the leader, and the
+        replica leads in the epoch of this decision.
         """
         return all_of(
             s.registration.leader == leader,

@@ -1,7 +1,9 @@
-"""The rule by which a follower truncates its log, since KIP-101: one class for each version.
+"""The versions of the spec `replication` since KIP-101. They differ in the rule by which a follower
+truncates its log.
 
-Each version replaces a few methods of an earlier one, as the modules of the public specification
-do. `ladder.py` lists where each version fails or holds.
+Each version is a class that replaces a few methods of an earlier version. The modules of the public
+specification are built in the same way. `ladder.py` lists the scopes in which each version loses
+committed records.
 
 Source: hachikuji/kafka-specification d68782b: Kip101, Kip279, Kip320FirstTry, Kip320; the KIPs.
 `FetchDivergence`: KIP-595 and Kafka 2.7 and later, where a Fetch carries the epoch of the
@@ -39,18 +41,21 @@ from model.variants import version
     in_force=kafka("0.11", "1.1"),
 )
 class Kip101(TruncateToHighWatermark):
-    """KIP-101: the follower truncates where its last leader epoch ends in the leader's log.
+    """KIP-101: the follower truncates its log where the follower's last leader epoch ends in the
+    leader's log.
 
     This rule still has a defect (KAFKA-6361). After quick elections, the leader may not know the
-    follower's last leader epoch. Then the follower truncates to its own high watermark, which may
-    remove a record that the leader has committed.
+    follower's last leader epoch. In this case, the follower truncates to its own high watermark.
+    This may remove a record that the leader has committed.
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
-        """Returns the end of the newest leader epoch of the follower's log, in the leader's log
-        (OffsetForLeaderEpoch).
+        """Returns the offset at which the follower's last leader epoch ends in the leader's log
+        (OffsetForLeaderEpoch), or the end of the follower's log if this end is lower.
 
-        If the leader does not know the epoch, returns the follower's high watermark.
+        If the leader's log has no record of this or a larger epoch, returns the follower's high
+        watermark. If the follower's log is empty, returns 0. With the constant `as_published`, the
+        end of the follower's log is no limit.
         """
         ours, theirs = s.log[follower], s.log[leader]
         hw, leader_epoch = s.replica[follower].high_watermark, ours.latest().leader_epoch
@@ -81,16 +86,17 @@ class Kip101(TruncateToHighWatermark):
     in_force=kafka("2.0", "2.0"),
 )
 class Kip279(Kip101):
-    """KIP-279: the follower truncates to the end of the common prefix of both logs.
+    """KIP-279: the follower truncates its log to the end of the common prefix of both logs.
 
-    With three replicas, the leader that answers may be deposed, and its log may end before the last
-    committed record (KAFKA-6880).
+    With three replicas, a deposed leader may answer the follower's request, and the log of this
+    leader may end before the last committed record (KAFKA-6880).
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
-        """Returns the offset after the last record that both logs have at the same offset.
+        """Returns the offset after the last record that both logs have at the same offset, or 0 if
+        there is no such record.
 
-        Simplified: KIP-279 reaches that offset by rounds of OffsetForLeaderEpoch.
+        Simplified: KIP-279 finds this offset by rounds of OffsetForLeaderEpoch.
         """
         ours, theirs = s.log[follower], s.log[leader]
         return ite(
@@ -100,7 +106,9 @@ class Kip279(Kip101):
         )
 
     def has_reached_its_epoch(s, leader: Replica) -> Bool:
-        """True if all records of older epochs are below the leader's high watermark."""
+        """Returns True if the leader's high watermark is above all records of older epochs in the
+        leader's log.
+        """
         hw, log = s.replica[leader].high_watermark, s.log[leader]
         own = log.record[hw].leader_epoch == s.replica[leader].leader_epoch
         return (hw == log.end_offset) | (log.has_offset(hw) & own)
@@ -116,11 +124,11 @@ class Kip279(Kip101):
     in_force=unreleased("the design was rejected while KIP-320 was verified"),
 )
 class Kip320FirstTry(Kip279):
-    """KIP-320 as first proposed: a fetch does not have the follower's leader epoch.
+    """KIP-320 as first proposed: a fetch does not carry the follower's current leader epoch.
 
-    The fetch has only the epoch of the follower's last record. So a leader may count a follower in
-    an older epoch, and another leader may then make this follower truncate the committed record.
-    This version never shipped.
+    The fetch carries only the epoch of the follower's last record. So a leader may count a follower
+    that is in an older epoch. Another leader may then make this follower truncate the committed
+    record. This version never shipped.
     """
 
     def follows_with(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
@@ -133,12 +141,14 @@ class Kip320FirstTry(Kip279):
 
     @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The leader raises its high watermark past a record that every member of its ISR has.
+        """The leader raises its high watermark by one, past a record that every member of its ISR
+        has.
 
-        Kafka: never shipped. Simplified: the leader reads the followers' logs, and waits for no
-        fetch. The guard compares records, not leader epochs. So the leader counts a follower in an
-        older epoch, which may next truncate the record for another leader: a committed record is
-        lost in 12 steps (3 replicas, 3 leader epochs).
+        Kafka: this rule never shipped.
+        Simplified: the leader reads the followers' logs, and waits for no fetch.
+        The guard compares records, not leader epochs. So the leader counts a follower in an older
+        epoch. This follower may next truncate the record for another leader, which loses a
+        committed record in 12 steps (3 replicas, 3 leader epochs).
         """
         hw = s.replica[leader].high_watermark
         when(
@@ -149,37 +159,43 @@ class Kip320FirstTry(Kip279):
         s.replica[leader].high_watermark = hw + 1
 
     def is_caught_up(s, follower: Replica, leader: Replica, end: Offset) -> Bool:
-        """True if the follower has the leader's record just before `end`, or if `end` is 0."""
+        """Returns True if the follower follows the leader and has the leader's record just before
+        `end`. If `end` is 0, the follower needs no record.
+        """
         at_zero = s.is_following(follower, leader) & (end == 0)
         return at_zero | ((end != 0) & s.follows_with(follower, leader, end - 1))
 
     @action
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
-        """A follower that has reached the leader's high watermark joins the ISR.
+        """A leader adds to the ISR a follower that has reached the leader's high watermark.
 
-        Kafka: Partition.maybeExpandIsr. Simplified: the ISR changes at the leader and the
-        controller in one step. A new leader's high watermark may lag. Without the guard
-        `has_reached_its_epoch`, a follower with an empty log could join (bug `joins-before-epoch`
-        of KIP-320).
+        Kafka: Partition.maybeExpandIsr.
+        Simplified: the ISR changes at the leader and at the controller in one step.
+        A new leader's high watermark may be too low. Without the guard `has_reached_its_epoch`, a
+        follower with an empty log could join the ISR (bug `joins-before-epoch` of KIP-320).
         """
         when(s.has_reached_its_epoch(leader))
         super().leader_expand_isr(leader, follower)
 
     @action(fair="weak")
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica learns of a new leader and keeps its log; `follower_truncate` truncates it
-        later.
+        """A replica learns of a new leader and keeps its log. The action `follower_truncate`
+        truncates the log in a later step.
 
-        Kafka: Partition.makeFollower. Simplified: requests may arrive in any order.
+        Kafka: Partition.makeFollower.
+        Simplified: the controller's requests may arrive in any order.
         """
         s.make_follower(follower, leader, leader_epoch)
 
     @action(fair="weak")
     def follower_truncate(s, follower: Replica, leader: Replica) -> None:
-        """A follower truncates to the common prefix if the leader lacks the follower's last record.
+        """A follower truncates its log to the common prefix of both logs, if the leader lacks the
+        follower's last record.
 
-        Kafka: never shipped. Simplified: fetch and truncation are one step. Leader epochs are not
-        compared, so a deposed leader can make the follower truncate.
+        Kafka: this rule never shipped.
+        Simplified: the fetch and the truncation are one step.
+        The replicas' leader epochs are not compared, so a deposed leader can make the follower
+        truncate.
         """
         end = s.truncation_offset(follower, leader)
         when(
@@ -192,10 +208,11 @@ class Kip320FirstTry(Kip279):
 
     @action(fair="weak")
     def follower_replicate(s, follower: Replica, leader: Replica) -> None:
-        """A follower copies the leader's next record if the leader has the follower's last record.
+        """A follower copies the leader's next record, if the leader has the follower's last record.
 
-        Kafka: never shipped. Simplified: one record. Records are compared, where `Kip320` compares
-        epochs.
+        Kafka: this rule never shipped.
+        Simplified: the follower copies one record at a time.
+        The guard compares records; the class `Kip320` compares leader epochs instead.
         """
         when(
             s.presumes_leadership(leader),
@@ -207,7 +224,9 @@ class Kip320FirstTry(Kip279):
 
 @version("kip-320", in_force=kafka("2.1", "2.6"))
 class Kip320(Kip279):
-    """KIP-320: a leader serves and counts only followers of its own leader epoch."""
+    """KIP-320: a leader serves only followers that are in its own leader epoch, and counts only
+    such followers for the high watermark.
+    """
 
     def is_following_epoch(s, follower: Replica, leader: Replica) -> Bool:
         return all_of(
@@ -218,30 +237,33 @@ class Kip320(Kip279):
 
     @action(fair="weak")
     def follower_replicate(s, follower: Replica, leader: Replica) -> None:
-        """A follower copies the next record from the leader of its own leader epoch.
+        """A follower copies the next record of a leader that is in the follower's own leader epoch.
 
-        Kafka: Partition.fetchRecords refuses a fetch with FENCED_LEADER_EPOCH or
-        UNKNOWN_LEADER_EPOCH. Simplified: one record. If a deposed leader may serve, the claim
-        `strong_isr` breaks (version `kip-279`, 10 steps).
+        Kafka: Partition.fetchRecords refuses any other fetch with FENCED_LEADER_EPOCH or
+        UNKNOWN_LEADER_EPOCH.
+        Simplified: the follower copies one record at a time.
+        If a deposed leader may serve a fetch, the claim `strong_isr` breaks (version `kip-279`, 10
+        steps).
         """
         when(s.is_following_epoch(follower, leader))
         s.replicate(follower, leader)
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
-        """True if the leader may count the follower: it is in the leader's epoch, and its log has
-        the offset.
+        """Returns True if the leader may count the follower for `offset`: the follower is in the
+        leader's epoch, and the follower's log has a record at `offset`.
         """
         return s.is_following_epoch(follower, leader) & s.log[follower].has_offset(offset)
 
     @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The leader raises its high watermark if every ISR member is in the leader's epoch and has
-        the offset.
+        """The leader raises its high watermark by one, if every ISR member is in the leader's epoch
+        and has a record at the old high watermark.
 
-        Kafka: Partition.maybeIncrementLeaderHW, on fetches of the leader's epoch only. Simplified:
-        the leader reads the followers' logs. A follower in an older epoch may next follow a leader
-        of an epoch in between, and truncate the record. Without the comparison of epochs, the claim
-        `strong_isr` breaks (bug `counts-old-epochs`, 12 steps).
+        Kafka: Partition.maybeIncrementLeaderHW counts only fetches of the leader's epoch.
+        Simplified: the leader reads the followers' logs.
+        A follower in an older epoch may next follow a leader of an epoch between the two, and
+        truncate the record. Without the comparison of epochs, the claim `strong_isr` breaks (bug
+        `counts-old-epochs`, 12 steps).
         """
         hw = s.replica[leader].high_watermark
         when(
@@ -252,12 +274,14 @@ class Kip320(Kip279):
 
     @action
     def leader_shrink_isr(s, leader: Replica, follower: Replica) -> None:
-        """A leader removes from the ISR a follower that lags or is in another leader epoch.
+        """A leader removes from the ISR a follower that lacks records or is in another leader
+        epoch.
 
-        Kafka: Partition.maybeShrinkIsr. Simplified: no time passes. A member that never fetches in
-        this epoch may be removed, because otherwise the leader could never commit again. Without
-        the guard that only the true leader writes the ISR, the claim `strong_isr` breaks in 8
-        steps.
+        Kafka: Partition.maybeShrinkIsr.
+        Simplified: no time passes before the removal.
+        The leader may also remove a member that never fetches in the leader's epoch. Otherwise,
+        such a member could prevent all further commits. Without the guard that only the true leader
+        writes the ISR, the claim `strong_isr` breaks in 8 steps.
         """
         isr = s.replica[leader].isr
         lags = s.log[follower].end_offset < s.log[leader].end_offset
@@ -266,12 +290,13 @@ class Kip320(Kip279):
 
     @action
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
-        """A follower that has reached the leader's high watermark joins the ISR.
+        """A leader adds to the ISR a follower that has reached the leader's high watermark.
 
-        Kafka: Partition.isFollowerInSync: the follower's log end is at least the high watermark and
-        the leader epoch's start offset. Simplified: the ISR changes at the leader and the
-        controller in one step. Without the guard `has_reached_its_epoch`, the claim `strong_isr`
-        breaks (bug `joins-before-epoch`, 11 steps; KAFKA-7128).
+        Kafka: Partition.isFollowerInSync requires that the end of the follower's log is not below
+        the high watermark, and not below the start offset of the leader epoch.
+        Simplified: the ISR changes at the leader and at the controller in one step.
+        Without the guard `has_reached_its_epoch`, the claim `strong_isr` breaks (bug
+        `joins-before-epoch`, 11 steps; KAFKA-7128).
         """
         isr, hw = s.replica[leader].isr, s.replica[leader].high_watermark
         when(
@@ -283,21 +308,23 @@ class Kip320(Kip279):
         s.set_isr(leader, isr | {follower})
 
     def answers_truncation(s, leader: Replica, leader_epoch: LeaderEpoch) -> Bool:
-        """True if the replica already leads in this leader epoch, so that it answers
-        OffsetForLeaderEpoch.
+        """Returns True if the replica `leader` already leads in `leader_epoch`, so that it answers
+        an OffsetForLeaderEpoch request.
 
-        Before, the replica may still truncate its own log as a follower. Without this guard, the
-        claim `strong_isr` breaks (bug `truncates-early`, 13 steps).
+        Before the replica leads, it may still truncate its own log as a follower. Without this
+        guard, the claim `strong_isr` breaks (bug `truncates-early`, 13 steps).
         """
         return s.presumes_leadership(leader) & (s.replica[leader].leader_epoch == leader_epoch)
 
     @action(fair="weak")
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica becomes a follower and truncates its log to the common prefix with its leader.
+        """A replica becomes a follower and truncates its log to the common prefix with its leader's
+        log.
 
-        Kafka: OffsetForLeaderEpoch with a current leader epoch. Simplified: request, answer and
-        truncation are one step. If a leader of another epoch may answer (`answers_truncation`), the
-        claim `strong_isr` breaks (version `kip-279`, 10 steps).
+        Kafka: the replica sends OffsetForLeaderEpoch with its current leader epoch.
+        Simplified: the request, the answer and the truncation are one step.
+        If a leader of another epoch may answer (`answers_truncation`), the claim `strong_isr`
+        breaks (version `kip-279`, 10 steps).
         """
         when(s.answers_truncation(leader, leader_epoch))
         super().become_follower(follower, leader, leader_epoch)
@@ -305,15 +332,16 @@ class Kip320(Kip279):
 
 @version("fetch-divergence", in_force=kafka("2.7", LATEST), default=True)
 class FetchDivergence(Kip320):
-    """Kafka 2.7 and later: a fetch response names the offset where the follower's log diverges.
+    """Kafka 2.7 and later: a fetch response names the epoch and the offset from which the
+    follower's log diverges from the leader's log.
 
-    A follower that meets a new leader keeps its log and fetches at once. The follower truncates its
-    log when a fetch response has a diverging epoch.
+    A replica that becomes a follower of a new leader keeps its log and fetches at once. The
+    follower truncates its log when a fetch response has a diverging epoch.
     """
 
     def diverges(s, follower: Replica, leader: Replica) -> Bool:
-        """True if the leader lacks the follower's last leader epoch, or has fewer records of that
-        epoch.
+        """Returns True if the leader has no record of the follower's last leader epoch, or if this
+        epoch ends earlier in the leader's log. Returns False if the follower's log is empty.
         """
         ours, theirs = s.log[follower], s.log[leader]
         leader_epoch = ours.latest().leader_epoch
@@ -323,10 +351,14 @@ class FetchDivergence(Kip320):
         )
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
-        """Returns the offset to which a follower truncates when its log diverges from the leader's.
+        """Returns the offset to which a follower truncates its log when the log diverges from the
+        leader's log.
 
-        The diverging epoch is the largest one in the leader's log that is at most the follower's
-        last epoch. The offset is the end of this epoch in one of the two logs, whichever is lower.
+        The diverging epoch is the largest leader epoch in the leader's log that is not larger than
+        the follower's last epoch. This epoch has an end offset in each of the two logs, and the
+        result is the lower of the two offsets. If the leader's log has no such epoch, the result is
+        0.
+
         Kafka: AbstractFetcherThread.truncateOnFetchResponse.
         """
         ours, theirs = s.log[follower], s.log[leader]
@@ -338,21 +370,25 @@ class FetchDivergence(Kip320):
         )
 
     def is_following_epoch(s, follower: Replica, leader: Replica) -> Bool:
-        """True if the follower is in the leader's epoch, and its fetch is answered with records.
+        """Returns True if the follower is in the leader's epoch, and its log does not diverge from
+        the leader's log, so that the leader answers its fetch with records.
 
-        Only such a fetch counts for the high watermark and the ISR. If a diverging fetch counts
-        too, the claim `strong_isr` breaks (bug `counts-diverging-fetches`, 8 steps; KAFKA-13141).
+        Only such a fetch counts for the high watermark and for the ISR. If the leader also counts a
+        diverging fetch, the claim `strong_isr` breaks (bug `counts-diverging-fetches`, 8 steps;
+        KAFKA-13141).
         """
         return super().is_following_epoch(follower, leader) & ~s.diverges(follower, leader)
 
     @action(fair="weak")
     def follower_truncate(s, follower: Replica, leader: Replica) -> None:
-        """A follower truncates its log to the offset that a fetch response with a diverging epoch
-        names.
+        """A follower receives a fetch response with a diverging epoch, and truncates its log to the
+        offset `truncation_offset`.
 
         Kafka: Partition.readRecords returns a diverging epoch;
-        AbstractFetcherThread.truncateOnFetchResponse truncates. Simplified: one step. Without this
-        action, the claim `everything_is_committed` breaks (bug `never-truncates`, 7 steps).
+        AbstractFetcherThread.truncateOnFetchResponse truncates.
+        Simplified: the fetch, the response and the truncation are one step.
+        Without this action, the claim `everything_is_committed` breaks (bug `never-truncates`, 7
+        steps).
         """
         when(super().is_following_epoch(follower, leader), s.diverges(follower, leader))
         end = s.truncation_offset(follower, leader)
@@ -363,9 +399,10 @@ class FetchDivergence(Kip320):
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
         """A replica learns of a new leader and keeps its log.
 
-        Kafka: Partition.makeFollower. Simplified: requests may arrive in any order. The log may
-        stay, because a leader serves and counts only followers of its epoch whose logs do not
-        diverge. Without the guard that the epoch is newer, the claim `leader_epochs_grow` breaks in
-        4 steps.
+        Kafka: Partition.makeFollower.
+        Simplified: the controller's requests may arrive in any order.
+        The replica may keep its log, because a leader serves and counts only followers of its epoch
+        whose logs do not diverge. Without the guard that the epoch is newer, the claim
+        `leader_epochs_grow` breaks in 4 steps.
         """
         s.make_follower(follower, leader, leader_epoch)
