@@ -1,5 +1,5 @@
-"""Replication of one partition, small enough to prove for any number of replicas, epochs and
-offsets.
+"""A spec of the replication of one partition, which is small enough for a proof. The proof covers
+any number of replicas, leader epochs and offsets.
 """
 
 from model.replication_abstract import bugs, versions

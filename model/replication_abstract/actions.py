@@ -1,11 +1,14 @@
-"""The actions of abstract replication: controller, replicas, followers, leaders, restarts.
+"""The actions of the spec `replication-abstract`: controller, replicas, followers, leaders,
+restarts.
 
-A deposed leader may go on to commit records that all members of its ISR have fetched. A member that
-has moved to a newer epoch fetches nothing more from it. So the leader cannot commit beyond what
-this member has fetched. For each leader epoch, `departure` has the smallest such offset; only
-`proof.py` uses it.
+A deposed leader may still commit records that all members of its ISR have fetched. A member that
+has moved to a newer leader epoch fetches no more from the deposed leader. So the deposed leader
+cannot commit a record that this member has not fetched. For each leader epoch, the history variable
+`departure` stores the smallest offset up to which such a member has fetched. Only the lemmas in
+`proof.py` read this variable.
 
-The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
+The table lists all actions (`Next` in TLA+). No action is fair, because the proof covers only
+safety.
 
     controller   elect, elect_nobody, shrink_isr, refuse, expand_isr
     replicas     become_leader, become_follower, restart
@@ -31,16 +34,17 @@ class AbstractReplicationActions(AbstractReplicationState):
     # ---- the controller
 
     def leads_in(s, r: Replica, e: LeaderEpoch) -> Bool:
-        """True if the controller chose the replica to lead in the epoch."""
+        """Returns True if the controller chose the replica `r` as the leader of the epoch `e`."""
         return (s.leader[e] == r) & ~s.vacant[e]
 
     @action
     def elect(s, leader: Replica, newer: LeaderEpoch) -> None:
         """The controller begins a larger leader epoch, with a member of the ISR as leader.
 
-        Kafka: PartitionChangeBuilder.electLeader. Simplified: an election may happen at any time,
-        and there is no ELR. Without the guard that the new leader is in the ISR, the claim
-        `isr_has_what_is_committed` breaks in 8 steps.
+        Kafka: PartitionChangeBuilder.electLeader.
+        Simplified: an election may happen at any time, and there is no ELR.
+        Without the guard that the new leader is in the ISR, the claim `isr_has_what_is_committed`
+        breaks in 8 steps.
         """
         members = s.isr[s.newest]
         when(s.newest < newer, members[leader])
@@ -52,12 +56,13 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def elect_nobody(s, newer: LeaderEpoch) -> None:
-        """The controller begins a larger leader epoch without a leader, because no ISR member can
-        lead.
+        """The controller begins a larger leader epoch without a leader, because no member of the
+        ISR can lead.
 
-        Kafka: PartitionChangeBuilder.electLeader, when no member of the ISR is alive. Simplified:
-        this may happen at any time. Without the guard that the epoch is larger, the claim
-        `isr_has_what_is_committed` breaks in 8 steps.
+        Kafka: PartitionChangeBuilder.electLeader, when no member of the ISR is alive.
+        Simplified: this step may happen at any time.
+        Without the guard that the epoch is larger, the claim `isr_has_what_is_committed` breaks in
+        8 steps.
         """
         when(s.newest < newer)
         members = s.isr[s.newest]
@@ -69,11 +74,12 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def shrink_isr(s, out: Replica) -> None:
-        """The controller removes a replica from the ISR; this replica does not lead.
+        """The controller removes from the ISR a replica that does not lead. In the same step, the
+        controller refuses the leader's pending proposals to add replicas.
 
-        In the same step the controller refuses the leader's pending proposals to add replicas.
-        Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: at any
-        time. Every claim also holds without the guard of this action.
+        Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition.
+        Simplified: this step may happen at any time.
+        Every claim also holds without the guard of this action.
         """
         when(~s.leads_in(out, s.newest))
         s.isr[s.newest][out] = False
@@ -84,8 +90,8 @@ class AbstractReplicationActions(AbstractReplicationState):
     def refuse(s) -> None:
         """The controller refuses the leader's proposals to add replicas to the ISR.
 
-        Kafka: ReplicationControlManager.validateAlterPartitionData. Simplified: the controller may
-        refuse for any reason, so the action needs no guard.
+        Kafka: ReplicationControlManager.validateAlterPartitionData.
+        Simplified: the controller may refuse for any reason, so the action needs no guard.
         """
         for r in Replica:
             s.led[s.newest].proposed[r] = False
@@ -94,7 +100,8 @@ class AbstractReplicationActions(AbstractReplicationState):
     def expand_isr(s, added: Replica) -> None:
         """The controller accepts the leader's proposal to add a replica to the ISR.
 
-        Kafka: ReplicationControlManager.alterPartition. Simplified: one replica per proposal.
+        Kafka: ReplicationControlManager.alterPartition.
+        Simplified: a proposal adds one replica.
         Without the guard that the leader has proposed the replica, the claim
         `isr_has_what_is_committed` breaks in 5 steps.
         """
@@ -106,7 +113,9 @@ class AbstractReplicationActions(AbstractReplicationState):
     # ---- replicas after an election
 
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
-        """Updates the history variable `departure` when a replica moves to a newer leader epoch."""
+        """Updates the history variable `departure` when the replica `r` moves to the leader epoch
+        `newer`.
+        """
         for e in LeaderEpoch:
             had, fetched = s.departure[e], s.led[e].fetched[r]
             is_first = all_of(
@@ -120,11 +129,12 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def become_leader(s, r: Replica, newer: LeaderEpoch) -> None:
-        """A replica begins to lead with its own log; its maximal ISR is the ISR that the election
+        """A replica begins to lead with its own log. Its maximal ISR is the ISR that the election
         announced.
 
-        Kafka: Partition.makeLeader. Simplified: the replica may learn of its election at any later
-        time. Without the guard that the controller chose this replica, the claim
+        Kafka: Partition.makeLeader.
+        Simplified: the replica may learn of its election at any later time.
+        Without the guard that the controller chose this replica, the claim
         `isr_has_what_is_committed` breaks in 6 steps.
         """
         when(s.elected[newer], s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
@@ -142,10 +152,11 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.replica[r].is_leader = true
 
     def on_leading(s, r: Replica, newer: LeaderEpoch) -> None:
-        """Does nothing: each leader epoch has its own fetched offsets, and begins without any.
+        """Does nothing, because each leader epoch has its own fetched offsets. At the start of an
+        epoch, no follower has fetched.
 
-        Kafka's leader keeps the fetches of an earlier epoch. If another replica led in between, the
-        claim `isr_has_what_is_committed` breaks in 12 steps; see
+        A leader of Kafka keeps the fetched offsets of an earlier epoch. If another replica led in
+        between, the claim `isr_has_what_is_committed` breaks in 12 steps; see
         `docs/findings/keeps_old_fetches.py`.
         """
 
@@ -153,8 +164,9 @@ class AbstractReplicationActions(AbstractReplicationState):
     def become_follower(s, r: Replica, newer: LeaderEpoch) -> None:
         """A replica follows a newer leader, and keeps its log until a fetch finds a divergence.
 
-        Kafka: Partition.makeFollower. Simplified: the replica may learn of the leader at any later
-        time. If the replica truncated to its high watermark instead, the claim
+        Kafka: Partition.makeFollower.
+        Simplified: the replica may learn of the leader at any later time.
+        If the replica truncated its log to its high watermark instead, the claim
         `isr_has_what_is_committed` would break (bug `truncates-at-hw`, 6 steps).
         """
         when(s.elected[newer], ~s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
@@ -164,13 +176,15 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.replica[r].is_leader = false
 
     def on_following(s, r: Replica) -> None:
-        """Changes nothing: a new follower keeps its log. The bug `truncates-at-hw` replaces it."""
+        """Changes nothing, because a new follower keeps its log. The bug `truncates-at-hw` replaces
+        this method.
+        """
 
     # ---- followers
 
     def agrees(s, r: Replica, offset: Offset) -> Bool:
-        """True if both the replica and its leader have, at the offset, a record of the same leader
-        epoch.
+        """Returns True if the replica `r` and the leader of its epoch both have a record of the
+        same leader epoch at the offset.
         """
         led = s.led[s.replica[r].leader_epoch]
         return all_of(
@@ -179,8 +193,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         )
 
     def may_fetch(s, r: Replica, latest: Offset) -> Bool:
-        """True if the follower's log is empty, or the leader has the follower's last record, at
-        `latest`.
+        """Returns True if the follower's log is empty, or if `latest` is the offset of the
+        follower's last record and the leader has this record.
         """
         return any_of(
             s.replica[r].end_offset == Offset.least(),
@@ -188,18 +202,19 @@ class AbstractReplicationActions(AbstractReplicationState):
         )
 
     def follows(s, r: Replica) -> Bool:
-        """True if the replica is a follower, and the leader of the replica's epoch has begun to
-        lead.
+        """Returns True if the replica is a follower, and the leader of the replica's epoch has
+        begun to lead.
         """
         return ~s.replica[r].is_leader & s.led[s.replica[r].leader_epoch].begun
 
     @action
     def truncate(s, r: Replica, end: Offset) -> None:
-        """A follower truncates its log; the removed records are not in the leader's log.
+        """A follower truncates its log. The leader's log contains none of the removed records.
 
-        Kafka: AbstractFetcherThread.truncateOnFetchResponse. Simplified: the follower may remove
-        only some of the records that the leader lacks. Without the guard that the leader has none
-        of the removed records, the claim `isr_has_what_is_committed` breaks in 5 steps.
+        Kafka: AbstractFetcherThread.truncateOnFetchResponse.
+        Simplified: the follower may remove only some of the records that the leader lacks.
+        Without the guard that the leader has none of the removed records, the claim
+        `isr_has_what_is_committed` breaks in 5 steps.
         """
         when(
             s.follows(r),
@@ -214,7 +229,8 @@ class AbstractReplicationActions(AbstractReplicationState):
     def fetch_request(s, r: Replica, latest: Offset) -> None:
         """A follower fetches, and the leader learns the end offset of the follower's log.
 
-        Kafka: Partition.updateFollowerFetchState. Simplified: the leader learns the offset at once.
+        Kafka: Partition.updateFollowerFetchState.
+        Simplified: the leader learns the offset in the same step.
         Without the guard that the leader has the follower's last record, the claim
         `isr_has_what_is_committed` breaks in 7 steps.
         """
@@ -225,9 +241,10 @@ class AbstractReplicationActions(AbstractReplicationState):
     def fetch_response(s, r: Replica, latest: Offset, end: Offset) -> None:
         """A follower appends the leader's next record from a fetch response.
 
-        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: one record; the follower reads
-        the leader's log when the response arrives. At the default constants, every claim also holds
-        without the guard of this action.
+        Kafka: ReplicaFetcherThread.processPartitionData.
+        Simplified: the response has one record. The follower reads the leader's log when the
+        response arrives.
+        At the default constants, every claim also holds without the guard of this action.
         """
         at = s.replica[r].end_offset
         led = s.led[s.replica[r].leader_epoch]
@@ -239,10 +256,10 @@ class AbstractReplicationActions(AbstractReplicationState):
     def follower_high_watermark(s, r: Replica, latest: Offset, mark: Offset) -> None:
         """A follower adopts the present or an earlier high watermark of its leader.
 
-        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: this is a separate step, and
-        the follower's high watermark may also fall. Without the guard that the high watermark is at
-        most the end of the follower's log, the claim `high_watermarks_are_committed` breaks in 5
-        steps.
+        Kafka: ReplicaFetcherThread.processPartitionData.
+        Simplified: this is a separate step, and the follower's high watermark may also fall.
+        Without the guard that the high watermark is at most the end of the follower's log, the
+        claim `high_watermarks_are_committed` breaks in 5 steps.
         """
         led = s.led[s.replica[r].leader_epoch]
         when(
@@ -257,10 +274,12 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def append(s, r: Replica, message: Message, end: Offset) -> None:
-        """A replica that believes it leads appends a record.
+        """A replica that believes that it leads appends a record.
 
-        Kafka: Partition.appendRecordsToLeader. Simplified: one record. Without the guard that the
-        replica believes it leads, the claim `isr_has_what_is_committed` breaks in 6 steps.
+        Kafka: Partition.appendRecordsToLeader.
+        Simplified: the replica appends one record.
+        Without the guard that the replica believes that it leads, the claim
+        `isr_has_what_is_committed` breaks in 6 steps.
         """
         at, own = s.replica[r].end_offset, s.replica[r].leader_epoch
         when(s.replica[r].is_leader, end.is_next_after(at))
@@ -272,8 +291,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.led[own].fetched[r] = end
 
     def needs_fetches_up_to(s, r: Replica, mark: Offset) -> None:
-        """Adds a guard: `r` leads with a high watermark below `mark`, and the whole maximal ISR has
-        fetched up to `mark`.
+        """Adds the guards of a commit up to `mark`: the replica `r` leads with a high watermark
+        below `mark`, and every member of its maximal ISR has fetched up to `mark`.
         """
         led = s.led[s.replica[r].leader_epoch]
         when(
@@ -288,9 +307,10 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A leader commits the records that every member of its maximal ISR has fetched in the
         leader's epoch.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: min.insync.replicas is 1. Without the
-        guard that the members have fetched the records, the claim `isr_has_what_is_committed`
-        breaks in 2 steps.
+        Kafka: Partition.maybeIncrementLeaderHW.
+        Simplified: min.insync.replicas is 1.
+        Without the guard that the members have fetched the records, the claim
+        `isr_has_what_is_committed` breaks in 2 steps.
         """
         s.needs_fetches_up_to(r, mark)
         own = s.replica[r].leader_epoch
@@ -305,24 +325,25 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.led[own].high_watermark = mark
 
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
-        """True if the follower has fetched all records below the leader's high watermark, and all
-        below the leader's start offset.
+        """Returns True if the follower `f` has fetched up to two offsets of the leader of the epoch
+        `own`: the leader's high watermark and the leader's start offset.
 
-        The start offset is the log end at which the leader's epoch began. Without the comparison
-        with it, the claim `isr_has_what_is_committed` breaks (bug `joins-at-hw`, 9 steps;
-        KAFKA-7128).
+        The start offset is the end of the leader's log when the leader's epoch began. Without the
+        comparison with the start offset, the claim `isr_has_what_is_committed` breaks (bug
+        `joins-at-hw`, 9 steps; KAFKA-7128).
         """
         led = s.led[own]
         return (led.high_watermark <= led.fetched[f]) & (led.start_offset <= led.fetched[f])
 
     @action
     def propose_member(s, r: Replica, f: Replica) -> None:
-        """A leader proposes to add a follower to the ISR; commits wait for that follower from now
-        on.
+        """A leader proposes to add a follower to the ISR. From now on, the leader commits no record
+        that this follower has not fetched.
 
-        Kafka: Partition.maybeExpandIsr. Simplified: one follower per proposal. Without the
-        comparison with the high watermark in `may_join`, the claim `isr_has_what_is_committed`
-        breaks in 6 steps.
+        Kafka: Partition.maybeExpandIsr.
+        Simplified: a proposal adds one follower.
+        Without the comparison with the high watermark in `may_join`, the claim
+        `isr_has_what_is_committed` breaks in 6 steps.
         """
         own = s.replica[r].leader_epoch
         when(s.replica[r].is_leader, ~s.led[own].maximal_isr[f], s.may_join(f, own))
@@ -331,11 +352,12 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def drop_member(s, r: Replica, f: Replica) -> None:
-        """A leader removes from its maximal ISR a replica that is neither in the controller's ISR
-        nor proposed.
+        """A leader removes a replica from its maximal ISR. The replica is neither in the
+        controller's ISR nor proposed as a member.
 
-        Kafka: Partition.handleAlterPartitionUpdate. Simplified: the leader reads the controller's
-        ISR. Without the guard that the replica is outside this ISR, the claim
+        Kafka: Partition.handleAlterPartitionUpdate.
+        Simplified: the leader reads the controller's ISR.
+        Without the guard that the replica is outside the controller's ISR, the claim
         `isr_has_what_is_committed` breaks in 3 steps.
         """
         own = s.replica[r].leader_epoch
@@ -348,9 +370,11 @@ class AbstractReplicationActions(AbstractReplicationState):
     def restart(s, r: Replica, mark: Offset) -> None:
         """A replica restarts with its whole log and an older high watermark, and does not lead.
 
-        Kafka: a killed process, with its replication-offset-checkpoint. Simplified: the high
-        watermark may fall to any earlier value. If the tail of the log is lost, the claim
-        `isr_has_what_is_committed` breaks (bug `loses-its-tail`, 5 steps).
+        Kafka: a process that was killed reads its high watermark from
+        replication-offset-checkpoint.
+        Simplified: the high watermark may fall to any earlier value.
+        If the end of the log is lost, the claim `isr_has_what_is_committed` breaks (bug
+        `loses-its-tail`, 5 steps).
         """
         when(mark <= s.replica[r].high_watermark)
         s.on_restart(r, mark)
@@ -358,4 +382,6 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.replica[r].is_leader = false
 
     def on_restart(s, r: Replica, mark: Offset) -> None:
-        """Changes nothing: a restart keeps the log. The bug `loses-its-tail` replaces it."""
+        """Changes nothing, because a restarted replica keeps its log. The bug `loses-its-tail`
+        replaces this method.
+        """

@@ -1,4 +1,6 @@
-"""Bugs of abstract replication: each class changes the spec so that a claim breaks."""
+"""The bugs of the spec `replication-abstract`. Each class changes a version of the spec, so that a
+claim breaks.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,11 @@ from model.variants import bug
     in_force=kafka("0.8", "0.10"),
 )
 class CutsAtHighWatermark(ReplicationProof):
-    """A follower truncates to its own high watermark, and no fetch compares epochs (KIP-101).
+    """A new follower truncates its log to its own high watermark, and no fetch compares epochs (the
+    protocol before KIP-101).
 
-    The high watermark lags, so the truncated records may be committed. The action `become_follower`
-    breaks the claim `isr_has_what_is_committed`.
+    The follower's high watermark may be too low, so the truncated records may be committed. The
+    action `become_follower` breaks the claim `isr_has_what_is_committed`.
     """
 
     def on_following(s, r: Replica) -> None:
@@ -38,11 +41,11 @@ class CutsAtHighWatermark(ReplicationProof):
     in_force=kafka("0.8", "2.0.0"),
 )
 class JoinsAtHighWatermark(ReplicationProof):
-    """A follower joins the ISR at the leader's high watermark, even if the leader's epoch starts at
-    a higher offset.
+    """A follower joins the ISR when it reaches the leader's high watermark, even if the leader's
+    epoch starts at a higher offset.
 
-    A new leader's high watermark may lag, so the follower may lack committed records (KAFKA-7128).
-    The action `expand_isr` breaks the claim `isr_has_what_is_committed`.
+    A new leader's high watermark may be too low, so the follower may lack committed records
+    (KAFKA-7128). The action `expand_isr` breaks the claim `isr_has_what_is_committed`.
     """
 
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
@@ -59,8 +62,8 @@ class JoinsAtHighWatermark(ReplicationProof):
 class LosesItsTail(ReplicationProof):
     """A crash removes the last records of a replica's log, and the replica stays in the ISR.
 
-    A replica that lacks committed records may then be elected. The action `restart` breaks the
-    claim `isr_has_what_is_committed`; KIP-966 is the fix.
+    The controller may then elect a replica that lacks committed records. The action `restart`
+    breaks the claim `isr_has_what_is_committed`. KIP-966 is the fix.
     """
 
     def on_restart(s, r: Replica, mark: Offset) -> None:
@@ -78,8 +81,8 @@ class LosesItsTail(ReplicationProof):
 class LostTailInIsr(WithLosses):
     """A replica loses its log and stays in the ISR, although the ISR has other members.
 
-    So the replica may be elected as if it had every record. The action `lose_disk` breaks the claim
-    `isr_has_what_is_committed`.
+    So the controller may elect this replica as if it had every committed record. The action
+    `lose_disk` breaks the claim `isr_has_what_is_committed`.
     """
 
     def may_lose(s, r: Replica) -> Bool:
@@ -96,12 +99,12 @@ class LostTailInIsr(WithLosses):
     in_force=kafka(None, "3.4"),
 )
 class OldBrokerEpoch(WithLosses):
-    """The controller accepts an ISR proposal although a replica has lost its log after the
-    proposal.
+    """The controller accepts a proposal to change the ISR, although a replica lost its log after
+    the proposal was made.
 
     This replica is the leader that made the proposal, or the follower that the proposal adds.
-    Before KIP-903 the proposal had no broker epoch. The action `expand_isr` breaks the claim
-    `isr_has_what_is_committed`.
+    Before KIP-903, the proposal did not carry the replicas' broker epochs. The action `expand_isr`
+    breaks the claim `isr_has_what_is_committed`.
     """
 
     def forget_proposals(s, r: Replica) -> None:
@@ -117,10 +120,12 @@ class OldBrokerEpoch(WithLosses):
     in_force=UNRELEASED,
 )
 class HighWatermarkBeyondLog(WithLosses):
-    """A replica whose log became shorter keeps its high watermark, beyond the end of the log.
+    """A replica whose log becomes shorter keeps its high watermark, which is then beyond the end of
+    the log.
 
-    If the replica becomes leader, consumers read the records that it appends next before they are
-    committed. The action `become_leader_without` breaks the claim `high_watermarks_are_committed`.
+    If this replica becomes the leader and appends records below its high watermark, consumers read
+    these records before they are committed. The action `become_leader_without` breaks the claim
+    `high_watermarks_are_committed`.
     """
 
     def mark_after(s, r: Replica, end: Offset) -> Offset:

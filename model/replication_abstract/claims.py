@@ -1,4 +1,4 @@
-"""The two claims about abstract replication."""
+"""The two claims and the witnesses of the spec `replication-abstract`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class AbstractReplication(AbstractReplicationActions):
 
     @invariant
     def high_watermarks_are_committed(s) -> Bool:
-        """Every record below a replica's high watermark is committed; all replicas agree on such
-        records.
+        """Every record below a replica's high watermark is committed. So two replicas have the same
+        record at each offset below both of their high watermarks.
         """
         return forall(
             implies(o < s.replica[r].high_watermark, (o < s.committed_end) & s.has_committed(r, o))

@@ -1,11 +1,12 @@
-"""The lemmas that two logs are equal up to every record that both have.
+"""The lemmas that two logs are equal up to each record that both logs have.
 
-The log of a leader epoch is that of its leader in this epoch; it only grows. If another log has a
-record of the epoch, the two logs are equal up to this record (lemmas `..._prefix`). So any two logs
-that agree at an offset agree at every lower offset.
+The log of a leader epoch is the log of the leader that leads in this epoch, and this log only
+grows. If another log has a record of the epoch, the two logs are equal up to this record (the
+lemmas whose names end in `_prefix`). So if two logs have a record of the same epoch at an offset,
+they are equal at every lower offset.
 
-The last lemmas are about fetches: while a replica stays in an epoch, it keeps what it has fetched
-in this epoch.
+The lemmas at the end of the class are about fetches. While a replica stays in an epoch, it keeps
+the records that it has fetched in this epoch.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def epochs_are_elected(s) -> Bool:
-        """The controller has started every leader epoch in which a leader began to lead, and every
-        epoch that a replica is in.
+        """The controller has started two kinds of leader epochs: every epoch in which a leader
+        began to lead, and every epoch that a replica is in.
         """
         return all_of(
             s.elected[s.newest],
@@ -46,15 +47,17 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def an_epoch_that_began_was_reached(s) -> Bool:
-        """The leader of an epoch that has begun is now in that epoch or in a larger one."""
+        """If a leader has begun to lead in an epoch, this replica is now in this epoch or in a
+        larger epoch.
+        """
         return forall(
             implies(s.led[e].begun, e <= s.replica[s.leader[e]].leader_epoch) for e in LeaderEpoch
         )
 
     @lemma
     def leaders_were_elected(s) -> Bool:
-        """The controller elected each replica that leads, for the replica's leader epoch, and the
-        replica has begun to lead in it.
+        """If a replica leads, the controller elected it for the replica's leader epoch, and the
+        variable `led` shows that this epoch has begun.
         """
         return forall(
             implies(
@@ -66,9 +69,10 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_is_its_leadership(s) -> Bool:
-        """The variable `led` has the present end offset and high watermark of each leader.
+        """The variable `led` has the present end offset and the present high watermark of each
+        leader.
 
-        The leader itself counts as fetched up to the end of its log.
+        In `led`, the fetched offset of the leader itself is the end of its log.
         """
         return forall(
             implies(
@@ -84,7 +88,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """A leader's log equals the log that the variable `led` has for the leader's epoch."""
+        """A leader's log equals the log that the variable `led` stores for the leader's epoch."""
         return forall(
             implies(
                 s.replica[r].is_leader & s.in_log(r, o),
@@ -98,8 +102,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def records_come_from_their_epoch(s) -> Bool:
-        """Every record in a log is also in the log of the leader that appended it, at the same
-        offset.
+        """For every record in a log, the leader that appended it has a record of the same leader
+        epoch at the same offset.
         """
 
         def is_home(e: LeaderEpoch, o: Offset) -> Bool:
@@ -132,8 +136,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def epoch_logs_share_a_prefix(s) -> Bool:
-        """If the leader of an epoch has a record of an earlier epoch, the logs of both epochs'
-        leaders are equal up to this record.
+        """If the leader of an epoch has a record of an earlier epoch, its log is equal, up to this
+        record, to the log of the leader of the earlier epoch.
         """
         return forall(
             implies(
@@ -147,10 +151,11 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def replica_logs_share_a_prefix(s) -> Bool:
-        """If a replica has a record, its log is equal to the log of the leader that appended it, up
-        to this record.
+        """If a replica has a record, its log is equal, up to this record, to the log of the leader
+        that appended the record.
 
-        Each fetch compares the follower's last record with the leader's.
+        The lemma is true because each fetch compares the follower's last record with the leader's
+        record at the same offset.
         """
         return forall(
             implies(
@@ -164,9 +169,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leadership_is_well_formed(s) -> Bool:
-        """Neither the start offset of a leader nor its high watermark is beyond the end of its
-        log.
-        """
+        """The start offset and the high watermark of a leader are not beyond the end of its log."""
         return forall(
             implies(
                 s.led[e].begun,
@@ -178,8 +181,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def own_records_begin_at_the_start(s) -> Bool:
-        """In the log of an epoch's leader, the records before the epoch's start offset have earlier
-        epochs, and all others have this epoch.
+        """In the log of an epoch's leader, the records below the epoch's start offset have earlier
+        epochs. All records from the start offset on have this epoch.
         """
         return forall(
             implies(
@@ -197,9 +200,10 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def fetchers_have_the_epoch(s) -> Bool:
-        """A replica that has fetched in a leader epoch is in this epoch or a newer one.
+        """A replica that has fetched in a leader epoch is in this epoch or in a newer epoch.
 
-        Also, it has fetched nothing beyond the log end of this epoch's leader.
+        In addition, the replica has fetched nothing beyond the end of the log of this epoch's
+        leader.
         """
         return forall(
             all_of(
@@ -215,8 +219,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def what_was_fetched_is_there(s) -> Bool:
-        """A replica that is still in an epoch has every record that it reported as fetched in the
-        epoch.
+        """While a replica stays in an epoch, it has every record up to the offset that it reported
+        as fetched in this epoch.
         """
         return forall(
             implies(

@@ -1,9 +1,12 @@
-"""Abstract replication with steps that lose committed records, and variables for the losses.
+"""Abstract replication with steps that lose committed records, and with variables that describe the
+losses.
 
-A committed record is lost when a leader begins without it. From then on, exactly the records in
-this leader's log count as committed, so the claims hold again. For each leader epoch, `lost` has
-the committed records that its leader lacked when it began. A leader epoch is *lossy* if its leader
-may lack committed records.
+A committed record is lost when a leader begins to lead without it. From then on, exactly the
+records in the log of this leader count as committed, so the claims hold again. For each leader
+epoch, the variable `lost` stores the committed records that the epoch's leader lacked when it
+began. A leader epoch is *lossy* if its leader may lack committed records.
+
+The table lists the actions that this version adds, each with its effect:
 
     elect_unclean          a replica outside the ISR leads: unclean.leader.election.enable=true
     elect_last_known       the ISR is empty, and the last leader leads, even if it has lost records
@@ -12,13 +15,13 @@ may lack committed records.
     commit_too_late        a deposed leader commits records that the leader of a newer, lossy epoch
                            lacked when it began; these records are lost at once
 
-As in `replication-abstract`, the ISR stands for the ISR and the ELR.
+The ISR of this spec models the ISR and the ELR of Kafka, as in the version `kip-497`.
 
 Source: KIP-106 (unclean elections); KIP-966 (a restart without a clean shutdown ends membership in
 the ISR and the ELR); PartitionChangeBuilder (last known leader); UnifiedLog.flush.
-Simplified: when a replica loses records, the leader forgets which offset this replica has fetched;
-Kafka's leader compares broker epochs (KIP-903). This spec has no proof, so the history variables of
-`replication-abstract` are unused.
+Simplified: when a replica loses records, the leader forgets which offset this replica has fetched.
+Kafka's leader compares broker epochs instead (KIP-903). This version has no proof, so the history
+variables of the proof in the version `kip-497` are unused.
 """
 
 from __future__ import annotations
@@ -47,12 +50,14 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class Faults(Int):
-    """The number of steps so far that may lose records; the constant `max_faults` limits it."""
+    """The number of steps so far that may lose records. The constant `max_faults` limits this
+    number.
+    """
 
 
 class Loss(Record):
-    """The committed records that a new leader lacked when it began to lead: from `kept` to before
-    `end`.
+    """The committed records that a new leader lacked when it began to lead. Their offsets run from
+    `kept` to `end - 1`.
     """
 
     kept: Offset
@@ -60,7 +65,9 @@ class Loss(Record):
 
 
 class LossyReplication(AbstractReplication):
-    """Abstract replication with unclean elections, the last known leader, and lost logs."""
+    """Abstract replication with unclean elections, elections of the last known leader, and lost
+    logs.
+    """
 
     max_faults: Annotated[int, range(1_000)] = 1
 
@@ -76,7 +83,9 @@ class LossyReplication(AbstractReplication):
         return {**super().scope(), Faults: range(s.max_faults + 1)}
 
     def needs_fault(s) -> None:
-        """Counts a fault; the calling action is not enabled after `max_faults` faults."""
+        """Adds one to the number of faults. If this number is already `max_faults`, the action that
+        calls this method is disabled.
+        """
         when(s.faults < s.max_faults)
         s.faults = s.faults + 1
 
@@ -86,7 +95,8 @@ class LossyReplication(AbstractReplication):
     def elect(s, leader: Replica, newer: LeaderEpoch) -> None:
         """The controller begins a larger leader epoch, with a member of the ISR as leader.
 
-        Kafka: PartitionChangeBuilder.electLeader. Simplified: an election may happen at any time.
+        Kafka: PartitionChangeBuilder.electLeader.
+        Simplified: an election may happen at any time.
         Without the guard that the leader is in the ISR, the claim `isr_has_what_is_committed`
         breaks in 5 steps.
         """
@@ -95,23 +105,27 @@ class LossyReplication(AbstractReplication):
 
     @action
     def elect_nobody(s, newer: LeaderEpoch) -> None:
-        """The controller begins a larger leader epoch without a leader, because no ISR member can
-        lead.
+        """The controller begins a larger leader epoch without a leader, because no member of the
+        ISR can lead.
 
-        Kafka: PartitionChangeBuilder.electLeader, when no member of the ISR is alive. Simplified:
-        this may happen at any time. Without the guard that the epoch is larger, the claim
-        `isr_has_what_is_committed` breaks in 7 steps.
+        Kafka: PartitionChangeBuilder.electLeader, when no member of the ISR is alive.
+        Simplified: this step may happen at any time.
+        Without the guard that the epoch is larger, the claim `isr_has_what_is_committed` breaks in
+        7 steps.
         """
         super().elect_nobody(newer)
         s.lossy[newer] = s.unsettled
 
     @action
     def elect_unclean(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """The controller elects a replica outside the ISR, which becomes the only ISR member.
+        """The controller elects a replica outside the ISR, which becomes the only member of the
+        ISR.
 
         Kafka: PartitionChangeBuilder.electLeader, with unclean.leader.election.enable=true or at an
-        operator's request. Simplified: a member of the ISR may be alive. Without the guard that the
-        epoch is larger, the claim `isr_has_what_is_committed` breaks in 7 steps.
+        operator's request.
+        Simplified: this election may happen even if a member of the ISR is alive.
+        Without the guard that the epoch is larger, the claim `isr_has_what_is_committed` breaks in
+        7 steps.
         """
         s.needs_fault()
         when(s.newest < newer, ~s.isr[s.newest][leader])
@@ -129,12 +143,15 @@ class LossyReplication(AbstractReplication):
 
     @action
     def elect_last_known(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """The ISR is empty, so the controller elects the leader of the newest epoch with a leader.
+        """The ISR is empty, so the controller elects the last known leader: the leader of the
+        newest epoch that has a leader.
 
         Kafka: PartitionChangeBuilder.canElectLastKnownLeader, with
-        eligible.leader.replicas.version=1. Simplified: the replica may be dead. Without the guard
-        that the epoch is larger, the claim `isr_has_what_is_committed` breaks in 10 steps. Every
-        claim also holds if the ISR need not be empty, or if any replica may be elected.
+        eligible.leader.replicas.version=1.
+        Simplified: the replica may be dead.
+        Without the guard that the epoch is larger, the claim `isr_has_what_is_committed` breaks in
+        10 steps. Every claim also holds if the ISR need not be empty, or if any replica may be
+        elected.
         """
         s.needs_fault()
         when(
@@ -157,31 +174,40 @@ class LossyReplication(AbstractReplication):
     # ---- replicas after an election
 
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
-        """Does nothing: this spec has no proof, which alone uses `departure`."""
+        """Does nothing. The history variable `departure` is needed only for a proof, and this
+        version has no proof.
+        """
 
     def is_replaced(s, e: LeaderEpoch) -> Bool:
-        """True if a leader has begun to lead in a lossy epoch after `e`."""
+        """Returns True if a leader has begun to lead in a lossy epoch that is larger than `e`. The
+        leader of a lossy epoch may lack committed records.
+        """
         return exists((e < f) & s.lossy[f] & s.led[f].begun for f in LeaderEpoch)
 
     def may_lack(s, e: LeaderEpoch) -> Bool:
-        """True if the leader of the epoch may lack committed records when it begins to lead."""
+        """Returns True if the leader of the epoch `e` may lack committed records when it begins to
+        lead.
+        """
         return s.lossy[e] & ~s.is_replaced(e)
 
     @action
     def become_leader(s, r: Replica, newer: LeaderEpoch) -> None:
         """A replica begins to lead with its own log, which has every committed record.
 
-        Kafka: Partition.makeLeader. Simplified: the replica may learn of its election at any later
-        time. Without the guard that excludes a replica of `become_leader_without`, the claim
+        Kafka: Partition.makeLeader.
+        Simplified: the replica may learn of its election at any later time.
+        Without the guard that excludes the elections of `become_leader_without`, the claim
         `high_watermarks_are_committed` breaks in 8 steps.
         """
         when(~s.may_lack(newer), s.leads_from[r] <= newer)
         super().become_leader(r, newer)
 
     def has_up_to(s, r: Replica, kept: Offset) -> Bool:
-        """True if `kept` is the offset of the first committed record that the replica lacks.
+        """Returns True if `kept` is the offset of the first committed record that the replica
+        lacks.
 
-        If it lacks none, `kept` is the end of the committed records.
+        If the replica lacks no committed record, `kept` must be the end offset of the committed
+        records.
         """
         return all_of(
             kept <= s.committed_end,
@@ -191,13 +217,14 @@ class LossyReplication(AbstractReplication):
 
     @action
     def become_leader_without(s, r: Replica, newer: LeaderEpoch, kept: Offset) -> None:
-        """A replica begins to lead with its own log; committed records that it lacks are lost.
+        """A replica begins to lead with its own log. The committed records that it lacks are lost.
 
         The replica is the only member of its ISR, so all records of its log count as committed from
         now on.
-        Kafka: Partition.makeLeader, after an unclean election or a lost log. Simplified: as in
-        `become_leader`. Without the guard `may_lack`, the claim `isr_has_what_is_committed` breaks
-        in 3 steps.
+
+        Kafka: Partition.makeLeader, after an unclean election or a lost log.
+        Simplified: the replica may learn of its election at any later time.
+        Without the guard `may_lack`, the claim `isr_has_what_is_committed` breaks in 3 steps.
         """
         when(s.may_lack(newer), s.leads_from[r] <= newer, s.has_up_to(r, kept))
         was_end, end = s.committed_end, s.replica[r].end_offset
@@ -214,12 +241,13 @@ class LossyReplication(AbstractReplication):
 
     @action
     def truncate(s, r: Replica, end: Offset) -> None:
-        """A follower truncates its log; the removed records are not in the leader's log.
+        """A follower truncates its log. The leader's log contains none of the removed records.
 
-        Kafka: ReplicaFetcherThread.truncate, UnifiedLog.truncateTo. Without the guard that the
-        leader lacks the removed records, the claim `isr_has_what_is_committed` breaks in 5 steps.
-        If the high watermark stays beyond the log end, the claim `high_watermarks_are_committed`
-        breaks (bug `high-watermark-beyond-log`, 7 steps).
+        Kafka: ReplicaFetcherThread.truncate, UnifiedLog.truncateTo.
+        Without the guard that the leader lacks the removed records, the claim
+        `isr_has_what_is_committed` breaks in 5 steps. If the high watermark stays beyond the end of
+        the log, the claim `high_watermarks_are_committed` breaks (bug `high-watermark-beyond-log`,
+        7 steps).
         """
         super().truncate(r, end)
         s.replica[r].high_watermark = s.mark_after(r, end)
@@ -235,16 +263,18 @@ class LossyReplication(AbstractReplication):
     def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
         """A leader commits the records that every member of its maximal ISR has fetched.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: as in `replication-abstract`. If a
-        newer leader may lack committed records, `commit_too_late` replaces this action. Without the
-        guard that there is no such leader, the claim `isr_has_what_is_committed` breaks in 6 steps.
+        Kafka: Partition.maybeIncrementLeaderHW.
+        Simplified: min.insync.replicas is 1.
+        If a leader of a later, lossy epoch has begun to lead, the action `commit_too_late` replaces
+        this action. Without the guard that there is no such leader, the claim
+        `isr_has_what_is_committed` breaks in 6 steps.
         """
         when(~s.is_replaced(s.replica[r].leader_epoch))
         super().advance_high_watermark(r, mark)
 
     @action
     def commit_too_late(s, r: Replica, mark: Offset) -> None:
-        """A deposed leader commits records that a newer leader lacks, so such records count as lost
+        """A deposed leader commits records that a newer leader lacks. These records count as lost
         at once.
 
         Kafka: Partition.maybeIncrementLeaderHW, after an unclean election or a lost log.
@@ -257,12 +287,13 @@ class LossyReplication(AbstractReplication):
         s.led[own].high_watermark = mark
 
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
-        """True if the follower has fetched enough from the leader of the epoch `own` to join the
-        ISR.
+        """Returns True if the follower `f` has fetched enough from the leader of the epoch `own` to
+        join the ISR.
 
-        The follower has fetched up to the leader's high watermark, and up to the offset at which
-        the epoch began. If both offsets are 0, the follower may have fetched nothing. Then it must
-        be in this epoch, and its log must agree with the leader's log.
+        The follower must have fetched up to the leader's high watermark, and up to the offset at
+        which the epoch began. If both offsets are 0, a follower that has fetched nothing may join,
+        too. In this case, the follower must be in this epoch, and its log must agree with the
+        leader's log.
         """
         is_copy = all_of(
             s.replica[f].leader_epoch == own,
@@ -276,17 +307,18 @@ class LossyReplication(AbstractReplication):
     def flush(s, r: Replica, end: Offset) -> None:
         """A replica writes its log to the disk, up to an offset.
 
-        Kafka: UnifiedLog.flush. Simplified: nothing is flushed by the operating system.
+        Kafka: UnifiedLog.flush.
+        Simplified: the operating system does not flush by itself.
         """
         when(s.flushed[r] < end, end <= s.replica[r].end_offset)
         s.flushed[r] = end
 
     def may_lose(s, r: Replica) -> Bool:
-        """True if the replica may lose records: it is outside the ISR, or the only member of the
-        ISR.
+        """Returns True if the replica may lose records: it is outside the ISR, or it is the only
+        member of the ISR.
 
-        In Kafka, a member of a larger ISR can lose records too, but leaves the ISR before it can
-        lead. The last member stays (before KIP-966). Without this rule, the claim
+        In Kafka, a member of a larger ISR can lose records too, but it leaves the ISR before it can
+        lead. The only member stays in the ISR (before KIP-966). Without this rule, the claim
         `isr_has_what_is_committed` breaks (bug `lost-tail-in-isr`, 5 steps).
         """
         members = s.isr[s.newest]
@@ -296,9 +328,10 @@ class LossyReplication(AbstractReplication):
     def lose_power(s, r: Replica, end: Offset) -> None:
         """A replica restarts after a power loss, and may lose records that it had not flushed.
 
-        Kafka: only what UnifiedLog.flush wrote is sure to survive. Simplified: stop and restart are
-        one step. Without the guard `may_lose`, the claim `isr_has_what_is_committed` breaks in 5
-        steps. Every claim also holds without the guards on `end`.
+        Kafka: only the records that UnifiedLog.flush wrote are sure to survive.
+        Simplified: the stop and the restart are one step.
+        Without the guard `may_lose`, the claim `isr_has_what_is_committed` breaks in 5 steps. Every
+        claim also holds without the guards on `end`.
         """
         s.needs_fault()
         when(s.flushed[r] <= end, end < s.replica[r].end_offset, s.may_lose(r))
@@ -308,9 +341,10 @@ class LossyReplication(AbstractReplication):
     def lose_disk(s, r: Replica) -> None:
         """A replica restarts with an empty disk.
 
-        Kafka: the broker creates the log again (LogManager.getOrCreateLog). Simplified: stop and
-        restart are one step. Without the guard `may_lose`, the claim `isr_has_what_is_committed`
-        breaks in 5 steps. Every claim also holds without the guard that the log is not empty.
+        Kafka: the broker creates an empty log (LogManager.getOrCreateLog).
+        Simplified: the stop and the restart are one step.
+        Without the guard `may_lose`, the claim `isr_has_what_is_committed` breaks in 5 steps. Every
+        claim also holds without the guard that the log is not empty.
         """
         s.needs_fault()
         when(Offset.least() < s.replica[r].end_offset, s.may_lose(r))
@@ -330,8 +364,9 @@ class LossyReplication(AbstractReplication):
         s.replica[r].is_leader = false
 
     def forget_proposals(s, r: Replica) -> None:
-        """Drops the ISR proposals that a restart of replica `r` invalidates: all if `r` leads,
-        otherwise that to add `r` (KIP-903).
+        """Removes the leader's ISR proposals that a restart of the replica `r` invalidates. If `r`
+        leads, all proposals are removed. Otherwise, only the proposal to add `r` is removed
+        (KIP-903).
 
         Without this rule, the claim `isr_has_what_is_committed` breaks (bug `old-broker-epoch`, 9
         steps).

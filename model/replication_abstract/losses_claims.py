@@ -10,10 +10,11 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 class ReplicationWithLosses(LossyReplication):
     @invariant
     def isr_has_what_is_committed(s) -> Bool:
-        """Every member of the newest ISR has every committed record.
+        """Every member of the newest ISR has every committed record, except after a step that may
+        lose records.
 
-        After a fault that may lose records, this holds again once the leader of the newest epoch
-        has begun.
+        After such a step, the claim holds again when the leader of the newest epoch has begun to
+        lead.
         """
         return s.unsettled | forall(
             implies(s.isr[s.newest][r] & (o < s.committed_end), s.has_committed(r, o))
@@ -23,8 +24,10 @@ class ReplicationWithLosses(LossyReplication):
 
     @invariant
     def high_watermarks_are_committed(s) -> Bool:
-        """Every record below a leader's high watermark is committed, unless a leader of a later
-        epoch, which may lack records, has begun.
+        """Every record below a leader's high watermark is committed, unless a leader of a later,
+        lossy epoch has begun to lead.
+
+        A leader epoch is lossy if its leader may lack committed records.
         """
         return forall(
             implies(
@@ -41,13 +44,14 @@ class ReplicationWithLosses(LossyReplication):
 
     @witness
     def a_leader_begins_without_a_record(s) -> Bool:
-        """Reachable: when a leader begins to lead, it lacks a committed record."""
+        """Reachable: a leader lacks a committed record when it begins to lead."""
         return exists(s.lost[e].kept < s.lost[e].end for e in LeaderEpoch)
 
     @witness
     def nothing_is_lost(s) -> Bool:
-        """Reachable: the election allows a new leader to lack committed records, but this leader
-        has all of them.
+        """Reachable: a new leader has all committed records, although it leads in a lossy epoch.
+
+        A leader epoch is lossy if its leader may lack committed records.
         """
         return exists(
             all_of(
@@ -60,7 +64,7 @@ class ReplicationWithLosses(LossyReplication):
 
     @witness
     def another_record_takes_its_offset(s) -> Bool:
-        """Reachable: at the offset of a lost record another record is committed."""
+        """Reachable: another record is committed at the offset of a lost record."""
         return exists(
             all_of(s.lost[e].kept <= o, o < s.lost[e].end, o < s.committed_end)
             for e in LeaderEpoch

@@ -1,14 +1,15 @@
-"""The lemmas that make the claims about abstract replication inductive.
+"""The lemmas that make the claims of the spec `replication-abstract` inductive.
 
-The logs of all epochs and replicas share prefixes (`history.py`). The main idea: a new leader has
-every record that an earlier leader has committed or can still commit, because it comes from the ISR
-of the earlier leader. A member of this ISR that moves to a newer epoch fetches no more from the
-earlier leader. So that leader can never commit the records that this member has not fetched
-(`departure`).
+The logs of all epochs and replicas share prefixes (`history.py`). The main idea of the proof is as
+follows. A new leader has every record that an earlier leader has committed or can still commit,
+because the new leader comes from the ISR of the earlier leader. A member of this ISR that moves to
+a newer epoch fetches no more from the earlier leader. So the earlier leader can never commit the
+records that this member has not fetched (`departure`).
 
 A log is *complete* if it has all records that the leaders of earlier epochs have committed or can
-still commit. By the lemmas `..._is_complete`, in each epoch the logs of the leader and of the ISR
-members are complete. An epoch is *superseded* if a member of its ISR has moved to a newer epoch.
+still commit. By the lemmas whose names end in `_is_complete`, the logs of the leader and of the ISR
+members of each epoch are complete. An epoch is *superseded* if a member of its ISR has moved to a
+newer epoch.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ class ReplicationLemmas(SharedHistory):
     # ---- predicates
 
     def is_blocked(s, e: LeaderEpoch, o: Offset) -> Bool:
-        """True if the epoch's leader can never commit the record at the offset: an ISR member moved
-        to a newer epoch before it had fetched the record.
+        """Returns True if the leader of the epoch `e` can never commit its record at the offset
+        `o`.
+
+        This is the case if a member of the epoch's ISR moved to a newer epoch before it had fetched
+        the record.
         """
         return s.departure[e].happened & (s.departure[e].bound <= o)
 
@@ -75,7 +79,7 @@ class ReplicationLemmas(SharedHistory):
     def isr_members_come_from_the_isr(s) -> Bool:
         """Every ISR member of an epoch is in the ISR of each earlier epoch that is not superseded.
 
-        The module defines *superseded*.
+        An epoch is superseded if a member of its ISR has moved to a newer epoch.
         """
         return forall(
             implies(
@@ -89,8 +93,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_begun_epoch_supersedes(s) -> Bool:
-        """Once a leader begins to lead, each earlier epoch has an ISR member that has moved to a
-        newer epoch.
+        """After a leader has begun to lead, each earlier epoch has an ISR member that has moved to
+        a newer epoch.
         """
         return forall(
             implies(all_of(s.led[e].begun, s.elected[old], old < e), s.is_superseded(old))
@@ -103,7 +107,7 @@ class ReplicationLemmas(SharedHistory):
     @lemma
     def an_epochs_log_is_complete(s) -> Bool:
         """When a leader begins to lead, it has every record that an earlier leader has committed or
-        may still commit.
+        can still commit.
         """
         return forall(
             implies(
@@ -120,10 +124,11 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def an_isr_members_log_is_complete(s) -> Bool:
-        """If an ISR member lacks a record of an earlier leader, this leader cannot commit the
-        record now.
+        """If an ISR member lacks a record of an earlier leader, the earlier leader cannot commit
+        the record now.
 
-        The leader can never commit it (`is_blocked`), or the member must fetch it first.
+        There are two cases: the earlier leader can never commit the record (`is_blocked`), or this
+        ISR member must fetch the record first.
         """
         return forall(
             implies(
@@ -154,7 +159,7 @@ class ReplicationLemmas(SharedHistory):
     def what_an_epoch_committed_is_committed(s) -> Bool:
         """The variable `committed` has every record below the high watermark of an epoch's leader.
 
-        This leader or the leader of an earlier epoch committed the record.
+        The leader of this epoch or of an earlier epoch committed the record first.
         """
         return forall(
             implies(
@@ -171,8 +176,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def somebody_committed_it(s) -> Bool:
-        """Every committed record was committed by a leader whose whole maximal ISR has fetched the
-        record.
+        """Every committed record was committed by a leader, and every member of this leader's
+        maximal ISR has fetched the record.
         """
         return forall(
             implies(
@@ -195,9 +200,10 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def high_watermarks_are_within_logs(s) -> Bool:
-        """A replica's high watermark is not above the end of its log.
+        """A replica's high watermark is not above the end of the replica's log.
 
-        Each record below it was committed in the replica's leader epoch or an earlier one.
+        Each record below the high watermark was committed in the replica's leader epoch or in an
+        earlier epoch.
         """
         return all_of(
             forall(
@@ -225,10 +231,11 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """The replica that `departure` has for a leader epoch was in the ISR of this epoch, and now
-        has a newer epoch.
+        """The replica that the variable `departure` has for a leader epoch is in the ISR of this
+        epoch, and has moved to a newer epoch.
 
-        Its field `bound` is the offset up to which this replica fetched in the earlier epoch.
+        The field `bound` of `departure` is the offset up to which this replica fetched in the
+        earlier epoch.
         """
         return forall(
             implies(
@@ -245,8 +252,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_has_the_least_offset(s) -> Bool:
-        """If an ISR member has moved to a newer epoch, it had fetched at least up to
-        `departure.bound`.
+        """If an ISR member of an epoch has moved to a newer epoch, it had fetched at least up to
+        the offset `departure.bound` of this epoch.
         """
         return forall(
             implies(

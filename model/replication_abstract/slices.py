@@ -1,7 +1,9 @@
-"""A table of lemmas that suffice to prove the slow conditions of the replication proof.
+"""A table of lemmas that suffice for the slow parts of the proof of `replication-abstract`.
 
-A condition is an action and a claim that the action must keep true. The solver first uses the
-lemmas in the table, and if they do not suffice, or the pair is not in the table, all lemmas.
+A part of the proof is called a condition: an action, and a claim that the action must keep true.
+For a condition in the table, the solver first assumes only the lemmas in the table. If these lemmas
+do not suffice, the solver assumes all lemmas. For any other condition, it assumes all lemmas at
+once.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""The state of abstract replication: for each leader epoch, the history of its leader.
+"""The state of abstract replication. For each leader epoch, it has the history of the epoch's
+leader.
 
-The history (*leadership*) is the leader's log, where this log ended when the epoch began, the high
-watermark, and how far each replica fetched. A leadership only grows. So the state needs no
-messages: a late fetch response is a late read of the leadership.
+This history is called a *leadership*. It has the leader's log, the end of this log when the epoch
+began, the high watermark, and the offset up to which each replica fetched. A leadership only grows.
+So the state needs no messages: a late fetch response is modelled as a late read of the leadership.
 
 Source: KIP-101, KIP-320, KIP-595 (fetch carries the last record's epoch), KIP-497 (AlterPartition).
-Simplified: records are appended and fetched one at a time; elections are clean; min.insync.replicas
-is 1; nothing is deleted at the start of the log.
+Simplified: replicas append and fetch one record at a time. Elections are clean. min.insync.replicas
+is 1. No records are deleted at the start of the log.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Message(Sort):
 
 
 class LeaderEpoch(Ordered):
-    """A leader epoch: the controller begins one with each election."""
+    """A leader epoch. The controller begins a leader epoch with each election."""
 
 
 class Offset(Ordered):
@@ -35,14 +36,17 @@ class Offset(Ordered):
 
 
 class Entry(Record):
-    """A record: its message, and the epoch of the leader that appended it."""
+    """A record of a log: its message, and the epoch of the leader that appended it."""
 
     leader_epoch: LeaderEpoch
     message: Message
 
 
 class Leadership(Record):
-    """The log, high watermark, fetched offsets and maximal ISR of one epoch's leader."""
+    """The log, high watermark, fetched offsets and maximal ISR of one epoch's leader.
+
+    The maximal ISR contains the replicas that must fetch a record before the leader commits it.
+    """
 
     begun: Bool
     start_offset: Offset  # where its log ended when it became leader
@@ -55,10 +59,11 @@ class Leadership(Record):
 
 
 class Departure(Record):
-    """The ISR member with the smallest fetched offset, among those that have moved to a newer
-    epoch.
+    """The ISR member with the smallest fetched offset, among the ISR members of a leader epoch that
+    have moved to a newer epoch.
 
-    The state has one such value for each leader epoch; `happened` is false if no member has moved.
+    The state has one such value for each leader epoch. `happened` is false if no ISR member of the
+    epoch has moved to a newer epoch.
     """
 
     happened: Bool
@@ -67,7 +72,9 @@ class Departure(Record):
 
 
 class ReplicaState(Record):
-    """A replica's log, high watermark and leader epoch, and whether the replica leads."""
+    """The log, high watermark and leader epoch of a replica. `is_leader` is true if the replica
+    leads.
+    """
 
     leader_epoch: LeaderEpoch
     is_leader: Bool

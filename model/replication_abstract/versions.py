@@ -1,4 +1,6 @@
-"""The two versions of the spec `replication-abstract`: with a proof, or with losses."""
+"""The two versions of the spec `replication-abstract`: one has a proof, and the other models steps
+that lose committed records.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from model.variants import version
 
 @version("kip-497", in_force=kafka("2.7", LATEST), default=True)
 class ReplicationProof(ReplicationLemmas):
-    """Today's protocol, with lemmas that prove its claims for any number of replicas and
-    offsets.
+    """Today's protocol, with lemmas that prove its claims for any number of replicas, leader epochs
+    and offsets.
     """
 
 
@@ -20,4 +22,6 @@ class ReplicationProof(ReplicationLemmas):
     in_force=kafka("2.7", LATEST, needs="unclean elections, power losses and lost disks"),
 )
 class WithLosses(ReplicationWithLosses):
-    """Today's protocol with unclean elections, last known leaders, power losses and lost disks."""
+    """Today's protocol with unclean elections, elections of the last known leader, power losses and
+    lost disks.
+    """
