@@ -1,1 +1,3 @@
-"""Verdicts over time: the store of runs, their comparison, the baseline of known violations."""
+"""Verdicts over time: the store of runs, the comparison of runs, and the baseline of known
+violations.
+"""

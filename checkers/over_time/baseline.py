@@ -1,4 +1,5 @@
-"""The baseline: a TOML file of known violations, which do not fail a run until they expire.
+"""The baseline: a TOML file of known violations. A known violation does not fail a run until its
+entry expires. This is an entry:
 
     [[known]]
     anomaly = "lost-write"            # or claim = "exactly_once_publish"
@@ -7,7 +8,7 @@
     reason = "KAFKA-19148, fixed in 4.4"
     expires = 2027-03-31              # the last day on which it is known
 
-A fingerprint is a hash of the claim and of the parts of its violation that are the same in every
+A fingerprint is a hash of the claim and of the parts of a violation that are the same in every
 recording of a bug, such as the kinds and outcomes of operations.
 """
 
@@ -38,7 +39,7 @@ _LINE: Final = re.compile(r"line (\d+)")
 
 
 class BadBaseline(InputFault):
-    """Raised if the baseline is unreadable or wrong; the message has the line."""
+    """Raised if the baseline cannot be read, or if an entry is wrong. The message has the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +69,8 @@ class Baseline:
     def __call__(self, decision: Decision) -> Decision:
         """Returns the decision with its known violations in the fields `known` and `expired`.
 
-        A violation is known if an entry has its claim and fingerprint; `expired` if the entry is
-        past its date.
+        A violation is known if an entry of the baseline has its claim and its fingerprint. It is in
+        `expired` if the last day of the entry has passed.
         """
         if decision.verdict in ("holds", "violated"):
             self._decided.add(claim(decision))
@@ -87,7 +88,9 @@ class Baseline:
         return self.today <= entry.expires
 
     def result(self) -> BaselineApplied:
-        """Returns the entries in four groups: found, expired, not found, or not checked."""
+        """Returns the entries in four groups: known violations that occurred, expired violations
+        that occurred, violations that did not occur, and violations whose claim was not decided.
+        """
         absent = [one for one in self.entries if one not in self._shown]
         return BaselineApplied(
             file=str(self.file),
@@ -107,7 +110,9 @@ def _places(entries: Iterable[KnownViolation]) -> tuple[str, ...]:
 
 
 def read_baseline(file: Path) -> Baseline:
-    """Returns the known violations in the file; raises BadBaseline."""
+    """Returns the baseline in the file. Raises BadBaseline if the file cannot be read, or if an
+    entry is wrong.
+    """
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as why:
@@ -228,7 +233,9 @@ _EXAMPLES: Final = {
 
 
 def written(run: KeptRun, *, owner: str, reason: str, expires: date) -> str:
-    """Returns the text of a baseline with the violations of the run that are in no baseline."""
+    """Returns the text of a baseline for a run. It has an entry for each violation of the run
+    that the run's own baseline does not excuse.
+    """
     lines = [
         f"# Known violations of {run.id}: {run.command_line}",
         "# Each entry needs an owner, a reason, and the last day on which it is known.",

@@ -1,4 +1,4 @@
-"""Finds a run by its folder, its id, `last` or `last~N`, and filters runs."""
+"""Finds a run by its folder, by its id, or by `last` or `last~N`, and filters runs."""
 
 from __future__ import annotations
 
@@ -28,10 +28,13 @@ def named(
     counts: Callable[[KeptRun], bool] = _has_verdicts,
     having: str = "verdicts",
 ) -> KeptRun:
-    """Returns the run that the text names: a folder, an id or its last four digits, or `last`.
+    """Returns the run that the text describes: a folder, an id, the last four digits of an id,
+    `last` or `last~N`.
 
-    `last~1` is the run before the last one. Only runs that satisfy `counts` count; an error message
-    names what they have. Raises InputFault.
+    `last` is the newest run, and `last~1` is the run before it. For `last`, only the runs for which
+    `counts` returns True are counted. `having` describes these runs in the message of an error.
+
+    Raises InputFault if there is no such run, or if the digits are the end of several ids.
     """
     folder = Path(text)
     if (folder / DESCRIPTION).is_file():
@@ -63,8 +66,9 @@ class Filter:
     since: date | None = None
 
     def __call__(self, runs: Sequence[KeptRun]) -> tuple[KeptRun, ...]:
-        """Returns the runs that satisfy the conditions, with only the verdicts that satisfy
-        them.
+        """Returns the runs that satisfy the conditions. If there is a condition on verdicts,
+        each run has only the verdicts that satisfy it, and runs without such a verdict are
+        omitted.
         """
         kept = [run for run in runs if self._fits(run)]
         if self.spec is None and self.claim is None and self.verdict is None:
@@ -87,7 +91,9 @@ class Filter:
 
 
 def since(text: str) -> date:
-    """Returns the day that a text names: `2026-11-21`, or `7d` (a week ago); raises InputFault."""
+    """Returns the day that a text describes, such as `2026-11-21`, or `7d` for seven days ago.
+    Raises InputFault for any other text.
+    """
     if found := _DAYS.fullmatch(text):
         return (datetime.now(tz=UTC) - timedelta(days=int(found[1]))).date()
     try:

@@ -1,8 +1,9 @@
 """Compares two runs: which violations are new, which are gone, and which verdicts changed.
 
-Verdicts are matched by claim or anomaly, and by subject: the spec with its constants, or the
-history. If each run has one subject, these are compared even if their names differ. A violation is
-new if the earlier run has none with its fingerprint.
+Two verdicts are compared if they have the same claim or anomaly, and the same subject. The subject
+is the spec with its constants, or the history. If each run has only one subject, the verdicts are
+compared even if the names of the subjects differ. A violation is new if the earlier run has no
+violation with its fingerprint.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ _Key = tuple[str, str]
 
 
 def compared(before: KeptRun, after: KeptRun) -> tuple[VerdictCompared, ...]:
-    """Returns the differences: new violations first, then gone ones, then other changes."""
+    """Returns the differences between two runs. New violations come first, then violations that
+    are gone, and then other changes.
+    """
     many = max(len({one.subject for one in run.verdicts}) for run in (before, after)) > 1
     earlier, later = _by_claim(before, by_subject=many), _by_claim(after, by_subject=many)
     found = [
@@ -95,5 +98,7 @@ def _difference(
 
 
 def is_failure(difference: VerdictCompared) -> bool:
-    """True for a new violation that no baseline (file of known violations) names."""
+    """Returns True for a new violation that is not in the later run's baseline (file of known
+    violations).
+    """
     return difference.change == NEW and difference.after == "violated"

@@ -1,8 +1,8 @@
-"""Finds flaky verdicts: a claim that holds in one run, and is violated in another one.
+"""Finds flaky verdicts: a claim holds in one run, and is violated in another run.
 
-The runs have the same command, subject, system, git commit and release of Urteil. Runs with
-uncommitted changes are left out, because their code is unknown; runs outside a git repository count
-as one commit.
+Only runs with the same command, subject, system, git commit and release of Urteil are compared.
+Runs with uncommitted changes are ignored, because their code is unknown. All runs outside a git
+repository count as runs of one commit.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ class Flaky:
 
 
 def decided(run: KeptRun) -> dict[tuple[str, str, str | None], KeptVerdict]:
-    """Maps (claim, subject, system) to the run's worst verdict on them: `holds` or `violated`.
+    """Returns the worst verdict of the run on each claim, subject and system: `holds` or
+    `violated`.
 
-    A subject is a spec with its constants, or a history. Undecided claims are left out.
+    A subject is a spec with its constants, or a history. A claim that is undecided or not exercised
+    is omitted.
     """
     groups: dict[tuple[str, str, str | None], list[KeptVerdict]] = {}
     for one in run.verdicts:
@@ -43,7 +45,7 @@ def decided(run: KeptRun) -> dict[tuple[str, str, str | None], KeptVerdict]:
 
 
 def flaky(runs: Iterable[KeptRun]) -> tuple[Flaky, ...]:
-    """Returns the flaky claims, sorted by claim and subject."""
+    """Returns the flaky claims of these runs, sorted by claim and subject."""
     seen: dict[_Conditions, dict[str, str]] = {}
     for run in runs:
         if run.uncommitted:

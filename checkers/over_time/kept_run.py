@@ -1,6 +1,7 @@
 """A run in the store of runs: its command, its settings and its verdicts.
 
-If the run folder and the store differ, the folder is right.
+The store is a copy of facts in the run folders. If the run folder and the store differ, the run
+folder is right.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ WORST: Final = {verdict: rank for rank, verdict in enumerate(MEANINGS)}
 class KeptVerdict:
     """A verdict on one claim or anomaly.
 
-    `verdict` is the result of the check; `judged` decides the exit code, where a known violation
-    counts as `holds`. `subject` is the spec with its constants and engine, or the history, with `*`
-    for the name of a run folder.
+    `verdict` is the result of the check. `judged` is the verdict that counts for the exit code: it
+    is `holds` for a known violation. `subject` is the spec with its constants and engine, or the
+    history. In the path of a history, the name of a run folder is replaced by `*`.
     """
 
     claim: str
@@ -56,7 +57,9 @@ class KeptVerdict:
 
     @property
     def word(self) -> str:
-        """The verdict as text; `known` if the file of known violations names every violation."""
+        """The verdict as text. It is `known` if the file of known violations has every
+        violation, and `permitted` if another violation does not fail the run.
+        """
         if self.known:
             return "known"
         return "permitted" if self.verdict == "violated" != self.judged else self.verdict
@@ -64,7 +67,7 @@ class KeptVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptRun:
-    """A run; `exit_code` is None if the run did not end."""
+    """A run, with its verdicts. `exit_code` is None if the run did not end."""
 
     id: str
     folder: str
@@ -82,7 +85,9 @@ class KeptRun:
     verdicts: tuple[KeptVerdict, ...] = field(default=())
 
     def counts(self) -> str:
-        """Returns the number of verdicts of each kind as text, the worst kind first."""
+        """Returns the number of verdicts of each kind as text. The worst kind comes first.
+        Returns `no verdicts` if there are none.
+        """
         words = [one.word for one in self.verdicts]
         order = ("violated", "known", "permitted", *MEANINGS)
         each = (f"{words.count(word)} {word}" for word in dict.fromkeys(order) if word in words)
@@ -90,13 +95,17 @@ class KeptRun:
 
 
 def run_folders(base: Path) -> Iterator[Path]:
-    """Yields the run folders below `base` in name order; none if `base` is missing."""
+    """Yields the run folders in the folder `base`, in the order of their names. Yields nothing
+    if `base` does not exist.
+    """
     if base.is_dir():
         yield from sorted(one.parent for one in base.glob(f"*/{DESCRIPTION}"))
 
 
 def read_run(folder: Path) -> KeptRun:
-    """Returns the run of the folder; raises NoRun, or UnreadableEvents for an unreadable event."""
+    """Returns the run that is stored in the folder. Raises NoRun if it is not a run folder, and
+    UnreadableEvents if an event cannot be read.
+    """
     described = description(folder)
     path = folder / EVENTS
     size = path.stat().st_size if path.exists() else 0
@@ -163,7 +172,9 @@ def _verdict(decision: Decision, *, by_expectation: bool) -> KeptVerdict:
 
 
 def worst(verdicts: Iterable[KeptVerdict]) -> KeptVerdict:
-    """Returns the worst of a run's verdicts on a claim, with the fingerprints of all violations."""
+    """Returns the worst of the verdicts of a run on one claim. It has the fingerprints of the
+    violations of all these verdicts.
+    """
     from dataclasses import replace
 
     ordered = sorted(verdicts, key=lambda one: (one.known, WORST[one.judged], WORST[one.verdict]))

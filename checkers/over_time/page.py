@@ -1,6 +1,8 @@
-"""The page with the history of each claim: one HTML file that has no scripts and loads nothing.
+"""The page with the history of each claim. It is one HTML file that has no scripts and makes no
+requests.
 
-A claim has one row for each subject: a history, or a spec with its constants and engine.
+A claim has one row for each subject. The subject is a history, or a spec with its constants and
+engine.
 """
 
 from __future__ import annotations
@@ -26,8 +28,10 @@ STATES: Final = {
 
 
 def page(runs: Sequence[KeptRun], unsteady: Sequence[Flaky]) -> str:
-    """Returns an HTML page with the history of each claim: violated, then flaky, then other
-    claims.
+    """Returns an HTML page with the verdicts of all runs on each claim.
+
+    The claims are ordered by the verdict of the newest run, the worst verdict first. Of claims with
+    equal verdicts, flaky claims come first.
     """
     rows: dict[tuple[str, str], list[tuple[KeptRun, KeptVerdict]]] = {}
     for run in runs:

@@ -1,11 +1,11 @@
-"""The store of runs: `runs.sqlite`, next to the run folders.
+"""The store of runs: the file `runs.sqlite`, in the same folder as the run folders.
 
-Each run adds itself when it ends; others are added from their folders when the store is read. So a
-lost store costs nothing as long as the folders exist; a run whose folder was deleted stays in the
-store.
+Each run adds itself to the store when it ends. Runs that are missing are added from their folders
+when the store is read. So if the store is lost, it can be rebuilt as long as the run folders exist.
+If a run folder is deleted, its run remains in the store.
 
-Simplified: SQLite's log works only on a local file system, so machines must not share a store on a
-network file system.
+Simplified: The log of SQLite works only on a local file system, so machines must not share a store
+on a network file system.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _VERDICT: Final = tuple(one.name for one in fields(KeptVerdict))
 
 
 class UnusableStore(InputFault):
-    """Raised if the store is damaged, cannot be opened, or was written by a newer release."""
+    """Raised if the store is damaged, if it cannot be opened, or if a newer release wrote it."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,9 @@ class Store:
     unread: list[str] = field(default_factory=list[str])  # why a run folder was left out
 
     def add(self, run: KeptRun) -> None:
-        """Adds the run and its verdicts in one transaction, in place of an earlier entry."""
+        """Adds the run and its verdicts in one transaction. An earlier entry of the run is
+        replaced.
+        """
         with self._writing():
             self._database.execute("DELETE FROM run WHERE id = ?", (run.id,))
             cells = [getattr(run, name) for name in _RUN]
@@ -84,7 +86,9 @@ class Store:
         self._database.execute("COMMIT")
 
     def add_missing(self) -> None:
-        """Adds each run that is missing, or whose file of events has grown since it was added."""
+        """Adds each run whose folder exists but which is not in the store. A run whose file of
+        events has another size than in the store is added again.
+        """
         known = dict(self._database.execute("SELECT id, events_bytes FROM run"))
         for folder in run_folders(self.base):
             events = folder / EVENTS
@@ -116,9 +120,11 @@ class Store:
 
 @contextmanager
 def opened(base: Path) -> Generator[Store]:
-    """Opens the store in the folder `base`, which is created if it is missing.
+    """Opens the store in the folder `base`. The folder and the store are created if they do not
+    exist.
 
-    Raises UnusableStore if the store is damaged, locked for 30 seconds, or of a newer release.
+    Raises UnusableStore if the store is damaged, if it is locked for 30 seconds, or if a newer
+    release wrote it.
     """
     path = base / STORE
     try:
@@ -131,7 +137,7 @@ def opened(base: Path) -> Generator[Store]:
 
 
 def check_store(base: Path) -> None:
-    """Raises UnusableStore if the store exists and this release cannot write to it."""
+    """Raises UnusableStore if the store exists but this release cannot use it."""
     if (base / STORE).exists():
         with opened(base):
             pass

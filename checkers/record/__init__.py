@@ -1,1 +1,3 @@
-"""Records what real clients observe: runs a workload and writes its history to disk."""
+"""Records what real clients observe: runs a workload on a cluster, and writes its history to
+disk.
+"""

@@ -1,8 +1,8 @@
-"""The workload `append-and-read`: producers send records, consumers read every partition.
+"""The workload `append-and-read`: producers send records, and consumers read every partition.
 
-Two processes send through each producer. Consumers are assigned every partition from its beginning;
-they join no group. At the end, a process reads each partition to its end offset, because an unread
-record would look like a lost record.
+Two processes send through each producer. The consumers do not join a group: each of them is
+assigned every partition from its beginning. At the end, a process reads each partition to its end
+offset, because a record that no process read would look like a lost record.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ END_OFFSET_PAUSE_S: Final = 0.005
 
 
 def run(options: RecordOptions, shared: Shared, clients: Clients, topic: Topic) -> tuple[str, ...]:
-    """Runs the workload; returns the keys of the partitions that were not read to their end."""
+    """Runs the workload. Returns the keys of the partitions that could not be read to their end."""
     sending = Threads(shared)
     watching = Threads(shared)
     start_senders(options, shared, clients, topic, sending)

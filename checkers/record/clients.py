@@ -1,6 +1,6 @@
-"""Creates the clients of one cluster, which are unmodified confluent-kafka.
+"""Creates the clients of one cluster, which are unmodified clients of confluent-kafka.
 
-`client_config` has every setting that differs from the library's default.
+The module `client_config` has every setting that differs from the library's default.
 """
 
 from __future__ import annotations
@@ -45,12 +45,14 @@ _SILENT.propagate = False
 
 
 class UnreachableCluster(InputFault):
-    """Raised if the cluster does not answer, or does not create a topic."""
+    """Raised if the cluster does not respond, or if it refuses to create a topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A consumer; in each partition, it found no more records at the position `read_up_to`."""
+    """A consumer with its isolation level. `read_up_to` has, for each partition, the offset at
+    which the consumer found no more records.
+    """
 
     consumer: Any
     isolation: Isolation
@@ -65,9 +67,9 @@ class Clients:
 
     @classmethod
     def connect(cls, servers: str, config: ClientConfig) -> Clients:
-        """Connects to a cluster; raises UnreachableCluster within seconds if no broker answers.
+        """Connects to a cluster. Raises UnreachableCluster if no broker responds within 5 seconds.
 
-        Raises BadClientConfig for a setting that the client library rejects.
+        Raises BadClientConfig if the client library rejects a setting.
         """
         for client, kind in ((Producer, PRODUCER), (Consumer, CONSUMER)):
             config.make(client, config.merged(servers, kind))
@@ -82,19 +84,19 @@ class Clients:
         return cls(servers, config, admin)
 
     def producer(self, acks: Acks) -> Any:
-        """Creates a producer; it is idempotent unless acks=1."""
+        """Creates a producer. It is not idempotent if `acks` is 1, and idempotent otherwise."""
         kind = PRODUCER if acks == "all" else ACKS_1
         return Producer(self._settings(kind), logger=_SILENT)
 
     def transactional_producer(self, transactional_id: str) -> Any:
-        """Creates a transactional producer, without `init_transactions`."""
+        """Creates a transactional producer. The caller must call its method `init_transactions`."""
         settings = {**self._settings(TRANSACTIONAL), "transactional.id": transactional_id}
         return Producer(settings, logger=_SILENT)
 
     def reader(self, isolation: Isolation, group: str | None = None) -> Reader:
-        """Creates a consumer for assigned partitions; it joins no group.
+        """Creates a consumer to which partitions are assigned. It joins no group.
 
-        With `group`, it can also fetch this group's committed offsets.
+        If `group` is not None, the consumer can also fetch the committed offsets of this group.
         """
         settings = {
             **self._settings(CONSUMER),
@@ -106,7 +108,7 @@ class Clients:
         return Reader(Consumer(settings, logger=_SILENT), isolation)
 
     def member(self, group: str) -> Any:
-        """Creates a consumer that can join the group, at read_committed."""
+        """Creates a consumer that can join the group, with the isolation level read_committed."""
         settings = {**self._settings(MEMBER), "group.id": group}
         return Consumer(settings, logger=_SILENT)
 
@@ -114,7 +116,9 @@ class Clients:
         return self.config.merged(self.servers, kind)
 
     def require_transactions(self, transactional_id: str) -> None:
-        """Waits until a transactional producer can be initialized; raises UnreachableCluster."""
+        """Waits until a transactional producer can be initialized. Raises UnreachableCluster if
+        the cluster refuses, or does not respond in time.
+        """
         producer = self.transactional_producer(transactional_id)
         until = time.monotonic() + LEADERS_WITHIN_S
         while True:
@@ -131,7 +135,11 @@ class Clients:
                 time.sleep(PAUSE_S)
 
     def create_topic(self, topic: str, partitions: int, replication_factor: int) -> None:
-        """Creates the topic and waits for its leaders; raises UnreachableCluster."""
+        """Creates the topic, and waits until all its partitions have leaders.
+
+        Raises InputFault if the topic exists already. Raises UnreachableCluster if the cluster
+        refuses to create it, or if a partition has no leader in time.
+        """
         new = NewTopic(topic, partitions, replication_factor)
         try:
             self.admin.create_topics([new])[topic].result()
@@ -153,7 +161,9 @@ class Clients:
             time.sleep(0.02)
 
     def require_topic(self, topic: str, partitions: int) -> None:
-        """Raises InputFault unless the topic of an earlier recording is still there."""
+        """Raises InputFault if the topic of an earlier recording does not exist, or has another
+        number of partitions.
+        """
         found = self.admin.list_topics(timeout=REACH_S).topics.get(topic)
         if found is None or len(found.partitions) != partitions:
             there = "no" if found is None else len(found.partitions)

@@ -1,12 +1,14 @@
-"""What a killed or interrupted recording kept, and how its history goes on in the same folder.
+"""Resumes a killed or interrupted recording, and continues its history in the same folder.
 
-A resumed recording appends to the last tail, so a kept line is never written again. Operations that
-were open at the kill stay open: each may have had its effect, and nobody will learn it. An
-interrupted recording has no tail: its last part becomes one again, because its open operations must
-stay behind all others.
+A history consists of *parts* (Parquet files) and a *tail* (the lines of the newest operations). A
+resumed recording appends lines to the tail, so a stored line is never written again. Operations
+that were open when the recording was killed stay open: each of them may have had an effect, but the
+recording cannot find out. An interrupted recording has no tail. In this case, its last part is
+converted back to a tail, because its open operations must come after all others.
 
-The clock of a history goes on by the wall clock. If that went back, it goes on one nanosecond after
-the last recorded time. So each new operation is after each kept one in real time.
+The clock of a history continues by the wall clock. If the wall clock went back, the clock of the
+history continues one nanosecond after the last recorded time. So each new operation is after each
+stored operation in real time.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ CLOCK: Final = frozenset({"at_ns", "wall_ns"})  # one moment on the history's an
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """The operations that a recording kept, counted, and the content of its `history.json`."""
+    """A summary of the operations that an earlier recording stored, and the content of its
+    `history.json`.
+    """
 
     described: Mapping[str, Any]
     operations: int = 0
@@ -54,9 +58,11 @@ class Kept:
     is_cut: bool = False  # the kill cut the last line short
 
     def now_ns(self, wall_ns: int) -> int:
-        """Returns the time on the history's clock when the wall clock shows `wall_ns`.
+        """Returns the time on the clock of the history at the moment when the wall clock is
+        `wall_ns`.
 
-        Recordings of earlier releases do not have the wall clock.
+        Recordings of earlier releases did not store the wall clock. For them, it is one nanosecond
+        after the last recorded time.
         """
         clock: Mapping[str, int] = self.described.get("clock", {})
         if not clock.keys() >= CLOCK:
@@ -67,10 +73,11 @@ class Kept:
 
 @contextmanager
 def resumable(folder: Path) -> Generator[Kept]:
-    """Yields what the recording in the folder kept, and locks the folder for the block.
+    """Yields what the earlier recording in the folder stored. The folder is locked during the
+    `with` block.
 
-    Raises InputFault if the recording is complete, or if a process is still recording, and
-    UnreadableHistory.
+    Raises InputFault if the recording is complete, or if a process is still recording. Raises
+    UnreadableHistory if the history is damaged.
     """
     if not (folder / METADATA).is_file():
         raise InputFault(f"{folder}: nothing was recorded before the end; record again")
@@ -86,7 +93,9 @@ def resumable(folder: Path) -> Generator[Kept]:
 
 @contextmanager
 def lock(folder: Path) -> Generator[None]:
-    """Locks the folder of a history while it is written; raises InputFault if it is locked."""
+    """Locks the folder of a history while the history is written. Raises InputFault if another
+    process has locked it.
+    """
     try:
         held = locked(folder)
     except OSError:  # a file system without locks
@@ -123,10 +132,10 @@ def _survey(folder: Path, described: Mapping[str, Any]) -> Kept:
 
 
 def reopened(folder: Path) -> tuple[int, Tail]:
-    """Returns the number and the content of the tail that the recording appends to.
+    """Returns the number and the content of the tail to which the resumed recording appends.
 
-    Every earlier tail becomes a part, and an incomplete last line is cut off. After each step, the
-    folder is a readable history with the same operations.
+    Every earlier tail is converted to a part, and an incomplete last line is removed. After each
+    step of this work, the folder is a readable history with the same operations.
     """
     for hidden in folder.glob("*.new"):
         hidden.unlink()

@@ -1,4 +1,4 @@
-"""The options of a recording: the workload, its size, and where its history is written."""
+"""The options of a recording, such as the workload, its size, and the folder of its history."""
 
 from __future__ import annotations
 

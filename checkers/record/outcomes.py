@@ -1,10 +1,10 @@
-"""The outcome of a librdkafka operation: `ok`, `fail` (it never happened) or `info` (unknown).
+"""The outcome of an operation of librdkafka: `ok`, `fail` (it had no effect) or `info` (unknown).
 
-An error is `fail` if it depends only on the request and the static configuration of the cluster:
-every earlier attempt was refused too. Any other error is `info`, because an earlier attempt may
-have been applied although its response was lost: for example NOT_ENOUGH_REPLICAS, and librdkafka's
-own errors (time-outs, purged queues, transport). A transaction is `ok` if its commit succeeded, and
-`fail` if its abort succeeded.
+An error is `fail` if it depends only on the request and the static configuration of the cluster,
+because every earlier attempt must have been refused, too. Any other error is `info`, because an
+earlier attempt may have been applied although its response was lost. Examples are
+NOT_ENOUGH_REPLICAS, and librdkafka's own errors (time-outs, purged queues, transport). A
+transaction is `ok` if its commit succeeded, and `fail` if its abort succeeded.
 
 Source: librdkafka, "Idempotent Producer" and "Message reliability" in INTRODUCTION.md.
 """
@@ -37,14 +37,16 @@ FENCED: Final[frozenset[int]] = frozenset({
 
 
 def of_delivery(error: Any) -> Outcome:
-    """Returns the outcome of a send from its delivery report's error, a KafkaError or None."""
+    """Returns the outcome of a send. `error` is the error of its delivery report: a KafkaError,
+    or None for a success.
+    """
     if error is None:
         return "ok"
     return "fail" if error.code() in NEVER_APPENDED else "info"
 
 
 def offset_of(message: Any) -> int | None:
-    """Returns the offset of a delivered message; None if the client does not know it."""
+    """Returns the offset of a delivered message, or None if the client does not know the offset."""
     # None for DUPLICATE_SEQUENCE_NUMBER: librdkafka counts it as a success, but it has no offset
     offset: int | None = message.offset()
     return offset
@@ -55,11 +57,11 @@ def reason(error: Any) -> str | None:
 
 
 def of_transaction(error: Any, *, requested: bool, replaced: bool) -> Outcome:
-    """Returns the outcome of a transaction whose commit and abort both failed.
+    """Returns the outcome of a transaction if neither its commit nor its abort succeeded.
 
-    It is `fail` if the producer never requested the commit, or was replaced before the request and
-    got a fencing error. Otherwise it is `info`: a response may have been lost after the commit was
-    applied.
+    The outcome is `fail` if the producer never requested the commit. It is also `fail` if another
+    producer had replaced the producer and the error is a fencing error. Otherwise it is `info`: the
+    commit may have been applied although its response was lost.
     """
     fenced = error.code() in FENCED
     return "fail" if not requested or (replaced and fenced) else "info"

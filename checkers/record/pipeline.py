@@ -1,22 +1,22 @@
 """A member of a consumer group that consumes, transforms and produces in transactions.
 
 In a transaction, the member polls a few records of the group's input, sends one output record for
-each, and commits the input offsets. In the history this is one operation `txn`. Without a commit,
-the member seeks back to the group's committed offsets.
+each of them, and commits the input offsets. In the history, the transaction is one operation `txn`.
+If the transaction does not commit, the member seeks back to the committed offsets of the group.
 
-A few transactions fail on purpose, as in production:
+Some failures are caused on purpose, because they occur in production:
 
     abort     the application aborts the transaction
     replace   a new producer with the same transactional id is created during the transaction,
-              before or after the old one has sent; then the old one is a zombie to be fenced
-    leave     the member leaves its group and joins again, which rebalances the others
+              before or after the old producer has sent; the coordinator must fence the old one
+    leave     the member leaves its group and joins again, which causes a rebalance
 
-A member that notices a rebalance sends nothing: another member may own the polled partitions now.
-If the group's coordinator died, a client call may never return, in spite of its time-out
-(librdkafka#5456, #5511); the member then abandons the call and the producer.
+A member that notices a rebalance sends nothing, because another member may already own the polled
+partitions. If the group's coordinator died, a client call may never return, in spite of its
+time-out (librdkafka#5456, #5511). In this case, the member abandons the call and the producer.
 
 Source: KIP-98, KIP-447; librdkafka, "Transactional producer API".
-Simplified: one output for each input, to a random partition.
+Simplified: The member sends one output record for each input record, to a random partition.
 """
 
 from __future__ import annotations
@@ -158,9 +158,9 @@ class Pipeline:
                 return
 
     def _instance(self) -> tuple[int, Any, bool]:
-        """Creates a producer as a new process of the history.
+        """Creates a producer, which is a new process of the history.
 
-        Returns the process, the producer, and whether `init_transactions` succeeded.
+        Returns the number of the process, the producer, and True if `init_transactions` succeeded.
         """
         process = self.shared.new_process()
         producer = self.clients.transactional_producer(self.transactional_id)
@@ -232,7 +232,7 @@ class Attempt:
 
     @property
     def commits(self) -> dict[str, int]:
-        """The offset to commit in each input partition: the one after the last polled record."""
+        """The offset to commit in each input partition: the offset after the last polled record."""
         return {poll.key: poll.offset + 1 for poll in self.seen if poll.offset is not None}
 
     @property
@@ -241,9 +241,9 @@ class Attempt:
         return (*self.sends, *self.seen, *commits)
 
     def prepare(self) -> Any:
-        """Begins a transaction; sends its output records and input offsets.
+        """Begins a transaction, and sends its output records and its input offsets.
 
-        Returns the first error, or None.
+        Returns the first error, or None if all calls succeed.
         """
         producer, consumer = self.pipeline.producer, self.pipeline.consumer
         try:
@@ -271,10 +271,13 @@ class Attempt:
         return report
 
     def end(self, error: Any, *, abort: bool, replaced: bool) -> tuple[Outcome, str | None, bool]:
-        """Commits or aborts the transaction: it is aborted if `abort` is true, after an earlier
-        `error`, or if the commit fails. `replaced` is true if another producer has replaced this
-        one. Returns the outcome, the reason for an abort, and whether the producer can be used
-        again.
+        """Commits or aborts the transaction.
+
+        The transaction is aborted if `abort` is true, if an earlier call failed with `error`, or if
+        the commit fails. `replaced` is true if another producer has replaced this producer.
+
+        Returns three values: the outcome, the reason for an abort, and True if the producer can be
+        used again.
         """
         producer = self.pipeline.producer
         requested = False
@@ -303,7 +306,9 @@ class Attempt:
 def fetch_offsets(
     shared: Shared, consumer: Any, process: int, group: str, places: list[Any]
 ) -> list[Any] | None:
-    """Returns the group's committed offsets of partitions; None if the request fails."""
+    """Returns the committed offsets of the group in the partitions `places`, or None if the
+    request fails.
+    """
     operation = shared.history.invoke(
         process, "fetch_offset", group=group, isolation="read_committed"
     )
@@ -326,8 +331,8 @@ def fetch_offsets(
 def commit_beginnings(shared: Shared, clients: Clients, route: Route) -> None:
     """Commits offset 0 of each input partition, before the group has members.
 
-    Otherwise librdkafka may move a member back to the beginning of a partition, if a response to
-    ListOffsets is late (docs/findings/late-list-offsets.md).
+    Without a committed offset, librdkafka may move a member back to the beginning of a partition if
+    a response to ListOffsets is late (docs/findings/late-list-offsets.md).
     """
     did = tuple(CommitOffset(key, 0) for key in route.source.keys)
     process = shared.new_process()
@@ -347,9 +352,11 @@ def commit_beginnings(shared: Shared, clients: Clients, route: Route) -> None:
 
 
 def with_retries(call: Callable[[], object]) -> Any:
-    """Repeats `call` until it succeeds, for `STEP_S` seconds; returns None or the last error.
+    """Repeats `call` for at most `STEP_S` seconds, until it succeeds. Returns None after a success,
+    and the latest error otherwise.
 
-    Gives up at once if the error is not retriable, or if an earlier call did not return.
+    The call is not repeated if the error is not retriable, or if an earlier call did not return and
+    blocks the client.
     """
     until = time.monotonic() + STEP_S
     while True:

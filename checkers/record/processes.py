@@ -1,7 +1,8 @@
 """The processes of a history: threads that call an unmodified client and record the results.
 
-A process begins an operation only after its previous one has completed. After an operation with the
-outcome `info`, which may still take effect, the thread continues as a new process.
+A process begins an operation only after its previous operation has completed. An operation with the
+outcome `info` may still take effect later. So after such an operation, the thread continues as a
+new process.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class Topic:
 
 @dataclass(slots=True)
 class Shared:
-    """What all threads of a recording share; the processes of a resumed one get new numbers."""
+    """The data that all threads of a recording share. In a resumed recording, the processes get
+    numbers that the earlier recording did not use.
+    """
 
     history: HistoryWriter
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -50,7 +53,7 @@ class Shared:
 
 @dataclass(slots=True)
 class Threads:
-    """A group of threads; the first failure stops the recording."""
+    """A group of threads. If a thread fails, the whole recording stops."""
 
     shared: Shared
     _threads: list[threading.Thread] = field(default_factory=list[threading.Thread])
@@ -69,7 +72,9 @@ class Threads:
         thread.start()
 
     def join(self, progress: Callable[[str], None]) -> None:
-        """Waits for all threads; raises their first error. Ctrl-C interrupts the wait."""
+        """Waits for all threads. If a thread failed, raises the first of the errors. Ctrl-C
+        interrupts the wait.
+        """
         while any(thread.is_alive() for thread in self._threads):
             time.sleep(0.02)
             progress(f"{self.shared.history.operations} operations")

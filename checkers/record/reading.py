@@ -1,7 +1,7 @@
-"""Processes that read partitions by assignment, from the beginning, and that query offsets.
+"""Processes that read assigned partitions from the beginning, and processes that query offsets.
 
-If an unclean election truncated the log below a reader's position, it starts again as a new
-process, like an application that needs every record.
+If an unclean election truncated the log below the position of a reader, the reader begins again
+from the beginning, as a new process. An application that needs every record does the same.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ Done = Callable[[int, tuple[MicroOperation, ...]], bool]
 def poll_until(shared: Shared, reader: Reader, topics: Sequence[Topic], done: Done) -> None:
     """Polls all partitions from their beginnings, until `done` returns True or the recording stops.
 
-    `done` gets the process of the reader and the records of each poll.
+    Before each poll, `done` is called with the process of the reader and the records of the
+    previous poll.
     """
     process = _assigned(shared, reader, topics)
     seen: tuple[MicroOperation, ...] = ()
@@ -93,7 +94,9 @@ def polled(message: Any) -> Poll:
 def query_end_offsets(
     shared: Shared, reader: Reader, topic: Topic, *, pause_s: float, rng: random.Random
 ) -> None:
-    """Queries the end offsets of random partitions until every record is sent."""
+    """Queries the end offsets of random partitions, until every record has been sent or the
+    recording stops.
+    """
     process = shared.new_process()
     while not shared.sent.is_set() and not shared.stopped.is_set():
         end_offset(shared, reader, process, topic, rng.randrange(topic.partitions))
@@ -103,7 +106,9 @@ def query_end_offsets(
 def end_offset(
     shared: Shared, reader: Reader, process: int, topic: Topic, index: int
 ) -> int | None:
-    """Returns the end offset at the reader's isolation level; None if the query fails."""
+    """Returns the end offset of a partition at the reader's isolation level, or None if the
+    query fails.
+    """
     bounds = _bounds(shared, reader, process, topic, index, "end_offset")
     return None if bounds is None else bounds[1]
 
@@ -111,7 +116,7 @@ def end_offset(
 def start_offset(
     shared: Shared, reader: Reader, process: int, topic: Topic, index: int
 ) -> int | None:
-    """Returns the log start offset; None if the query fails."""
+    """Returns the log start offset of a partition, or None if the query fails."""
     bounds = _bounds(shared, reader, process, topic, index, "start_offset")
     return None if bounds is None else bounds[0]
 
@@ -139,7 +144,9 @@ def _bounds(
 def read_to_the_end(
     shared: Shared, reader: Reader, querying: Reader, topics: Sequence[Topic]
 ) -> tuple[str, ...]:
-    """Reads every partition to its end; returns the keys of the partitions where this failed."""
+    """Reads every partition to its end. Returns the keys of the partitions that could not be
+    read to their end.
+    """
     ends = _ends(shared, querying, topics)
     quiet_until = time.monotonic() + READ_WITHIN_S
 

@@ -1,13 +1,14 @@
-"""A recording: producers and consumers of unmodified confluent-kafka, and their history.
+"""A recording: producers and consumers of unmodified confluent-kafka, and their history. This call
+makes a recording:
 
     record(RecordOptions(folder=Path("history"), bootstrap_servers="127.0.0.1:9092"))
 
-The recording creates its topics, and refuses topics that exist: an earlier client may have sent the
-same values to them.
+The recording creates its topics. It refuses topics that exist already, because an earlier client
+may have sent the same values to them.
 
-A killed or interrupted recording can be resumed. The clients of the resumed one are new processes,
-so their values are new too. Transactional ids are those of before: the coordinator fences the old
-producers and aborts what they left open.
+A killed or interrupted recording can be resumed. The clients of the resumed recording are new
+processes, so the values that they send are new, too. The transactional ids are not new, so the
+coordinator fences the old producers and aborts the transactions that they left open.
 """
 
 from __future__ import annotations
@@ -55,10 +56,11 @@ class RecordResult:
 
 
 def record(options: RecordOptions, kept: Kept | None = None) -> RecordResult:
-    """Runs the workload and writes its history; with `kept`, what is left of that recording.
+    """Runs the workload, and writes its history. If `kept` is not None, resumes this earlier
+    recording, and sends only the remaining records.
 
-    Raises UnreachableCluster, BadClientConfig or InputFault before it writes, and KeyboardInterrupt
-    after it has saved the recorded operations.
+    Raises UnreachableCluster, BadClientConfig or InputFault before the history is written. Raises
+    KeyboardInterrupt after the recorded operations are saved.
     """
     started = time.monotonic()
     if kept is None and options.folder.exists():
@@ -104,9 +106,9 @@ def _left(options: RecordOptions, kept: Kept | None) -> RecordOptions:
 
 
 def options_of(kept: Kept, folder: Path) -> RecordOptions:
-    """Returns the options of a kept recording, without the configuration of its clients.
+    """Returns the options of an earlier recording, except the configuration of its clients.
 
-    Raises InputFault if `history.json` lacks one of them.
+    Raises InputFault if `history.json` does not have all options.
     """
     settings = {**kept.described, **kept.described["settings"]}
     names = [one.name for one in fields(RecordOptions) if one.name not in NOT_KEPT]

@@ -1,7 +1,7 @@
-"""Processes that send one record after another; each send is one operation of the history.
+"""Processes that send records, one after another. Each send is one operation of the history.
 
-A process waits for each answer. Two processes share each producer, so it can put records of both
-into one request, and can have several requests in flight.
+A process waits for the result of each send. Two processes share each producer, so the producer can
+put records of both processes into one request, and can have several requests in flight.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ GIVE_UP_AFTER_S: Final = 60.0  # wait for one send, and in total for sends that 
 
 @dataclass(slots=True)
 class SharedProducer:
-    """A producer that several processes share; after a fatal error, a new producer replaces it."""
+    """A producer that several processes share. After a fatal error, it is replaced by a new
+    producer.
+    """
 
     make: Callable[[], Any]
     now: Any = None
@@ -37,7 +39,9 @@ class SharedProducer:
         self.now = self.make()
 
     def renew(self, refusing: Any) -> None:
-        """Replaces the failed producer, unless another process has done so."""
+        """Replaces the failed producer `refusing`. Does nothing if another process has already
+        replaced it.
+        """
         with self._lock:
             if self.now is refusing:
                 self.now = self.make()
@@ -69,9 +73,10 @@ def send_all(
 ) -> None:
     """Sends `count` records, each to a random partition.
 
-    If the outcome of a send is unknown (after 60 seconds without a delivery report, or after an
-    error), a new process sends the following records. Stops early when such sends have taken 60
-    seconds in total.
+    If the outcome of a send is unknown, a new process sends the following records. An outcome is
+    unknown if there is no delivery report for 60 seconds, or if its error does not prove that the
+    record was never appended. The function returns early when sends with unknown outcomes have
+    taken 60 seconds in total.
     """
     process = shared.new_process()
     unanswered_s = 0.0

@@ -1,10 +1,13 @@
-"""The writer of a history: each invocation and completion is on disk before its caller continues.
+"""The writer of a history. When a call returns, its invocation or completion has been written to
+the file of the history.
 
-Even after `kill -9`, the history has every request that a broker may have applied; only a power
-loss can lose a line. When enough operations are completed, a Parquet part replaces their lines.
-Completions are in the order of their times. `checkers.histories.io.recorded` describes the format.
+Even after `kill -9`, the history has every request that a broker may have applied. Only a power
+loss can lose a line. When enough operations are completed, a Parquet file (a *part*) replaces their
+lines. Completions are stored in the order of their times. `checkers.histories.io.recorded`
+describes the format.
 
-A writer may continue the history of a killed one (`kept`): see `checkers.record.kept`.
+A writer can continue the history of an earlier recording that was killed (see
+`checkers.record.kept`).
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ ROWS_PER_PART: Final = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """Facts about a recording; `history.json` contains them."""
+    """Facts about a recording, which are stored in its `history.json`."""
 
     workload: str
     clients: Mapping[str, str]  # library -> version
@@ -48,7 +51,7 @@ class Described:
 
 @dataclass(slots=True)
 class HistoryWriter:
-    """Writes one history to disk; many threads may use it."""
+    """Writes one history to disk. Several threads may use it at the same time."""
 
     folder: Path
     described: Described
@@ -91,7 +94,7 @@ class HistoryWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Ends the history: open operations get the outcome `info`."""
+        """Ends the history. Operations that are still open get the outcome `info`."""
         with self._lock:
             self._completed += self._opened.values()
             self._opened.clear()
@@ -103,7 +106,7 @@ class HistoryWriter:
             self._locked.close()
 
     def now_ns(self) -> int:
-        """Returns the time on the clock of the history."""
+        """Returns the current time on the clock of the history."""
         return time.monotonic_ns() + self._ahead_ns
 
     @property
@@ -120,9 +123,9 @@ class HistoryWriter:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> int:
-        """Records the invocation of an operation; returns its number.
+        """Records the invocation of an operation, and returns the number of the operation.
 
-        Raises ValueError if the process has an open operation.
+        Raises ValueError if the process already has an open operation.
         """
         with self._lock:
             if any(operation.process == process for operation in self._opened.values()):
@@ -149,7 +152,8 @@ class HistoryWriter:
     ) -> None:
         """Replaces the micro-operations of an open operation.
 
-        The sends of a transaction depend on its polls, so they are unknown when it begins.
+        A transaction needs this call, because its sends depend on its polls and are not yet known
+        when it begins.
         """
         with self._lock:
             operation = replace(self._opened[number], did=did, end_asked_ns=end_asked_ns)
@@ -165,7 +169,8 @@ class HistoryWriter:
     ) -> None:
         """Records the completion of an operation.
 
-        `did` has its final micro-operations; None keeps those recorded so far.
+        `did` has the final micro-operations of the operation. If it is None, the micro-operations
+        that were recorded before are final.
         """
         with self._lock:
             operation = self._opened.pop(number)

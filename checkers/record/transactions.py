@@ -1,12 +1,13 @@
-"""The workload `transactions`: the members of a group consume, transform and produce.
+"""The workload `transactions`: the members of a group consume, transform and produce. The records
+flow in this direction:
 
     producers -> topic-in -> pipelines of one group -> topic-out -> readers
 
-Readers read the output at both isolation levels. The group consumes every record; then one process
-reads both topics to their ends at read_committed.
+The readers read the output at both isolation levels. When the group has consumed every record, one
+process reads both topics to their ends at read_committed.
 
-An output value is the input value with the number of the transaction, so each output record shows
-its attempt.
+An output value consists of the input value and the number of the transaction. So each output record
+identifies the transaction that sent it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ DRAINED_WITHIN_S: Final = 60.0  # without progress of the group's offsets
 def run(
     options: RecordOptions, shared: Shared, clients: Clients, source: Topic, target: Topic
 ) -> tuple[str, ...]:
-    """Runs the workload; returns the keys of the partitions that were not read to their end."""
+    """Runs the workload. Returns the keys of the partitions that could not be read to their end."""
     route = Route(source=source, target=target, group=f"{target.name}-group")
     kept = shared.history.kept
     if kept is None or "subscribe" not in kept.names:  # else members have committed since
