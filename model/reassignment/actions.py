@@ -1,8 +1,8 @@
 """The actions of reassignments by the operator, and of elections during a reassignment.
 
 Whenever the controller changes the partition, it updates the ELR and elects a leader among the
-replicas. If a replica was removed, a leader epoch begins. When the leader changes the ISR, or the
-operator sends a request, the controller first tests whether the reassignment can complete.
+replicas. If a replica was removed, a new leader epoch begins. When the leader requests another ISR
+or the operator sends a request, the controller first tests whether the reassignment can complete.
 
 The table lists all actions (`Next` in TLA+) by role. WF: weakly fair; SF: strongly fair.
 
@@ -17,7 +17,7 @@ The table lists all actions (`Next` in TLA+) by role. WF: weakly fair; SF: stron
 Source: KIP-455; Kafka's PartitionChangeBuilder, PartitionReassignmentReplicas,
 PartitionReassignmentRevert, ReplicationControlManager, Partition.
 Simplified: the controller applies these rules in every step. Kafka does not always apply them in a
-step that leaves the leader and the ISR as they are. A broker that restarts applies only the newest
+step that changes neither the leader nor the ISR. A broker that restarts applies only the newest
 metadata.
 """
 
@@ -54,11 +54,13 @@ class Reassignments(ReassignedPartition):
     def may_complete(
         s, isr: Set[Replica], replicas: Set[Replica], adding: Set[Replica], removing: Set[Replica]
     ) -> Bool:
-        """True if a reassignment may complete: its ISR, without the replicas to be removed, has a
-        member and every added replica.
+        """Returns True if a reassignment with the ISR `isr` may complete.
 
-        If the reassignment lowers the number of replicas, the ISR must have every remaining
-        replica. Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment, since 4.3.
+        The ISR `isr` is without the replicas that the reassignment removes. It must have a member,
+        and must have every added replica. If the reassignment lowers the number of replicas, the
+        ISR must have every replica in `replicas`, the remaining ones.
+
+        Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment, since 4.3.
         """
         falls = count(adding[r] for r in Replica) < count(removing[r] for r in Replica)
         return all_of(
@@ -68,7 +70,7 @@ class Reassignments(ReassignedPartition):
         )
 
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
-        """True if the broker must leave the ELR, because it is not a replica any more.
+        """Returns True if the broker must leave the ELR, because it is not a replica any more.
 
         Kafka lacks this rule. Without this rule, the claim `leader_completeness` breaks (version
         `kafka-4.3`, 15 steps).
@@ -86,9 +88,10 @@ class Reassignments(ReassignedPartition):
         reassigns: Bool = false,
         removes: Bool = false,
     ) -> None:
-        """Changes the ISR, and elects another leader if the present one is not eligible any more.
+        """Changes the ISR, and elects another leader if the present leader is not eligible any
+        more.
 
-        The replicas stay; only `change_replicas` completes a reassignment.
+        The set of replicas does not change. Only `change_replicas` completes a reassignment.
         """
         s.change_members(isr, alive, unclean, s.assignment.replicas, reassigns, removes)
 
@@ -101,11 +104,13 @@ class Reassignments(ReassignedPartition):
         reassigns: Bool,
         removes: Bool,
     ) -> None:
-        """Changes the ISR and the ELR, and elects another leader if the present one is not eligible
-        any more.
+        """Changes the ISR and the ELR, and elects another leader if the present leader is not
+        eligible any more.
 
-        The new leader is in `replicas` and in `alive`. Brokers in `unclean` leave the ELR.
-        `reassigns` is true if the set of replicas changes, `removes` if a replica is removed.
+        A new leader is in `replicas` and in `alive`. The brokers in `unclean` leave the ELR. The
+        argument `reassigns` is true if the reassignment or the set of replicas changes, and
+        `removes` is true if a replica is removed.
+
         Kafka: PartitionChangeBuilder.build.
         """
         super().change_partition(
@@ -117,7 +122,9 @@ class Reassignments(ReassignedPartition):
         )
 
     def change_replicas(s, isr: Set[Replica], adding: Set[Replica], removing: Set[Replica]) -> None:
-        """Changes the ISR and the reassignment, which completes if it may complete."""
+        """Changes the ISR and the reassignment. If the reassignment may complete, it completes
+        in this step.
+        """
         before = s.assignment
         replicas: Set[Replica] = Map(Replica, lambda r: before.replicas[r] | adding[r])
         # This is true without a reassignment too, and changes nothing then.
@@ -136,7 +143,7 @@ class Reassignments(ReassignedPartition):
         s, isr: Set[Replica], replicas: Set[Replica], adding: Set[Replica], removing: Set[Replica]
     ) -> None:
         """Writes the ISR, the replicas and the reassignment, and elects another leader if the
-        present one is not eligible any more.
+        present leader is not eligible any more.
         """
         before = s.assignment
         differs = any_of(
@@ -152,13 +159,14 @@ class Reassignments(ReassignedPartition):
 
     @action(fair="weak")
     def grant_isr(s, leader: Replica) -> None:
-        """The controller accepts the leader's AlterPartition request, and completes the
-        reassignment if it may complete.
+        """The controller accepts the leader's AlterPartition request. If the reassignment may then
+        complete, it completes in the same step.
 
-        Kafka: ReplicationControlManager.alterPartition, PartitionChangeBuilder.build. Simplified:
-        as in `election`. Kafka tests at every change whether the reassignment may complete. This
-        spec tests it only here and at requests of the operator, because no other change adds a
-        member to the ISR.
+        Kafka: ReplicationControlManager.alterPartition, PartitionChangeBuilder.build.
+        Simplified: the simplifications of the action `grant_isr` of the spec `election` apply.
+        Kafka tests at every change of the partition whether the reassignment may complete. This
+        spec tests it only in this action and in requests of the operator, because no other change
+        adds a member to the ISR.
         """
         asked = s.broker[leader]
         when(
@@ -176,7 +184,8 @@ class Reassignments(ReassignedPartition):
         s.reassignments = s.reassignments + 1
 
     def add(s, added: Set[Replica], removed: Set[Replica] = NO_REPLICA) -> None:
-        """Begins a reassignment that adds replicas and removes others, if none is in progress.
+        """Begins a reassignment that adds the replicas `added` and removes the replicas `removed`.
+        No other reassignment may be in progress.
 
         Left out: the ISR is empty, and an added broker was a replica earlier and is still in the
         ELR. Kafka elects this broker at once, looks up its directory in the old registration
@@ -191,10 +200,11 @@ class Reassignments(ReassignedPartition):
 
     @action
     def add_replicas(s, a: Replica, b: Replica) -> None:
-        """An operator adds two replicas to the partition, or one if both names are the same.
+        """An operator adds the brokers `a` and `b` to the replicas of the partition, or one broker
+        if `a` equals `b`.
 
         Kafka: AlterPartitionReassignments, ReplicationControlManager.changePartitionReassignment.
-        Simplified: one or two replicas at a time.
+        Simplified: a request adds one or two replicas.
         """
         when(true if s.changes_factor else false, a <= b)
         when(~s.assignment.replicas[a], ~s.assignment.replicas[b])
@@ -202,10 +212,10 @@ class Reassignments(ReassignedPartition):
 
     @action
     def remove_replica(s, r: Replica) -> None:
-        """An operator removes a replica of the partition, but not the only one.
+        """An operator removes a replica of the partition, unless it is the only replica.
 
         Kafka: AlterPartitionReassignments, ReplicationControlManager.changePartitionReassignment.
-        Simplified: one replica at a time.
+        Simplified: a request removes one replica.
         """
         when(
             true if s.changes_factor else false,
@@ -218,20 +228,23 @@ class Reassignments(ReassignedPartition):
 
     @action
     def replace_replica(s, old: Replica, new: Replica) -> None:
-        """An operator moves a replica of the partition to another broker.
+        """An operator moves a replica of the partition from the broker `old` to the broker `new`.
 
         Kafka: AlterPartitionReassignments, ReplicationControlManager.changePartitionReassignment.
-        Simplified: one replica at a time.
+        Simplified: a request moves one replica.
         """
         when(s.assignment.replicas[old], ~s.assignment.replicas[new])
         s.add(NO_REPLICA | {new}, NO_REPLICA | {old})
 
     @action
     def cancel_reassignment(s) -> None:
-        """An operator cancels the reassignment: the added brokers are no replicas any more.
+        """An operator cancels the reassignment: the brokers that it has added are not replicas any
+        more.
 
-        Kafka: ReplicationControlManager.cancelPartitionReassignment, which refuses to leave the ISR
-        empty. Simplified: `max_reassignments` counts the cancellation too.
+        Kafka: ReplicationControlManager.cancelPartitionReassignment, which refuses a cancellation
+        that would make the ISR empty.
+        Simplified: the constant `max_reassignments` also limits cancellations: each cancellation
+        counts as a reassignment.
         """
         now = s.assignment
         isr = without(s.partition_registration.isr, now.adding)
@@ -243,11 +256,11 @@ class Reassignments(ReassignedPartition):
 
     @action(fair="weak")
     def apply_metadata(s, r: Replica) -> None:
-        """A replica applies the newest metadata; a leader also stores the replicas of the
+        """A replica applies the newest metadata. A leader also stores the replicas of the
         partition.
 
-        Kafka: Partition.makeLeader, makeFollower and updateAssignmentAndIsr. Simplified: a broker
-        applies all metadata at once.
+        Kafka: Partition.makeLeader, makeFollower and updateAssignmentAndIsr.
+        Simplified: a broker applies all metadata at once.
         """
         when(s.assignment.replicas[r])
         leads = s.published_partition().leader == r
@@ -257,10 +270,11 @@ class Reassignments(ReassignedPartition):
 
     @action(fair="weak")
     def delete_replica(s, r: Replica) -> None:
-        """A broker learns that it is no replica any more, and deletes its log.
+        """A broker learns that it is not a replica any more, and deletes its log.
 
-        Kafka: ReplicaManager.stopPartitions with deletion. Simplified: the log is empty at once; a
-        broker that restarts deletes it as soon as it is up.
+        Kafka: ReplicaManager.stopPartitions with deletion.
+        Simplified: the log is empty at once. A broker that restarts deletes its log as soon as it
+        is up.
         """
         known = s.broker[r]
         keeps = any_of(known.leader != nothing, Offset(0) < known.end_offset)
@@ -279,14 +293,18 @@ class Reassignments(ReassignedPartition):
             s.known_replicas[r][x] = false
 
     def stop(s, r: Replica, *, cleanly: Bool) -> None:
-        """Stops the broker as in `election`; a leader also forgets the partition's replicas."""
+        """Stops the broker as the method `stop` of the spec `election` does. The broker also
+        forgets the replicas that it knew as leader.
+        """
         super().stop(r, cleanly=cleanly)
         for x in Replica:
             s.known_replicas[r][x] = false
 
     def may_commit(s, leader: Replica) -> Bool:
-        """True if the leader's ISR has min.insync.replicas members, or as many as the leader knows
-        replicas.
+        """Returns True if the leader's ISR is large enough to commit records.
+
+        The ISR needs at least min.insync.replicas members, or at least as many members as the
+        leader knows replicas.
 
         Kafka: Partition.effectiveMinIsr.
         """
@@ -294,19 +312,22 @@ class Reassignments(ReassignedPartition):
 
     @action(fair="weak")
     def fetch(s, follower: Replica, leader: Replica) -> None:
-        """A follower fetches as in `election`, if it is a replica in the leader's metadata.
+        """A follower fetches as in the spec `election`, if the leader's metadata lists the follower
+        as a replica.
 
-        Kafka: Partition.fetchRecords, which refuses a broker that is no replica. Simplified:
-        request and response are one step.
+        Kafka: Partition.fetchRecords, which refuses the fetch of a broker that is not a replica.
+        Simplified: the request and the response are one step.
         """
         when(s.known_replicas[leader][follower])
         super().fetch(follower, leader)
 
     @action
     def take_late_fetch(s, leader: Replica, follower: Replica) -> None:
-        """A leader receives a late fetch: the follower that sent it has stopped in the meantime.
+        """A leader receives a late fetch request: the follower that sent it has stopped in the
+        meantime.
 
-        Kafka: Partition.updateFollowerFetchState. Simplified: at most one fetch is late.
+        Kafka: Partition.updateFollowerFetchState.
+        Simplified: at most one fetch request is late.
         """
         when(s.known_replicas[leader][follower])
         super().take_late_fetch(leader, follower)

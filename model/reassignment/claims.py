@@ -1,6 +1,6 @@
 """The claims about elections of a partition whose replicas change.
 
-Claims about records hold only while few brokers have stopped uncleanly (`is_tolerable`).
+The claims about records hold only while few brokers have stopped uncleanly (`is_tolerable`).
 
 Source: KIP-966; Vanlightly's kip-966 specification.
 """
@@ -30,10 +30,12 @@ from model.reassignment.actions import Reassignments
 
 class ReassignmentClaims(Reassignments):
     def is_tolerable(s) -> Bool:
-        """True if so few brokers stopped uncleanly that a committed record still has a copy.
+        """Returns True if so few brokers have stopped uncleanly that every committed record must
+        still have a copy.
 
-        The number of unclean stops is below min.insync.replicas and below the number of replicas.
-        If reassignments may change the number of replicas, no broker may have stopped uncleanly.
+        The number of unclean stops is below min.insync.replicas and below the first number of
+        replicas. If reassignments may change the number of replicas, no broker may have stopped
+        uncleanly.
         """
         return s.unclean < min(s.min_isr, 1 if s.changes_factor else s.assigned)
 
@@ -42,8 +44,11 @@ class ReassignmentClaims(Reassignments):
 
     @action_property
     def committed_by_enough(s, after: ElectionClaims) -> Bool:
-        """If no broker has ever lost records, a leader with the newest metadata commits only
-        records on at least min.insync.replicas brokers, or on all replicas.
+        """If no broker has ever lost records, a leader with the newest metadata commits a record
+        only if enough brokers have it.
+
+        At least min.insync.replicas brokers must have the record, or as many brokers as there are
+        replicas.
         """
         return forall(
             implies(
@@ -65,7 +70,8 @@ class ReassignmentClaims(Reassignments):
     def acknowledged_within_isr(s, after: ElectionClaims) -> Bool:
         """A leader raises its high watermark only if its ISR is large enough.
 
-        The ISR needs min.insync.replicas members, or as many as the leader knows replicas.
+        The ISR needs at least min.insync.replicas members, or at least as many members as the
+        leader knows replicas.
         """
         return forall(
             implies(
@@ -83,7 +89,7 @@ class ReassignmentClaims(Reassignments):
 
     @invariant
     def members_are_replicas(s) -> Bool:
-        """Only replicas are in the ISR and in the ELR."""
+        """Every broker in the ISR or in the ELR is a replica."""
         return forall(
             implies(
                 s.partition_registration.isr[r] | s.partition_registration.elr[r],
@@ -94,7 +100,7 @@ class ReassignmentClaims(Reassignments):
 
     @invariant
     def leader_is_replica(s) -> Bool:
-        """The leader is a replica."""
+        """The leader of the partition is a replica."""
         return forall(
             implies(s.partition_registration.leader == r, s.assignment.replicas[r]) for r in Replica
         )
@@ -109,12 +115,12 @@ class ReassignmentClaims(Reassignments):
 
     @liveness
     def reassignments_end(s) -> Temporal:
-        """Every reassignment eventually completes or is cancelled."""
+        """Every reassignment eventually completes, or an operator cancels it."""
         return leads_to(s.is_in_progress(), ~s.is_in_progress())
 
     @liveness
     def everybody_is_in_sync(s) -> Temporal:
-        """Eventually the ISR equals the set of replicas, and stays equal to this set."""
+        """Eventually the ISR equals the set of replicas, and remains equal to this set."""
         return eventually_always(
             forall(iff(s.partition_registration.isr[r], s.assignment.replicas[r]) for r in Replica)
         )

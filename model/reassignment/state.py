@@ -1,8 +1,9 @@
-"""The state of elections with reassignments: which replicas the controller and a leader know.
+"""The state of elections with reassignments: the replicas that the controller knows, and the
+replicas that each leader knows.
 
 Source: Kafka's PartitionRegistration (replicas, addingReplicas, removingReplicas) and Partition
 (remoteReplicasMap).
-Simplified: as in the spec `election`.
+Simplified: the simplifications of the spec `election` apply.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from model.language import Bool, Map, Nothing, Record, Scope, Set, count, exists
 
 
 class Assignment(Record):
-    """The replicas at the controller, including those in `adding` and in `removing`."""
+    """The replicas of the partition in the controller's metadata. The set `replicas` includes
+    the brokers in `adding` and in `removing`.
+    """
 
     replicas: Set[Replica]
     adding: Set[Replica]
@@ -36,8 +39,10 @@ class ReassignedPartition(Election):
     reassignments: Faults
 
     def scope(s) -> Scope:
-        """Returns the size of each type: more leader epochs than in `election`, because
-        reassignments begin epochs; `Faults` also counts reassignments.
+        """Returns the size of each type of the state.
+
+        There are more leader epochs than in the spec `election`, because reassignments begin
+        epochs. The type `Faults` also counts reassignments.
         """
         changes = s.max_unclean + s.max_disruptions + s.max_losses
         most = max(s.max_unclean, s.max_losses, s.max_disruptions, s.max_reassignments)
@@ -75,6 +80,8 @@ class ReassignedPartition(Election):
         return s.is_enough_of(members, s.assignment.replicas)
 
     def is_enough_of(s, members: Set[Replica], replicas: Set[Replica]) -> Bool:
-        """True if `members` has at least min.insync.replicas members, or as many as `replicas`."""
+        """Returns True if `members` has at least min.insync.replicas members, or at least as
+        many members as `replicas`.
+        """
         size = count(members[r] for r in Replica)
         return (size >= s.min_isr) | (size >= count(replicas[r] for r in Replica))

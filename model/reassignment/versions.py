@@ -1,4 +1,4 @@
-"""The versions of reassignments: the proposed rule for the ELR, Kafka 4.3, and Kafka 4.1.
+"""The versions of the spec `reassignment`: a proposed rule for the ELR, Kafka 4.3, and Kafka 4.1.
 
 Source: Vanlightly's kip-966 specification for the proposed rule; KIP-966; Kafka 4.3
 (PartitionReassignmentReplicas).
@@ -19,7 +19,9 @@ from model.variants import version
     default=True,
 )
 class ElrOfReplicas(ReassignmentClaims):
-    """Kafka 4.3 with one rule that no release has: a broker that is no replica leaves the ELR."""
+    """Kafka 4.3 with one rule that no release has: a broker that is not a replica any more
+    leaves the ELR.
+    """
 
 
 @version(
@@ -30,14 +32,14 @@ class ElrOfReplicas(ReassignmentClaims):
     in_force=kafka("4.3", LATEST, "reproduced on real brokers"),
 )
 class Kafka43(ElrOfReplicas):
-    """Kafka 4.3: a broker that is no replica any more stays in the ELR.
+    """Kafka 4.3: a broker that is not a replica any more stays in the ELR.
 
-    When it is a replica again, it may be elected with an empty log, although no broker has failed
-    and every reassignment keeps the number of replicas.
+    When the broker is a replica again, it may be elected with an empty log. This may happen
+    although no broker has failed, and although every reassignment preserves the number of replicas.
     """
 
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
-        """Always false: a removed replica stays in the ELR.
+        """Returns False: a removed replica always stays in the ELR.
 
         Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
         """
@@ -53,18 +55,18 @@ class Kafka43(ElrOfReplicas):
 class Kafka41(Kafka43):
     """Kafka 4.1: a reassignment completes only when every remaining replica is in the ISR.
 
-    A reassignment may remove one of min.insync.replicas replicas. The ISR is then too small, so the
-    removed broker joins the ELR, although it is no replica any more.
+    A reassignment may remove one of exactly min.insync.replicas replicas. The ISR is then too
+    small, so the removed broker joins the ELR, although it is not a replica any more.
 
-    With three replicas and min.insync.replicas=3, the broker may be added and elected: the version
-    also breaks the claim `leader_completeness`. No record is lost if every reassignment keeps the
-    number of replicas.
+    With three replicas and min.insync.replicas=3, the removed broker may be added again and
+    elected. The version then also breaks the claim `leader_completeness`. No record is lost if
+    every reassignment preserves the number of replicas.
     """
 
     def may_complete(
         s, isr: Set[Replica], replicas: Set[Replica], adding: Set[Replica], removing: Set[Replica]
     ) -> Bool:
-        """True if the ISR has every replica that is not to be removed.
+        """Returns True if the ISR has every replica that remains after the reassignment.
 
         Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment, before 4.3.
         """

@@ -1,4 +1,5 @@
-"""The actions of the brokers, and a table of all actions; `registration.py` has the others.
+"""The actions of the brokers, and a table of all actions. The other actions are in
+`registration.py`.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 
@@ -26,10 +27,12 @@ class AbstractPartitionActions(Registration):
 
     @action
     def become_leader(s, r: Replica, newer: LeaderEpoch) -> None:
-        """A broker begins to lead with its own log.
+        """A broker begins to lead in the epoch for which it was elected, with the log that it has.
 
-        Kafka: Partition.makeLeader. Simplified: the broker may learn of its election at any later
-        time. Without the guard that the controller elected this broker, the claim
+        Kafka: Partition.makeLeader.
+        Simplified: the broker may learn of its election at any later time.
+
+        Without the guard that the controller elected this broker, the claim
         `eligible_replicas_have_committed_records` breaks in 7 steps.
         """
         when(
@@ -56,10 +59,10 @@ class AbstractPartitionActions(Registration):
 
     @action
     def become_follower(s, r: Replica, newer: LeaderEpoch) -> None:
-        """A replica follows a newer leader, and keeps its log.
+        """A replica begins to follow the leader of a newer epoch. Its log does not change.
 
-        Kafka: Partition.makeFollower. Simplified: the replica may learn of the leader at any later
-        time.
+        Kafka: Partition.makeFollower.
+        Simplified: the replica may learn of the leader at any later time.
         """
         when(
             s.is_up(r),
@@ -72,10 +75,10 @@ class AbstractPartitionActions(Registration):
 
     @action
     def delete_replica(s, r: Replica) -> None:
-        """A broker learns that it is no replica any more, and deletes its log.
+        """A broker learns that it is not a replica any more, and deletes its log.
 
-        Kafka: ReplicaManager.stopPartitions with deletion. Simplified: at any later time, while it
-        is no replica.
+        Kafka: ReplicaManager.stopPartitions with deletion.
+        Simplified: this may happen at any later time, while the broker is not a replica.
         """
         when(s.is_up(r), ~s.replicas[r])
         s.broker[r].leader_epoch = s.newest
@@ -96,7 +99,7 @@ class AbstractPartitionActions(Registration):
 
     @action
     def append(s, r: Replica, x: RecordId) -> None:
-        """A broker that believes it leads appends a record.
+        """A broker that considers itself the leader appends a record.
 
         Kafka: Partition.appendRecordsToLeader.
         """
@@ -108,27 +111,33 @@ class AbstractPartitionActions(Registration):
         s.led[own].acknowledged[r][x] = True
 
     def may_commit(s, e: LeaderEpoch) -> Bool:
-        """True if the ISR that the leader knows has at least min.insync.replicas members.
+        """Returns True if the ISR that the leader knows has at least min.insync.replicas members.
 
-        Kafka: since 3.7. Without this rule, the claim `eligible_replicas_have_committed_records`
-        breaks (bug `commits-below-min-isr`, 4 steps).
+        Kafka: since 3.7.
+
+        Without this rule, the claim `eligible_replicas_have_committed_records` breaks (bug
+        `commits-below-min-isr`, 4 steps).
         """
         return s.is_enough(s.led[e].isr)
 
     def waits_for(s, e: LeaderEpoch, r: Replica) -> Bool:
-        """True if the leader of the epoch commits no record that the replica lacks.
+        """Returns True if the leader of the epoch commits only records that the replica has
+        acknowledged.
 
-        Kafka: the maximal ISR. If only the known ISR counts, the claim
-        `eligible_replicas_have_committed_records` breaks (bug `counts-known-isr`, 7 steps).
+        Kafka: the maximal ISR, which is the ISR with the replicas that the leader proposes to add.
+
+        If only the known ISR counts, the claim `eligible_replicas_have_committed_records` breaks
+        (bug `counts-known-isr`, 7 steps).
         """
         return s.led[e].maximal_isr[r]
 
     @action
     def commit(s, r: Replica, x: RecordId) -> None:
-        """A leader commits a record that its maximal ISR has acknowledged; with acks=all, it
-        answers now.
+        """A leader commits a record that every replica of its maximal ISR has acknowledged. It now
+        acknowledges the record to a producer with acks=all.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: each record is committed alone.
+        Kafka: Partition.maybeIncrementLeaderHW.
+        Simplified: each record is committed in a step of its own.
         """
         own = s.broker[r].leader_epoch
         when(
@@ -142,9 +151,9 @@ class AbstractPartitionActions(Registration):
     # ---- followers
 
     def follows(s, r: Replica) -> Bool:
-        """True if the broker is a follower of a leader that accepts its fetches.
+        """Returns True if the broker is a follower in an epoch whose leader accepts its fetches.
 
-        The leader of the newest epoch refuses a broker that is no replica.
+        The leader of the newest epoch refuses a broker that is not a replica.
         """
         own = s.broker[r].leader_epoch
         return all_of(
@@ -156,8 +165,9 @@ class AbstractPartitionActions(Registration):
     def copy(s, r: Replica, x: RecordId) -> None:
         """A follower appends a record of its leader.
 
-        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: any record of the leader, at
-        any time, so the spec needs no responses in flight.
+        Kafka: ReplicaFetcherThread.processPartitionData.
+        Simplified: the follower may append any record of the leader at any time. So the spec needs
+        no responses in flight.
         """
         when(s.is_up(r), s.follows(r), s.led[s.broker[r].leader_epoch].log[x])
         s.broker[r].log[x] = True
@@ -166,23 +176,28 @@ class AbstractPartitionActions(Registration):
     def truncate(s, r: Replica, x: RecordId) -> None:
         """A follower removes a record that its leader lacks.
 
-        Kafka: AbstractFetcherThread.truncateOnFetchResponse. Simplified: one record at a time.
+        Kafka: AbstractFetcherThread.truncateOnFetchResponse.
+        Simplified: each step removes one record.
         """
         when(s.is_up(r), s.follows(r), ~s.led[s.broker[r].leader_epoch].log[x])
         s.broker[r].log[x] = False
 
     def is_same_registration(s, r: Replica) -> Bool:
-        """True if the broker has not registered again since it sent the fetch.
+        """Returns True if the broker has not registered again since it sent the fetch.
 
-        Kafka: since KIP-903. Without this rule, the claim
-        `eligible_replicas_have_committed_records` breaks (bug `ignores-broker-epochs`, 10 steps).
+        Kafka: since KIP-903.
+
+        Without this rule, the claim `eligible_replicas_have_committed_records` breaks (bug
+        `ignores-broker-epochs`, 10 steps).
         """
         return ~s.broker[r].is_starting
 
     def send_fetch(s, r: Replica) -> None:
-        """The leader learns the records of a follower whose log agrees with the leader's.
+        """Lets the leader learn the records of the follower `r` from a fetch. The follower must
+        have no record that the leader lacks.
 
-        The follower may have stopped since its fetch: the log of a stopped broker does not change.
+        The follower may have stopped after it sent the fetch. The log of a stopped broker does not
+        change, so the fetch still describes the log.
         """
         own = s.broker[r].leader_epoch
         when(
@@ -197,18 +212,20 @@ class AbstractPartitionActions(Registration):
     def acknowledge(s, r: Replica) -> None:
         """A follower fetches, and its leader learns which records the follower has.
 
-        Kafka: Partition.updateFollowerFetchState. Simplified: the leader learns it at once; the
-        fetch of a stopped follower may arrive until it registers again.
+        Kafka: Partition.updateFollowerFetchState.
+        Simplified: the leader learns the records at once. The fetch of a stopped follower may
+        arrive until the follower registers again.
         """
         s.send_fetch(r)
 
     def has_caught_up(s, r: Replica, e: LeaderEpoch) -> Bool:
-        """True if the replica has every record that the leader of the epoch committed, and every
-        record that this leader had when the epoch began.
+        """Returns True if the replica has caught up with the leader of the epoch.
 
-        Without the first condition, the claim `eligible_replicas_have_committed_records` breaks
-        (bug `joins-below-high-watermark`, 7 steps). Without the second condition, the same claim
-        breaks (bug `joins-before-epoch`, 10 steps).
+        The replica needs every record that this leader has committed, and every record that this
+        leader had when the epoch began. Without the first condition, the claim
+        `eligible_replicas_have_committed_records` breaks (bug `joins-below-high-watermark`, 7
+        steps). Without the second condition, the same claim breaks (bug `joins-before-epoch`, 10
+        steps).
         """
         led = s.led[e]
         return forall(
@@ -217,11 +234,14 @@ class AbstractPartitionActions(Registration):
 
     @action
     def propose_member(s, r: Replica) -> None:
-        """A follower that has caught up fetches, and its leader proposes to add it to the ISR.
+        """A follower that has caught up fetches, and its leader requests to add the follower to the
+        ISR.
 
-        From now on, commits wait for the follower. Kafka: Partition.maybeExpandIsr. Simplified:
-        only a leader that knows the present ISR proposes; the controller would refuse other
-        proposals.
+        From this step on, the leader commits only records that the follower has acknowledged.
+
+        Kafka: Partition.maybeExpandIsr.
+        Simplified: a leader sends the request only if it knows the present ISR. The controller
+        would refuse any other request.
         """
         own = s.broker[r].leader_epoch
         when(
@@ -238,10 +258,10 @@ class AbstractPartitionActions(Registration):
 
     @action
     def stop_uncleanly(s, r: Replica, stop: Disturbance) -> None:
-        """A broker stops without a clean shutdown, and may have lost records.
+        """A broker stops without a clean shutdown. It may lose records when it starts again.
 
-        Kafka: a killed process or a power loss. Simplified: in this spec, a clean restart changes
-        nothing.
+        Kafka: a killed process or a power loss.
+        Simplified: a clean restart changes nothing in this spec, so it is no action.
         """
         when(true if s.stops_uncleanly else false, ~s.broker[r].is_stopped)
         s.disturb(stop)
@@ -251,7 +271,7 @@ class AbstractPartitionActions(Registration):
         s.unclean[r] = True
 
     def excludes_unclean(s, r: Replica) -> Bool:
-        """True if a broker that stopped uncleanly leaves the ISR and the ELR.
+        """Returns True if a broker that stopped uncleanly must leave the ISR and the ELR.
 
         Without this rule, the claim `eligible_replicas_have_committed_records` breaks (bug
         `admits-unclean`, 7 steps; KAFKA-18635).
@@ -260,11 +280,12 @@ class AbstractPartitionActions(Registration):
 
     @action
     def register(s, r: Replica) -> None:
-        """A broker that stopped uncleanly registers again, and leaves the ISR and the ELR.
+        """A broker that stopped uncleanly registers again, and the controller removes it from the
+        ISR and the ELR.
 
         Kafka: ClusterControlManager.registerBroker and
-        ReplicationControlManager.handleBrokerShutdown. Simplified: the broker applies the
-        newest metadata at once.
+        ReplicationControlManager.handleBrokerShutdown.
+        Simplified: the broker applies the newest metadata at once.
         """
         now = s.newest
         when(s.broker[r].is_stopped, ~s.leads_in(r, now))
@@ -284,9 +305,9 @@ class AbstractPartitionActions(Registration):
 
     @action
     def lose(s, r: Replica, x: RecordId) -> None:
-        """A broker that starts after an unclean stop finds that a record is lost.
+        """A broker that starts after an unclean stop finds that it has lost a record.
 
-        Kafka: LogLoader, after the loss of a tail that was not flushed, or of a disk.
+        Kafka: LogLoader. The broker lost the end of a log that was not flushed, or a disk.
         """
         when(s.broker[r].is_starting, s.broker[r].log[x])
         s.broker[r].log[x] = False

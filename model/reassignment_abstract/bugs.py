@@ -19,7 +19,7 @@ from model.variants import bug
 class CommitsBelowMinIsr(PartitionProof):
     """A leader commits a record although its ISR has fewer than min.insync.replicas members.
 
-    A replica of the ELR lacks the record, and may be elected. The action `commit` breaks the lemma
+    A replica in the ELR lacks the record, and may be elected. The action `commit` breaks the lemma
     `members_acknowledged_what_is_committed`.
     """
 
@@ -35,9 +35,10 @@ class CommitsBelowMinIsr(PartitionProof):
     in_force=UNRELEASED,
 )
 class CountsKnownIsr(PartitionProof):
-    """A leader commits without waiting for the replicas that it proposed to add to the ISR.
+    """A leader commits a record without the acknowledgement of a replica that it has proposed to
+    add to the ISR.
 
-    The controller may have added such a replica, and may elect it. The action `commit` breaks the
+    The controller may have added this replica, and may elect it. The action `commit` breaks the
     lemma `members_acknowledged_what_is_committed`.
     """
 
@@ -53,8 +54,8 @@ class CountsKnownIsr(PartitionProof):
     in_force=UNRELEASED,
 )
 class FallsBackOnAnyRefusal(PartitionProof):
-    """After any refusal of an AlterPartition request, a leader no longer waits for the replica that
-    it proposed to add.
+    """After any refusal of an AlterPartition request, a leader commits without the replica that it
+    has proposed to add.
 
     The controller may have added the replica before it refused the request. The action
     `refuse_member` breaks the lemma `a_leader_that_commits_waits_for_every_member`.
@@ -71,7 +72,7 @@ class FallsBackOnAnyRefusal(PartitionProof):
     in_force=UNRELEASED,
 )
 class JoinsBelowHighWatermark(PartitionProof):
-    """A follower joins the ISR, but lacks records that the leader has committed in the leader's
+    """A follower joins the ISR although it lacks records that the leader has committed in its
     epoch.
 
     The action `propose_member` breaks the lemma `proposed_replicas_have_caught_up`.
@@ -106,7 +107,8 @@ class JoinsBeforeEpoch(PartitionProof):
     in_force=UNRELEASED,
 )
 class EligibleForEver(PartitionProof):
-    """A replica that joined the ELR stays in the ELR, although the ISR can commit without it.
+    """A replica that has joined the ELR stays in the ELR, although the ISR is large enough to
+    commit records without this replica.
 
     The lemma `a_large_isr_has_no_elr` breaks.
     """
@@ -125,9 +127,9 @@ class MinIsrOfPartition0(PartitionProof):
     """The controller empties the ELR as soon as the ISR has one member.
 
     For every partition, the controller limits min.insync.replicas to the number of replicas of
-    partition 0. Here partition 0 has one replica, and this spec is about another partition. The
-    replicas of its ELR have every committed record, but can no longer be elected. The action
-    `shrink_isr` breaks the lemma `enough_members_remain`.
+    partition 0. In this bug, partition 0 has one replica, and the spec describes another partition.
+    The replicas in the ELR of this partition have every committed record, but they can no longer be
+    elected. The action `shrink_isr` breaks the lemma `enough_members_remain`.
     """
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
@@ -159,10 +161,11 @@ class AdmitsUnclean(PartitionProof):
     in_force=kafka(None, "3.4"),
 )
 class IgnoresBrokerEpochs(PartitionProof):
-    """A leader adds a restarted broker to the ISR because of a fetch from before the restart.
+    """A leader adds a restarted broker to the ISR because of a fetch that the broker sent before
+    its restart.
 
-    The broker has lost records since (KAFKA-14139). The action `propose_member` breaks the lemma
-    `starting_brokers_are_no_members`.
+    The broker has lost records after this fetch (KAFKA-14139). The action `propose_member` breaks
+    the lemma `starting_brokers_are_no_members`.
     """
 
     def is_same_registration(s, r: Replica) -> Bool:

@@ -34,8 +34,8 @@ class AbstractPartition(AbstractPartitionActions):
 
     @invariant
     def an_eligible_replica_remains(s) -> Bool:
-        """While fewer than min.insync.replicas brokers have stopped uncleanly, one of the others is
-        a replica in the ISR or the ELR.
+        """While fewer than min.insync.replicas brokers have stopped uncleanly, a broker that has
+        not stopped uncleanly is a replica in the ISR or the ELR.
         """
         return s.is_enough(s.unclean) | exists(s.is_eligible(r) & ~s.unclean[r] for r in Replica)
 
@@ -53,14 +53,14 @@ class AbstractPartition(AbstractPartitionActions):
 
     @invariant
     def members_are_replicas(s) -> Bool:
-        """Only replicas are in the ISR and in the ELR."""
+        """Every broker in the ISR or in the ELR is a replica."""
         return forall(
             implies(s.isr[s.newest][r] | s.elr[s.newest][r], s.replicas[r]) for r in Replica
         )
 
     @invariant
     def one_leader_per_epoch(s) -> Bool:
-        """Two brokers never believe that they lead in the same leader epoch."""
+        """At most one broker considers itself the leader in each leader epoch."""
         return forall(
             implies(
                 all_of(
@@ -78,8 +78,8 @@ class AbstractPartition(AbstractPartitionActions):
 
     @witness
     def a_record_outlives_its_leader(s) -> Bool:
-        """Reachable: the leader of an epoch has committed a record, and the leader of a larger
-        epoch has begun to lead.
+        """Reachable: a leader has committed a record, and a leader of a larger epoch has begun
+        to lead.
         """
         return exists(
             all_of(older < e, s.led[e].begun, s.led[older].committed[x])
@@ -90,7 +90,9 @@ class AbstractPartition(AbstractPartitionActions):
 
     @witness
     def a_record_moves(s) -> Bool:
-        """Reachable: a record is committed, and a broker that had it is no replica any more."""
+        """Reachable: a record is committed, and a broker that acknowledged the record is not a
+        replica any more.
+        """
         return exists(
             all_of(s.led[e].committed[x], ~s.replicas[r], s.led[e].acknowledged[r][x])
             for e in LeaderEpoch
@@ -100,7 +102,9 @@ class AbstractPartition(AbstractPartitionActions):
 
     @witness
     def a_deposed_leader_commits(s) -> Bool:
-        """Reachable: a leader of a newer epoch leads, and an earlier leader can still commit."""
+        """Reachable: two brokers lead in different epochs, and the leader of the older epoch may
+        still commit records.
+        """
         return exists(
             all_of(
                 s.broker[a].is_leader,

@@ -1,9 +1,10 @@
 """The lemmas that make the claims about the abstract partition inductive.
 
-A *member* of an epoch is a broker in its ISR or ELR. A leader commits a record only when every
-member of its epoch has acknowledged it. The members of a newer epoch come from those of the older
-epoch. A member that has moved to a newer epoch acknowledges nothing more to the older leader. So
-the older leader never commits a record that this member lacked when it moved (`is_blocked`).
+A *member* of an epoch is a broker in the ISR or the ELR of this epoch. A leader commits a record
+only when every member of its epoch has acknowledged the record. The members of a newer epoch come
+from the members of the older epoch. A member that has moved to a newer epoch acknowledges no more
+records to the older leader. So the older leader never commits a record that this member lacked when
+the member moved (`is_blocked`).
 
 A log is *complete* if it has all records that the leaders of earlier epochs have committed or can
 still commit. By the lemmas `..._is_complete`, the logs of leaders and members are complete. A
@@ -36,8 +37,8 @@ class PartitionLemmas(AbstractPartition):
         return exists(s.has_left(e, r) for r in Replica)
 
     def is_blocked(s, e: LeaderEpoch, x: RecordId) -> Bool:
-        """True if the epoch's leader can never commit the record: a member of the epoch has moved
-        to a newer epoch without it.
+        """Returns True if the epoch's leader can never commit the record: a member of the epoch
+        has moved to a newer epoch, and never acknowledged the record to this leader.
         """
         return exists(s.has_left(e, r) & ~s.led[e].acknowledged[r][x] for r in Replica)
 
@@ -45,10 +46,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def epochs_are_elected(s) -> Bool:
-        """The newest epoch is the largest one that the controller has started.
+        """The newest epoch is the largest epoch that the controller has started.
 
-        Its leader, if there is one, is in its ISR. Only started epochs have an ISR, an ELR and a
-        leader. No broker is in a newer epoch.
+        If a started epoch has a leader, this leader is in the ISR of the epoch. Only started epochs
+        have an ISR, an ELR and a leader. No broker is in an epoch larger than the newest epoch.
         """
         return all_of(
             s.elected[s.newest],
@@ -67,8 +68,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def the_last_to_join_ends_an_epoch(s) -> Bool:
-        """If a broker joined the ISR in the step that ended an epoch, the epoch had a leader and is
-        not the newest epoch.
+        """If a broker joined the ISR in the step that ended an epoch, a leader had begun to lead
+        in this epoch, and the epoch is not the newest one.
         """
         return forall(
             implies(s.joined_last[e][r], s.led[e].begun & (e != s.newest))
@@ -78,7 +79,9 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_large_isr_has_no_elr(s) -> Bool:
-        """The ELR is empty if the ISR has at least min.insync.replicas members."""
+        """If the ISR of an epoch has at least min.insync.replicas members, the ELR of the epoch
+        is empty.
+        """
         return forall(
             implies(s.elr[e][r], ~s.is_enough(s.isr[e])) for e in LeaderEpoch for r in Replica
         )
@@ -87,7 +90,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def leaders_were_elected(s) -> Bool:
-        """A broker that leads was elected in its epoch, and has not stopped since."""
+        """A broker that leads was elected in its epoch, and has not stopped since its election."""
         return forall(
             implies(
                 s.broker[r].is_leader,
@@ -102,7 +105,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """A leader's log equals the log that `led` has for the leader's epoch."""
+        """A leader's log equals the log in the variable `led` of the leader's epoch."""
         return forall(
             implies(
                 s.broker[r].is_leader,
@@ -116,8 +119,8 @@ class PartitionLemmas(AbstractPartition):
     def a_leadership_is_well_formed(s) -> Bool:
         """The log of an epoch's leader still has all records that the log had when the epoch began.
 
-        The log also has each record that the leader committed, and only records that were written.
-        The log of an epoch that has not begun is empty.
+        This log also has each record that the leader has committed, and has only records that were
+        written. The log of an epoch that has not begun is empty.
         """
         return forall(
             all_of(
@@ -135,7 +138,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leader_has_reached_its_epoch(s) -> Bool:
-        """The leader of an epoch that has begun is in this epoch or in a newer one."""
+        """If an epoch has begun, the leader of the epoch is in this epoch or in a newer one."""
         return forall(
             implies(s.led[e].begun, e <= s.broker[s.leader[e]].leader_epoch) for e in LeaderEpoch
         )
@@ -144,7 +147,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def acknowledgements_are_of_reached_epochs(s) -> Bool:
-        """Each record that a replica acknowledged to the leader of an epoch is in this leader's
+        """Each record that a replica has acknowledged to the leader of an epoch is in this leader's
         log.
 
         Also, the replica is in this epoch or in a newer one.
@@ -161,8 +164,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leader_that_commits_waits_for_every_member(s) -> Bool:
-        """If a leader may commit, its maximal ISR includes every broker that was in the ISR or
-        ELR of the leader's epoch (`is_member`).
+        """If a leader may commit, its maximal ISR includes every member (`is_member`) of the
+        leader's epoch.
         """
         return forall(
             implies(
@@ -175,9 +178,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def proposals_are_of_the_known_isr(s) -> Bool:
-        """A leader that proposes a replica for the ISR commits only records that this replica has.
+        """A leader that proposes to add a replica to the ISR commits only records that this replica
+        has acknowledged.
 
-        Also, if the proposing leader is that of the newest epoch, it knows the present ISR.
+        Also, if this leader is the leader of the newest epoch, it knows the present ISR.
         """
         return forall(
             implies(
@@ -195,10 +199,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def proposed_replicas_have_caught_up(s) -> Bool:
-        """A replica that the newest leader proposes has acknowledged each record that this leader
-        committed.
+        """A replica that the newest leader proposes for the ISR has acknowledged each record that
+        this leader has committed.
 
-        The replica has also acknowledged each record that the leader had when its epoch began.
+        The replica has also acknowledged each record that this leader had when its epoch began.
         """
         return forall(
             implies(
@@ -215,9 +219,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def proposed_replicas_have_the_epoch(s) -> Bool:
-        """If the newest leader proposes to add a replica to the ISR, the replica knows the newest
-        leader epoch.
-        """
+        """A replica that the newest leader proposes for the ISR is in the newest leader epoch."""
         return forall(
             implies(s.led[s.newest].proposed[r], s.broker[r].leader_epoch == s.newest)
             for r in Replica
@@ -227,13 +229,13 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def stopped_brokers_are_unclean(s) -> Bool:
-        """A broker that is down has stopped uncleanly."""
+        """A broker that is stopped is in the set of brokers that have stopped uncleanly."""
         return forall(implies(s.broker[r].is_stopped, s.unclean[r]) for r in Replica)
 
     @lemma
     def starting_brokers_are_no_members(s) -> Bool:
-        """From the leader epoch that a starting broker knows, no ISR and no ELR has the broker,
-        and no leader proposes to add the broker.
+        """A starting broker is not in the ISR or ELR of its leader epoch or of a larger epoch,
+        and the leaders of these epochs do not propose the broker for the ISR.
         """
         return forall(
             implies(
@@ -246,10 +248,11 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def members_keep_what_they_acknowledged(s) -> Bool:
-        """A replica in the ISR or ELR of an epoch keeps the records that it acknowledged in this
-        epoch, until the replica enters a later epoch.
+        """A member of an epoch still has the records that it acknowledged in this epoch, until the
+        member enters a later epoch.
 
-        The same is true of a replica that the newest leader proposes to add to the ISR.
+        A replica that the newest leader proposes for the ISR also has the records that it
+        acknowledged to this leader.
         """
         return forall(
             implies(
@@ -270,10 +273,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def members_acknowledged_what_is_committed(s) -> Bool:
-        """Every member of an epoch has acknowledged each record that the epoch's leader has
-        committed.
-
-        `is_member` defines the members.
+        """Every member (`is_member`) of an epoch has acknowledged each record that the epoch's
+        leader has committed.
         """
         return forall(
             implies(s.led[e].committed[x] & s.is_member(e, r), s.led[e].acknowledged[r][x])
@@ -297,7 +298,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_begun_epoch_supersedes(s) -> Bool:
-        """Once the leader of an epoch begins to lead, each earlier epoch is superseded
+        """If the leader of an epoch has begun to lead, each earlier epoch is superseded
         (`is_superseded`).
         """
         return forall(
@@ -310,8 +311,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def an_epochs_log_is_complete(s) -> Bool:
-        """When a leader begins to lead, it has every record that an older leader has committed or
-        may still commit.
+        """When a leader begins to lead, it has every record that an older leader has committed
+        or may still commit.
         """
         return forall(
             implies(
@@ -325,11 +326,12 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_members_log_is_complete(s) -> Bool:
-        """If a member of an epoch (`is_member`) lacks a record of a leader, that leader cannot
-        commit the record yet.
+        """If a member of an epoch (`is_member`) lacks a record in the log of a leader, this leader
+        has not committed the record.
 
-        The leader is of this epoch or an older one, and the member has moved to no newer epoch. The
-        leader can never commit the record (`is_blocked`), or the member must acknowledge it first.
+        The epoch of the leader is at most the epoch of the member, and the member has moved to no
+        newer epoch. The leader can never commit the record (`is_blocked`), or the leader must first
+        receive the member's acknowledgement.
         """
         return forall(
             implies(

@@ -1,8 +1,8 @@
-"""The actions of the controller and the operator: elections, the ISR, and reassignments.
+"""The actions of the controller and the operator: elections, changes of the ISR, and reassignments.
 
 A replica that leaves the ISR joins the ELR, unless the ISR still has min.insync.replicas members.
-While the ISR is smaller, nothing is committed. So the replicas of the ELR have every committed
-record.
+While the ISR has fewer members, no record is committed. So the replicas in the ELR have every
+committed record.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Registration(AbstractPartitionState):
     # ---- rules that versions and bugs replace
 
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
-        """True if the broker must leave the ELR, because it is not a replica any more.
+        """Returns True if the broker must leave the ELR, because it is not a replica any more.
 
         Kafka lacks this rule. Without this rule, the claim
         `eligible_replicas_have_committed_records` breaks (version `kafka-4.3`, 11 steps).
@@ -42,14 +42,16 @@ class Registration(AbstractPartitionState):
         return ~replicas[r]
 
     def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:
-        """True if the ISR `isr` has enough members to commit records after the reassignment.
+        """Returns True if `isr`, the ISR after the reassignment, has enough members to commit
+        records.
 
         Kafka lacks this rule, but Vanlightly's specification of KIP-966 has it.
         """
         return s.is_enough(isr)
 
     def may_cancel(s, isr: Set[Replica]) -> Bool:
-        """True if the ISR after the cancellation, `isr`, has enough members to commit.
+        """Returns True if `isr`, the ISR after the cancellation, has enough members to commit
+        records.
 
         Kafka lacks this rule. Without this rule, the claim `enough_members_remain` breaks (version
         `elr-of-replicas`, 5 steps).
@@ -57,7 +59,8 @@ class Registration(AbstractPartitionState):
         return s.is_enough(isr)
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
-        """True if the controller must empty the ELR, because the ISR is large enough to commit.
+        """Returns True if the controller must empty the ELR, because `isr` has enough members to
+        commit records.
 
         Without this rule, the claim `eligible_replicas_have_committed_records` breaks (bug
         `eligible-for-ever`, 8 steps). If min.insync.replicas counts as 1, the claim
@@ -72,9 +75,11 @@ class Registration(AbstractPartitionState):
     ) -> None:
         """Writes the ISR `isr` and the new ELR for the leader epoch `e`.
 
-        If `isr` is large enough, the new ELR is empty. Otherwise the new ELR has the members of the
-        present ISR and ELR, except those in `isr` or `out`, and those that must leave
-        (`leaves_elr`). Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
+        If `isr` has enough members to commit records, the new ELR is empty. Otherwise the new ELR
+        has the members of the present ISR and ELR, with three exceptions: the members of `isr`, the
+        brokers in `out`, and the brokers that must leave the ELR (`leaves_elr`).
+
+        Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
         """
         now = s.newest
         ends = s.ends_eligibility(isr)
@@ -86,7 +91,8 @@ class Registration(AbstractPartitionState):
             s.elr[e][r] = stays
 
     def forget_proposals(s) -> None:
-        """Drops the leader's proposals, because the registration changes.
+        """Drops the requests of the newest leader to change the ISR, because the registration
+        changes.
 
         Kafka: the controller rejects an AlterPartition request with an old partition epoch.
         """
@@ -102,7 +108,9 @@ class Registration(AbstractPartitionState):
     def elect(s, leader: Replica, newer: LeaderEpoch) -> None:
         """The controller begins a larger leader epoch, with a member of the ISR as leader.
 
-        Kafka: PartitionChangeBuilder.electLeader. Simplified: an election may happen at any time.
+        Kafka: PartitionChangeBuilder.electLeader.
+        Simplified: an election may happen at any time.
+
         Without the guard that the leader is in the ISR, the claim
         `eligible_replicas_have_committed_records` breaks in 8 steps.
         """
@@ -115,8 +123,8 @@ class Registration(AbstractPartitionState):
     def elect_nobody(s, newer: LeaderEpoch) -> None:
         """The controller begins a larger leader epoch without a leader.
 
-        Kafka: PartitionChangeBuilder.electLeader, when no candidate is alive. Simplified: this may
-        happen at any time.
+        Kafka: PartitionChangeBuilder.electLeader, when no candidate is alive.
+        Simplified: this may happen at any time.
         """
         when(s.newest < newer)
         s.write_members(newer, s.isr[s.newest], NOBODY, s.replicas)
@@ -126,11 +134,15 @@ class Registration(AbstractPartitionState):
 
     @action
     def elect_eligible(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """A replica of the ELR becomes the leader and the only member of the ISR.
+        """The controller elects a replica of the ELR, which becomes the leader and the only member
+        of the ISR.
 
-        Before, the ISR is empty, or its only member is the old leader. Kafka:
-        PartitionChangeBuilder.electLeader. Simplified: this may happen at any time. Without the
-        guard that the new leader is in the ELR, the claim
+        Before the election, the ISR is empty, or its only member is the old leader.
+
+        Kafka: PartitionChangeBuilder.electLeader.
+        Simplified: this may happen at any time.
+
+        Without the guard that the new leader is in the ELR, the claim
         `eligible_replicas_have_committed_records` breaks in 7 steps.
         """
         members = s.isr[s.newest]
@@ -144,10 +156,10 @@ class Registration(AbstractPartitionState):
 
     @action
     def shrink_isr(s, out: Replica) -> None:
-        """The controller removes a replica from the ISR; this replica does not lead.
+        """The controller removes a replica that does not lead from the ISR.
 
-        Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: at any
-        time.
+        Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition.
+        Simplified: this may happen at any time.
         """
         members = s.isr[s.newest]
         when(members[out], ~s.leads_in(out, s.newest))
@@ -158,11 +170,12 @@ class Registration(AbstractPartitionState):
 
     @action
     def expand_isr(s, added: Replica) -> None:
-        """The controller accepts the leader's proposal to add a replica to the ISR.
+        """The controller accepts the leader's request to add a replica to the ISR.
 
-        Kafka: ReplicationControlManager.alterPartition. Without the guard that the leader has
-        proposed the replica, the claim `eligible_replicas_have_committed_records` breaks in 6
-        steps.
+        Kafka: ReplicationControlManager.alterPartition.
+
+        Without the guard that the leader has requested to add the replica, the claim
+        `eligible_replicas_have_committed_records` breaks in 6 steps.
         """
         members = s.isr[s.newest]
         when(s.led[s.newest].proposed[added], s.replicas[added])
@@ -172,12 +185,13 @@ class Registration(AbstractPartitionState):
         s.forget_proposals()
 
     def may_drop(s, e: LeaderEpoch) -> Bool:
-        """True if a refusal by the controller proves that the replica was not added. Then the
-        leader may drop its proposal.
+        """Returns True if a refusal by the controller proves that the controller has not added the
+        replica. The leader may then drop its request.
 
-        Kafka: only INELIGIBLE_REPLICA, with the present partition epoch, proves this. If any
-        refusal counts, the claim `eligible_replicas_have_committed_records` breaks (bug
-        `falls-back-on-any-refusal`, 8 steps).
+        Kafka: only INELIGIBLE_REPLICA, with the present partition epoch, proves this.
+
+        If any refusal counts as such a proof, the claim `eligible_replicas_have_committed_records`
+        breaks (bug `falls-back-on-any-refusal`, 8 steps).
         """
         return s.knows_the_isr(e)
 
@@ -189,9 +203,11 @@ class Registration(AbstractPartitionState):
         """The controller refuses to add a replica to the ISR, and the leader no longer waits for
         this replica.
 
-        Kafka: ReplicationControlManager.validateAlterPartitionData. Simplified: the controller may
-        refuse for any reason. Without the guard that the leader does not have the replica in its
-        ISR, the claim `eligible_replicas_have_committed_records` breaks in 3 steps.
+        Kafka: ReplicationControlManager.validateAlterPartitionData.
+        Simplified: the controller may refuse for any reason.
+
+        Without the guard that the replica is not in the ISR that the leader knows, the claim
+        `eligible_replicas_have_committed_records` breaks in 3 steps.
         """
         now = s.newest
         when(s.led[now].maximal_isr[f], ~s.led[now].isr[f], s.may_drop(now))
@@ -201,8 +217,8 @@ class Registration(AbstractPartitionState):
     # ---- the operator
 
     def disturb(s, number: Disturbance) -> None:
-        """Counts a request of the operator or an unclean stop; its number is above all earlier
-        ones.
+        """Records a request of the operator or an unclean stop, under a number larger than all
+        earlier numbers.
 
         In an exploration, the constant `disturbances` limits these numbers.
         """
@@ -210,8 +226,8 @@ class Registration(AbstractPartitionState):
         s.last_disturbance = number
 
     def count(s, request: Disturbance) -> None:
-        """Counts a request of the operator, and drops the leader's proposals, because they are now
-        out of date.
+        """Records a request of the operator, and drops the leader's requests to change the ISR,
+        because the request of the operator makes them out of date.
         """
         s.disturb(request)
         s.forget_proposals()
@@ -223,8 +239,9 @@ class Registration(AbstractPartitionState):
     def add_replica(s, new: Replica, request: Disturbance) -> None:
         """An operator adds a replica to the partition.
 
-        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: one replica per
-        request; a request extends a reassignment that is in progress.
+        Kafka: ReplicationControlManager.changePartitionReassignment.
+        Simplified: each request adds one replica. A request extends a reassignment that is in
+        progress.
         """
         when(~s.replicas[new])
         s.count(request)
@@ -233,10 +250,12 @@ class Registration(AbstractPartitionState):
 
     @action
     def remove_replica(s, old: Replica, request: Disturbance) -> None:
-        """An operator requests to remove a replica, which stays until the reassignment completes.
+        """An operator requests to remove a replica, which remains a replica until the reassignment
+        completes.
 
-        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: as in
-        `add_replica`.
+        Kafka: ReplicationControlManager.changePartitionReassignment.
+        Simplified: each request removes one replica. A request extends a reassignment that is in
+        progress.
         """
         when(s.may_be_removed(old))
         s.count(request)
@@ -244,10 +263,11 @@ class Registration(AbstractPartitionState):
 
     @action
     def replace_replica(s, old: Replica, new: Replica, request: Disturbance) -> None:
-        """An operator moves a replica of the partition to another broker.
+        """An operator moves a replica of the partition from the broker `old` to the broker `new`.
 
-        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: as in
-        `add_replica`.
+        Kafka: ReplicationControlManager.changePartitionReassignment.
+        Simplified: each request moves one replica. A request extends a reassignment that is in
+        progress.
         """
         when(s.may_be_removed(old), ~s.replicas[new])
         s.count(request)
@@ -275,11 +295,13 @@ class Registration(AbstractPartitionState):
 
     @action
     def complete_reassignment(s, added: Replica, leader: Replica, newer: LeaderEpoch) -> None:
-        """A replica joins the ISR, or is in it already, and the reassignment completes.
+        """The controller completes a reassignment, when the replica `added` joins the ISR or is
+        already in it.
 
         Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment and
-        PartitionChangeBuilder.build. Simplified: the reassignment may complete some time after all
-        added replicas have joined.
+        PartitionChangeBuilder.build.
+        Simplified: the reassignment may also complete some time after all added replicas have
+        joined the ISR.
         """
         now, removing, replicas = s.newest, s.removing, s.replicas
         joins = s.led[now].proposed[added] & replicas[added]
@@ -295,7 +317,8 @@ class Registration(AbstractPartitionState):
 
     @action
     def finish_adding(s) -> None:
-        """A reassignment that removes no replica completes: all added replicas are in the ISR.
+        """The controller completes a reassignment that removes no replica, because all added
+        replicas are in the ISR.
 
         Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment.
         """
@@ -308,7 +331,8 @@ class Registration(AbstractPartitionState):
 
     @action
     def cancel_reassignment(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """An operator cancels a reassignment: the added brokers are no replicas any more.
+        """An operator cancels a reassignment: the brokers that it has added are not replicas any
+        more.
 
         Kafka: ReplicationControlManager.cancelPartitionReassignment.
         """
@@ -321,7 +345,9 @@ class Registration(AbstractPartitionState):
     def cancel_removal(s) -> None:
         """An operator cancels a reassignment that adds no replica: no replica is removed.
 
-        No leader epoch begins. Kafka: ReplicationControlManager.cancelPartitionReassignment.
+        No leader epoch begins.
+
+        Kafka: ReplicationControlManager.cancelPartitionReassignment.
         """
         when(forall(~s.adding[r] for r in Replica), exists(s.removing[r] for r in Replica))
         s.forget_proposals()

@@ -1,7 +1,8 @@
 """A table of lemmas that suffice to prove the slow conditions of the partition's proof.
 
-A condition is an action and a claim that the action must keep true. The solver first uses the
-lemmas in the table, and if they do not suffice, or the pair is not in the table, all lemmas.
+A condition is a pair of an action and a claim: the action must not break the claim. The solver
+first uses the lemmas that the table lists for the pair. It uses all lemmas if the listed lemmas do
+not suffice, or if the table does not have the pair.
 """
 
 from __future__ import annotations

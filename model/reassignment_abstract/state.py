@@ -1,12 +1,13 @@
 """The state of an abstract partition: its registration, and the history of each leader epoch.
 
-The history (*leadership*) is the leader's log, the committed records, the records that each replica
-has acknowledged, and the epoch's ISR and ELR. In the newest epoch, they are the present ISR and
-ELR. A *member* of an epoch is a broker in its ISR or ELR.
+The history (*leadership*) has the leader's log, the committed records, the records that each
+replica has acknowledged, and the leader's knowledge of the ISR. The registration has an ISR and an
+ELR for each epoch. In the newest epoch, these are the present ISR and ELR. A *member* of an epoch
+is a broker in the ISR or the ELR of this epoch.
 
 Source: KIP-455, KIP-497, KIP-903, KIP-966; Kafka's PartitionRegistration and Partition.
 Simplified: a log is a set of records, so a follower may copy the leader's records in any order. A
-leader that learns the ISR always learns the present one. There is no unclean election, and no
+leader that learns the ISR always learns the present ISR. There is no unclean election, and no
 election of a last known leader. A partition never has fewer replicas than min.insync.replicas.
 """
 
@@ -31,13 +32,13 @@ from model.language import (
 
 
 class Replica(Ordered):
-    """A broker, which may be a replica of the partition; initially the first broker leads."""
+    """A broker, which may be a replica of the partition. Initially, the first broker leads."""
 
     prefix = "b"
 
 
 class LeaderEpoch(Ordered):
-    """A leader epoch: the controller begins one with each election."""
+    """A leader epoch. The controller begins a new leader epoch with each election."""
 
 
 class RecordId(Sort):
@@ -45,11 +46,13 @@ class RecordId(Sort):
 
 
 class Disturbance(Ordered):
-    """A serial number of operator requests and unclean stops; an exploration limits it."""
+    """The serial number of an operator's request or of an unclean stop. An exploration limits
+    these numbers.
+    """
 
 
 class Leadership(Record):
-    """The log of one epoch's leader, and the leader's knowledge of the replicas."""
+    """The log of one epoch's leader, and this leader's knowledge of the replicas."""
 
     begun: Bool
     start: Set[RecordId]  # the leader's log when its epoch began
@@ -62,7 +65,9 @@ class Leadership(Record):
 
 
 class BrokerState(Record):
-    """A broker's log and leader epoch, and whether the broker leads or is down."""
+    """The log and the leader epoch of a broker, and whether the broker leads, is stopped or is
+    starting.
+    """
 
     leader_epoch: LeaderEpoch
     is_leader: Bool
@@ -108,8 +113,8 @@ class AbstractPartitionState(Spec):
         }
 
     def init(s) -> None:
-        """Initially every broker but the last is a replica in the ISR, and the first broker
-        leads.
+        """Initially, every broker except the last one is a replica in the ISR, and the first
+        broker leads.
         """
         first, preferred = LeaderEpoch.least(), Replica.least()
         when(s.is_not_last(preferred), at_least(s.min_isr, (s.is_not_last(r) for r in Replica)))
@@ -133,15 +138,17 @@ class AbstractPartitionState(Spec):
         return exists(r < q for q in Replica)
 
     def is_eligible(s, r: Replica) -> Bool:
-        """True if the broker is a replica in the present ISR or ELR, so it may be elected."""
+        """Returns True if the broker is a replica in the present ISR or ELR. The controller may
+        then elect it.
+        """
         return s.replicas[r] & (s.isr[s.newest][r] | s.elr[s.newest][r])
 
     def is_member(s, e: LeaderEpoch, r: Replica) -> Bool:
-        """True if the broker was in the epoch's ISR or ELR, or joined the ISR in the step that
-        ended the epoch.
+        """Returns True if the broker was in the ISR or the ELR of the epoch, or joined the ISR
+        in the step that ended the epoch.
         """
         return s.isr[e][r] | s.elr[e][r] | s.joined_last[e][r]
 
     def leads_in(s, r: Replica, e: LeaderEpoch) -> Bool:
-        """True if the controller chose the broker to lead in the epoch."""
+        """Returns True if the controller elected the broker as leader of the epoch."""
         return (s.leader[e] == r) & ~s.vacant[e]

@@ -1,6 +1,7 @@
-"""The versions of the abstract partition: with both, one or none of two rules that Kafka lacks.
+"""The versions of the spec `reassignment-abstract`. Each version has both, one or none of two rules
+that Kafka lacks.
 
-With the first rule, a broker that is no replica any more leaves the ELR. With the second, a
+By the first rule, a broker that is not a replica any more leaves the ELR. By the second rule, a
 reassignment ends only if the ISR has min.insync.replicas members.
 
 Source: Vanlightly's kip-966 specification for the rules; Kafka's PartitionChangeBuilder,
@@ -24,8 +25,8 @@ from model.variants import version
 class PartitionProof(PartitionLemmas):
     """Kafka 4.3 with two rules for reassignments that no release has.
 
-    A broker that is no replica any more leaves the ELR. A reassignment ends only with
-    min.insync.replicas members in the ISR.
+    A broker that is not a replica any more leaves the ELR. A reassignment ends only if the ISR then
+    has min.insync.replicas members.
     """
 
 
@@ -36,11 +37,13 @@ class PartitionProof(PartitionLemmas):
     in_force=unreleased("proposed: no release of Kafka removes a broker from the ELR"),
 )
 class ElrOfReplicas(PartitionProof):
-    """Kafka 4.3 with one rule that no release has: a broker that is no replica leaves the ELR.
+    """Kafka 4.3 with one rule that no release has: a broker that is not a replica any more leaves
+    the ELR.
 
-    A cancelled reassignment may leave one member in the ISR, and none in the ELR. If this member
+    After a cancelled reassignment, the ISR may have one member, and the ELR none. If this member
     stops uncleanly, no eligible replica remains. The action `cancel_reassignment` breaks the lemma
-    `enough_members_remain`. Real brokers do this: docs/findings/cancelled-reassignment.md.
+    `enough_members_remain`. Real brokers behave in this way:
+    docs/findings/cancelled-reassignment.md.
     """
 
     def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:
@@ -58,12 +61,12 @@ class ElrOfReplicas(PartitionProof):
     in_force=kafka("4.3", LATEST, "reproduced on real brokers"),
 )
 class Kafka43(ElrOfReplicas):
-    """Kafka 4.3: a broker that is no replica any more stays in the ELR.
+    """Kafka 4.3: a broker that is not a replica any more stays in the ELR.
 
-    The broker deletes its log. When it is a replica again, it may be elected with an empty log. The
-    actions `complete_reassignment` and `cancel_reassignment` break the claim
-    `members_are_replicas`. The shortest run has 11 steps, and cancels a reassignment; a test
-    replays a run of 12 steps without a cancellation. Both runs on real brokers:
+    The broker deletes its log. When the broker is a replica again, it may be elected with an empty
+    log. The actions `complete_reassignment` and `cancel_reassignment` break the claim
+    `members_are_replicas`. The shortest run has 11 steps, and cancels a reassignment. A test
+    replays a run of 12 steps without a cancellation. Both runs were reproduced on real brokers:
     docs/findings/stale-elr-member.md.
     """
 
@@ -81,9 +84,9 @@ class Kafka43(ElrOfReplicas):
 class Kafka41(Kafka43):
     """Kafka 4.1: a reassignment completes only when every remaining replica is in the ISR.
 
-    When it completes, the ELR is empty, so no removed broker stays in it. But a cancelled
-    reassignment may leave an added broker in the ELR: the action `cancel_reassignment` breaks the
-    claim `members_are_replicas`.
+    When a reassignment completes, the ELR is therefore empty, so no removed broker stays in the
+    ELR. But after a cancelled reassignment, an added broker may stay in the ELR: the action
+    `cancel_reassignment` breaks the claim `members_are_replicas`.
     """
 
     def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:
