@@ -1,5 +1,8 @@
-"""The assumptions about a history: the settings of its recording, unless an option overrides
-them.
+"""The assumptions about a history that an analysis makes, such as the isolation level of its
+readers.
+
+They come from the settings with which the history was recorded. A command-line option replaces the
+recorded setting.
 """
 
 from __future__ import annotations
@@ -25,9 +28,12 @@ def assumptions_of(
     unfinished: bool = False,
     jepsen: bool = False,
 ) -> Declarations:
-    """Returns the assumptions about a history; without a history, only the options count.
+    """Returns the assumptions about a history.
 
-    Raises UnreadableHistory or InputFault.
+    An option that is set replaces the recorded setting. If `history` is None, there are no recorded
+    settings, and every assumption comes from the options or from its default. Raises
+    UnreadableHistory if `history.json` is malformed, and InputFault if a recorded setting or an
+    option has an invalid value.
     """
     metadata = {} if history is None else _metadata(history)
     settings = metadata.get("settings", {})
@@ -49,9 +55,11 @@ def assumptions_of(
 
 
 def recorded_system(history: Location) -> str | None:
-    """Returns the system under test, such as `apache-kafka:4.3.0`, or a running cluster's address.
+    """Returns the system under test, such as `apache-kafka:4.3.0`, or the address of a running
+    cluster.
 
-    Returns None if it was not recorded. Raises UnreadableHistory.
+    Returns None if `history.json` does not name the system. Raises UnreadableHistory if
+    `history.json` is malformed.
     """
     return _metadata(history).get("settings", {}).get("system") or None
 

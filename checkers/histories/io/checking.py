@@ -1,6 +1,7 @@
-"""Validates a history against the format, and counts its operations, without an analysis.
+"""Checks that a history obeys the rules of its format, and counts its operations and rows.
 
-Only the analysis checks rules about several rows, such as the order of times.
+Each rule checked here concerns a single row. Rules about several rows, such as the order of times,
+are checked only by the analysis.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ SHOWN: Final = 20  # broken rules that are printed; the others are only counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The number of operations and rows of a history, and its rows that break the format.
+    """The result of a format check: how many operations and rows a history has, and which rows
+    break a rule.
 
-    Row numbers begin at 1; blank lines of NDJSON are not rows.
+    Row numbers begin at 1 in each file. A blank line of NDJSON is not a row, so it has no number.
     """
 
     files: int
@@ -39,9 +41,10 @@ class Checked:
 
 
 def check(history: Location) -> Checked:
-    """Returns the counts of the whole history and the rows that break a rule of the format.
+    """Reads the whole history, and returns its counts and the rows that break a rule of the format.
 
-    Raises UnreadableHistory or UnreadableLocation.
+    Raises UnreadableHistory if a file is malformed, and UnreadableLocation if a file cannot be
+    opened.
     """
     files = _files(history)
     functions, kinds, broken = Counter[str](), Counter[str](), list[str]()
@@ -80,8 +83,10 @@ def _files(history: Location) -> list[tuple[Reader, Place]]:
 
 
 def lines(checked: Checked) -> Iterator[str]:
-    """Yields three lines of text: the numbers of files, of operations by function, and of rows
-    by kind.
+    """Yields three lines of text for the user.
+
+    The lines have the number of files, the number of operations for each function `f`, and the
+    number of rows for each kind.
     """
     yield f"files       {checked.files:,}"
     yield f"operations  {checked.operations:,}{_each(checked.by_function)}"

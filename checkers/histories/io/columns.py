@@ -1,6 +1,6 @@
-"""Checks that a history file has the columns of the format, and no others.
+"""Checks that a history file has the columns of the history format, and no other columns.
 
-The columns that are new in version 2 of the format may be missing.
+The columns that version 2 of the format added may be missing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def check_columns(names: list[str], path: Place) -> None:
-    """Raises UnreadableHistory for a missing or unknown column."""
+    """Checks the column names of a file; raises UnreadableHistory if a column is missing or
+    unknown.
+    """
     unknown = [name for name in names if name not in COLUMNS]
     if unknown:
         raise UnreadableHistory(f"{path}: {unknown_column(unknown[0])}")
@@ -29,7 +31,9 @@ def check_columns(names: list[str], path: Place) -> None:
 
 
 def unknown_column(name: str) -> str:
-    """Returns the error text for a column that histories do not have, with the most similar name.
+    """Returns the text of the error for a column that histories do not have.
+
+    The text suggests the most similar name of a column, if there is a similar one.
 
     >>> unknown_column("offest")
     'a history has no column offest; if you mean offset, rename it; else delete it'

@@ -1,7 +1,7 @@
-"""Converts any history to the recorder's format: a folder of `history.json` and Parquet parts.
+"""Converts a history of any readable format to the recorder's format.
 
-A column or field that the format does not have is left out, and counted. The order of rows does not
-change.
+The recorder's format is a folder with `history.json` and Parquet files. A column or field that the
+recorder's format does not have is not copied, but counted. The order of the rows does not change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ from model.histories import SCHEMA_VERSION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converted:
-    """The number of rows and parts written, and how often each unknown field was left out."""
+    """The result of a conversion: the numbers of rows and Parquet files that were written.
+
+    `unmapped` counts, for each unknown field, the values that were not copied.
+    """
 
     rows: int
     parts: int
@@ -42,9 +45,10 @@ class Converted:
 
 
 def convert(history: Location, folder: Path) -> Converted:
-    """Converts the history into a new folder, which appears only when it is complete.
+    """Converts the history into a new folder. The folder gets its name only when it is complete.
 
-    Raises InputFault if the folder exists, and UnreadableHistory or UnreadableLocation.
+    Raises InputFault if the folder exists already. Raises UnreadableHistory or UnreadableLocation
+    if the history cannot be read.
     """
     unmapped = Counter[str]()
     rows = parts = 0

@@ -1,15 +1,17 @@
 """Finds the rows of a data file that an Iceberg table has deleted by their values.
 
-A row is deleted if an Iceberg delete file, newer than the data file, lists its combination of
-values. A null equals a null. Values and combinations are numbered column by column:
+A row is deleted if an Iceberg delete file lists the row's combination of values, and this delete
+file is newer than the data file. A null equals a null. This module gives a number to each value of
+a column. It also gives a number to each combination of values in the first n columns. In the
+example, a delete file lists three combinations of two columns:
 
     delete file      (a, 1)  (a, 2)  (b, 2)
     first column     values a b     combination 0 is a, 1 is b
     second column    values 1 2     combination 0 is (0, 0), 1 is (0, 1), 2 is (1, 1)
 
-A pair has the number of the combination without this column, and the number of this column's value:
-(0, 1) is the combination (a, 2). Pairs are stored as integers in a sorted array, in which the
-combination of a row is searched.
+In the last line, a pair has two numbers: the number of the combination without the second column,
+and the number of the value in the second column. So (0, 1) is the combination (a, 2). The pairs are
+stored as integers in a sorted array, and the combination of a row is searched in this array.
 
 Source: the Iceberg table spec, "Equality Delete Files" and "Scan Planning".
 """
@@ -29,7 +31,9 @@ from checkers.histories.columnar.sorting import Mask
 
 @dataclass(frozen=True, slots=True)
 class TypedColumn:
-    """A column of a table, with the type in which its values are compared with deleted values."""
+    """A column of a table, with the type to which its values are converted for the comparison
+    with deleted values.
+    """
 
     number: int
     name: str
@@ -38,13 +42,15 @@ class TypedColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeletedValues:
-    """The values that deleted rows have in `columns`, as arrays in which a row can be looked up.
+    """The combinations of values in `columns` that delete files list, stored for fast lookup.
 
-    `levels` has two arrays for each column: its distinct values, and the sorted codes of
-    combinations with the columns before. The code of a combination is `p * n + v`: `p` is the index
-    of the combination without this column (0 for the first column), `n` is the number of distinct
-    values, and `v` is the index of the value. `newest` has the highest sequence number of each
-    combination.
+    `levels` has two arrays for each column. The first array has the distinct values of the column.
+    The second array has the sorted codes of the combinations of this column with all columns to its
+    left. The code of a combination is `p * n + v`: `p` is the index of the combination without this
+    column (0 for the first column), `n` is the number of distinct values, and `v` is the index of
+    the value.
+
+    `newest` has, for each combination, the highest sequence number of a delete file that lists it.
     """
 
     columns: tuple[TypedColumn, ...]
@@ -55,8 +61,10 @@ class DeletedValues:
     def of(
         cls, columns: tuple[TypedColumn, ...], rows: pa.Table, sequences: Ints
     ) -> DeletedValues | None:
-        """Returns the values of `rows` of delete files with the sequence numbers `sequences`;
-        None without rows.
+        """Returns the combinations of values in `rows`, the rows of one or more delete files.
+
+        `sequences` has, for each row, the sequence number of its delete file. Returns None if there
+        are no rows.
         """
         if not rows.num_rows:
             return None
@@ -72,7 +80,9 @@ class DeletedValues:
         return cls(columns, tuple(levels), newest)
 
     def are_in(self, columns: Sequence[pa.ChunkedArray], sequence: int) -> Mask:
-        """Returns True for each deleted row; `sequence` is the sequence number of the rows' data
+        """Returns a mask: True for each row of a data file that is deleted.
+
+        `columns` has the values of the rows, and `sequence` is the sequence number of the data
         file.
         """
         combination = np.zeros(len(columns[0]), np.int64)
@@ -86,7 +96,9 @@ class DeletedValues:
 
 
 def _numbers(column: pa.ChunkedArray, values: pa.Array) -> Ints:
-    """Returns the position in `values` of each value of the column; -1 if there is none."""
+    """Returns, for each value of the column, its position in the array `values`, or -1 if the
+    array lacks the value.
+    """
     found = compute.index_in(column, value_set=values).fill_null(-1)
     numbers: Ints = found.to_numpy().astype(np.int64)
     return numbers

@@ -1,17 +1,20 @@
-"""The Parquet files of one version of a Delta table, from the table's log.
+"""Finds the Parquet files of one version of a Delta table in the table's log.
+
+The log has a file for each commit, and sometimes a checkpoint that replaces all commits before it:
 
     _delta_log/00000000000000000012.json                                       version 12
     _delta_log/00000000000000000010.checkpoint.parquet                         versions 0 to 10
     _delta_log/00000000000000000010.checkpoint.0000000001.0000000003.parquet   the first of 3 parts
 
-A version is a commit: its file has one action on each line. `add` adds a file to the table,
-`remove` removes it, `metaData` sets the schema and the properties, and `protocol` sets what a
-reader must support. A table is refused if it uses a feature that changes the rows of a file or the
-names of its columns.
+Each commit makes a new version of the table. The file of a commit has one action on each line. The
+action `add` adds a data file to the table, and `remove` removes a data file. The action `metaData`
+sets the schema and the properties of the table. The action `protocol` lists the features that a
+reader must support. A table is refused if it uses a feature that changes the rows of a data file,
+or the names of the columns in a data file.
 
 Source: the Delta transaction log protocol, github.com/delta-io/delta, PROTOCOL.md.
-Simplified: compacted commits (`12.15.compacted.json`), which repeat the actions of commits, and
-checksum files are not read.
+Simplified: compacted commits (`12.15.compacted.json`) are not read, because they only repeat the
+actions of commits. Checksum files are not read.
 """
 
 from __future__ import annotations
@@ -48,9 +51,10 @@ _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 @dataclass(slots=True)
 class Snapshot:
-    """The files, the metadata and the protocol of a Delta table at some version of its log.
+    """The data files, the metadata and the protocol of a Delta table after some commit of its log.
 
-    `files` maps each path to the text of the file's deletion vector (its deleted rows), or to None.
+    `files` maps the path of each data file to the text of its deletion vector (a bitmap of the
+    file's deleted rows), or to None if the file has no deletion vector.
     """
 
     files: dict[str, str | None] = field(default_factory=dict[str, str | None])
@@ -58,8 +62,9 @@ class Snapshot:
     protocol: Mapping[str, Any] | None = None
 
     def apply(self, action: object) -> None:
-        """Applies one action of the table's log to the snapshot; raises ValueError for a
-        malformed action.
+        """Applies one action of the table's log, such as `add`, to the snapshot.
+
+        Raises ValueError if the action is malformed.
         """
         match action:
             case {"add": {"path": str(path)} as of_file} if unquote(path).isprintable():
@@ -94,10 +99,10 @@ def is_table(folder: Place) -> bool:
 
 
 def files_of(table: Place, version: int | None = None) -> FileSet:
-    """Returns the files of a Delta table at a version; if `version` is None, at the newest one.
+    """Returns the data files of a Delta table at the version `version`.
 
-    Raises UnreadableHistory if the log is damaged, lacks the version, or needs an unsupported
-    feature.
+    If `version` is None, it is the newest version. Raises UnreadableHistory if the log is damaged,
+    if the log lacks a needed commit, or if the table uses an unsupported feature.
     """
     commits, checkpoints = _log(table)
     newest = max([*commits, *checkpoints], default=0)
@@ -126,7 +131,12 @@ def files_of(table: Place, version: int | None = None) -> FileSet:
 
 
 def _log(table: Place) -> tuple[dict[int, Place], dict[int, list[Place]]]:
-    """Returns a Delta table's commits by version, and its complete checkpoints by version."""
+    """Returns the files of a Delta table's log as two dicts: the commits, and the complete
+    checkpoints.
+
+    The key of both dicts is the version of the table. A checkpoint is a list of files; it is
+    complete if no file of it is missing.
+    """
     commits: dict[int, Place] = {}
     parts: dict[tuple[int, int], list[Place]] = {}
     for file in (table / LOG).glob("*"):
@@ -166,7 +176,9 @@ def _checkpointed(file: Place) -> Iterator[object]:
 
 
 def _obstacles(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """Yields each reason why the data files alone do not give the table's rows, with a remedy."""
+    """Yields each reason why the data files alone do not contain the table's rows, with advice
+    to the user.
+    """
     protocol, metadata = snapshot.protocol, snapshot.metadata
     if protocol is None or metadata is None:
         yield "its log has no protocol or no metadata", COPY

@@ -1,8 +1,9 @@
-r"""A parser of EDN, Clojure's data notation; it reads line by line.
+r"""A parser of EDN, Clojure's data notation. It reads a text line by line.
 
-nil becomes None, and integers become ints. Vectors and lists become lists, and maps become dicts.
-Every other scalar becomes a text in a canonical notation, such as `:a`, `"a"`, `a`, `\a`, `1.0` and
-`true`. Two such texts are equal exactly if the scalars are equal.
+The parser converts nil to None, and an integer to an int. It converts a vector or a list to a list,
+and a map to a dict. It converts every other scalar to a text in a canonical notation, such as `:a`,
+`"a"`, `a`, `\a`, `1.0` and `true`. The texts of two scalars are equal exactly if the scalars are
+equal.
 
 Source: the EDN format, github.com/edn-format/edn.
 Simplified: a list equals a vector, as in Clojure; numbers with `M` keep their digits.
@@ -49,7 +50,9 @@ Form = Any  # None, int, str, list[Form], dict[None | int | str, Form], EdnSet o
 
 
 class NotEdn(ValueError):
-    """A text that is not EDN; the message starts with the line and the column, from 1."""
+    """Raised for a text that is not EDN. The message starts with the line and the column of the
+    fault, both from 1.
+    """
 
     def __init__(self, line: int, column: int, fault: str) -> None:
         super().__init__(f"line {line}, column {column}: {fault}")
@@ -83,9 +86,10 @@ class _Open:
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
-    """Yields each EDN form with the number of its last line.
+    """Yields each EDN form of the text, with the number of the line on which the form ends.
 
-    If the whole text is one vector or list, its elements are the forms. Raises NotEdn.
+    If the whole text is one vector or list, each element of it is yielded as a form. Raises NotEdn
+    if the text is malformed or incomplete.
 
     >>> [form for _, form in entries(['[{:a 1}', '"x"]'])]
     [{':a': 1}, '"x"']
@@ -99,7 +103,9 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
 
 @dataclass(slots=True)
 class Reader:
-    """A parser of EDN that consumes one line at a time; forms may span several lines."""
+    """A parser of EDN that gets the text one line at a time. A form may extend over several
+    lines.
+    """
 
     _stack: list[_Open] = field(default_factory=list[_Open])
     _string: list[str] = field(default_factory=list[str])  # lines of a string not yet closed
@@ -107,11 +113,14 @@ class Reader:
 
     @property
     def is_between_forms(self) -> bool:
-        """Returns True if the lines that were read end with a complete EDN form."""
+        """True if no form is incomplete at the end of the lines that were read.
+
+        A vector or list around the whole text does not count as incomplete.
+        """
         return not self._string and (not self._stack or _is_around(self._stack))
 
     def read(self, number: int, line: str) -> Iterator[Form]:
-        """Yields the EDN forms that end on this line; raises NotEdn."""
+        """Yields the EDN forms that end on this line; raises NotEdn if the line is malformed."""
         stack = self._stack
         for column, kind, token in self._tokens(number, line):
             if kind in {"open", "discard", "tag"}:
@@ -143,8 +152,9 @@ class Reader:
             raise NotEdn(opened.line, opened.column, fault)
 
     def _tokens(self, number: int, line: str) -> Iterator[tuple[int, str, str]]:
-        """Yields (position, kind, text) for each token; the kind of an opening bracket is
-        `open`.
+        """Yields the column, the kind and the text of each token on the line.
+
+        An opening bracket has the kind `open`.
         """
         start = 0
         # a string that began on an earlier line; its position is in that line

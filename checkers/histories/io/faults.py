@@ -3,9 +3,10 @@
     {"at_ns": 12, "do": "kill", "node": 1}
     {"at_ns": 30, "do": "start", "node": 1}
 
-Times are on the clock of the history, in ascending order. A `start` or `restart` ends a kill, a
-clean stop or a power loss of the node. A `resume` ends a pause, and a `heal` ends an isolation. No
-verdict depends on the faults, because a fault justifies no anomaly.
+Each line has one action on a node, with the time of the action on the clock of the history. The
+lines are in ascending order of time. A `start` or `restart` ends a kill, a clean stop or a power
+loss of the node. A `resume` ends a pause, and a `heal` ends an isolation. No verdict depends on the
+faults, because a fault justifies no anomaly.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A period in which a node was down, paused or isolated; without `until_ns`, it did not end."""
+    """A period in which a node was down, paused or isolated.
+
+    `until_ns` is None if the fault did not end during the recording.
+    """
 
     do: str
     node: int
@@ -51,19 +55,19 @@ def write_faults(folder: Path, steps: Iterable[Step]) -> None:
 
 
 def faults(history: Location) -> tuple[Fault, ...]:
-    """Returns the faults of a recorded folder, ordered by their start; empty without
-    `faults.ndjson`.
+    """Returns the faults of a recorded history, ordered by their start.
 
-    Raises UnreadableHistory.
+    The result is empty if the history has no file `faults.ndjson`. Raises UnreadableHistory if a
+    line of the file is malformed.
     """
     path = file_in_history(history, FILE)
     return paired(_steps(path)) if path is not None else ()
 
 
 def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
-    """Returns the faults that the steps begin, each with the time at which a later step ends it.
+    """Returns each fault that a step begins, with the time at which a later step ends the fault.
 
-    A momentary fault ends at once.
+    A fault that lasts no time, such as `wipe`, ends at its own start.
 
     >>> paired([Step(at_ns=1, do="kill", node=2), Step(at_ns=5, do="start", node=2)])
     (Fault(do='kill', node=2, from_ns=1, until_ns=5),)

@@ -1,10 +1,11 @@
 """Parquet files of an Iceberg table, whose columns are found by id instead of name.
 
-A file may lack columns that were added later; their values are null. If a file lacks a column by
-which it is partitioned, the table's metadata has the value.
+A file may lack a column that was added to the table later. The column is then null in each row. A
+file may also lack a column by which the table is partitioned. In this case, the table's metadata
+has the value of the column.
 
 Source: the Iceberg table spec, "Column Projection".
-Simplified: no default values, and no name mapping.
+Simplified: default values of columns and name mappings are not supported.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ _NONE: Final[Ints] = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FieldIds:
-    """Reads a Parquet file of an Iceberg table; columns are matched by field id, not by name.
+    """Reads a Parquet file of an Iceberg table. Columns are matched by field id, not by name.
 
-    `of_partitions` has, for a column that a file may lack, the value in each of its rows, or why
-    this is unknown. `deleted` has the positions of the deleted rows of a file, ascending.
-    `deleted_values` has the values by which rows of a file are deleted, and the file's sequence
-    number.
+    - `columns` has the id and the name of each column.
+    - `of_partitions` has, for a column that a file may lack, the column's value in all rows of the
+      file. If the value is unknown, it has a text with the reason.
+    - `deleted` has the positions of the deleted rows of a file, in ascending order.
+    - `deleted_values` has the combinations of values that delete rows of a file, with the sequence
+      number of the file.
     """
 
     columns: tuple[tuple[int, str], ...]
@@ -52,8 +55,8 @@ class FieldIds:
     def __call__(self, path: Place) -> Iterator[pa.Table]:
         """Yields the rows of the file that are not deleted.
 
-        Raises UnreadableHistory if the file has no field ids, or lacks a column whose value is
-        unknown.
+        Raises UnreadableHistory if the columns of the file have no field ids, or if the file lacks
+        a column whose value is unknown.
         """
         constants = self.of_partitions.get(path, {})
         deleted, by_value = self.deleted.get(path, _NONE), self.deleted_values.get(path, ())
@@ -77,8 +80,10 @@ class FieldIds:
                 first += stored.num_rows
 
     def are_rows_of(self, path: Place, schema: pa.Schema) -> bool:
-        """Returns True if the rows of a Parquet file are rows of the table without any
+        """Returns True if the rows of the Parquet file `path` are rows of the table without any
         conversion.
+
+        Then no row is deleted, and each column has its name of the table.
         """
         names = names_by_id(schema, path)
         has_names = len(names) == len(schema) and {*names.items()} <= {*self.columns}
@@ -120,7 +125,10 @@ def _refuse_beyond(deleted: Ints, rows: int, path: Place) -> None:
 
 
 def _not_deleted(deleted: Ints, first: int, rows: int) -> Mask:
-    """Returns True for each row that is not deleted; the first row has position `first`."""
+    """Returns a mask of `rows` consecutive rows: True for each row that is not deleted.
+
+    `first` is the position of the first of these rows in its file.
+    """
     kept = np.ones(rows, np.bool_)
     begin, end = np.searchsorted(deleted, (first, first + rows))
     kept[deleted[begin:end] - first] = False
@@ -140,9 +148,9 @@ def _values(
 
 
 def names_by_id(schema: pa.Schema, path: Place) -> dict[int, str]:
-    """Returns the name of each column of a Parquet file by its field id.
+    """Returns a dict from the field id of each column of a Parquet file to the column's name.
 
-    Raises UnreadableHistory for a repeated name, or a field id that is no number.
+    Raises UnreadableHistory if two columns have the same name, or if a field id is not a number.
     """
     names: dict[int, str] = {}
     for column in schema:

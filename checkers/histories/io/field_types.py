@@ -1,4 +1,7 @@
-"""Fields of JSON and Avro whose values must have a type; in Python, True would be read as 1."""
+"""Checks the types of fields in JSON and Avro.
+
+A boolean in a field of numbers is an error. Without this check, Python would read True as 1.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ PYTHON_TYPES: Final[Mapping[str, type[int] | type[str]]] = {
 
 
 def booleans(found: object, names: Container[str], path: str = "") -> Iterator[str]:
-    """Yields the path of each field in `names` that has a boolean, with its value.
+    """Yields a text for each field in `names` that has a boolean: the path of the field, and its
+    value.
 
     >>> [*booleans({"schemas": [{"id": 1}, {"id": True}], "last": False}, {"id"})]
     ['schemas[1].id is True']
@@ -30,7 +34,7 @@ def booleans(found: object, names: Container[str], path: str = "") -> Iterator[s
 
 
 def check_types(found: object, kinds: Mapping[str, str]) -> None:
-    """Raises ValueError for a field of another type than its Arrow type in `kinds`.
+    """Raises ValueError if a field has another type than its Arrow type in `kinds`.
 
     A field may be missing or null.
 

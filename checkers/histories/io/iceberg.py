@@ -1,17 +1,20 @@
-"""The Parquet files of one snapshot of an Iceberg table, found through the table's metadata.
+"""Finds the Parquet files of one snapshot of an Iceberg table through the table's metadata.
+
+The folder `metadata` of a table has such files:
 
     metadata/v3.metadata.json             the third version, if the table has no catalog service
     metadata/00002-UUID.metadata.json     the third version, if the table has a catalog
     metadata/snap-….avro                  the manifest list of a snapshot
     metadata/….avro                       a manifest: data files or delete files
 
-Only the catalog knows which version is the current one. Without it, this reader reads the version
-with the highest number, and refuses two files with this number. A path to a file `*.metadata.json`
-selects the version in this file. Absolute paths below the table's location are looked up below the
-folder that was passed, so a copy of a table can be read.
+Only the catalog stores which version is the current version, and this reader has no access to the
+catalog. So it reads the version with the highest number, and refuses the table if two files have
+this number. A user can also pass the path of a file `*.metadata.json` to select a version. The
+metadata has absolute paths. A path below the table's location is looked up below the folder that
+the user passed, so a copy of a table can be read.
 
 Source: the Iceberg table spec, iceberg.apache.org/spec, versions 1 and 2.
-Simplified: no encryption; data files are Parquet.
+Simplified: encrypted tables are refused, and data files must be Parquet.
 """
 
 from __future__ import annotations
@@ -52,17 +55,19 @@ _FILE: Final = re.compile(r"file:(?://[^/]*)?(?=/)")
 
 
 def is_table(place: Place) -> bool:
-    """Returns True if a path is the folder of an Iceberg table, or one of its metadata files."""
+    """Returns True if `place` is the folder of an Iceberg table, or a metadata file of an
+    Iceberg table.
+    """
     if METADATA.fullmatch(place.name):
         return place.is_file()
     return place.is_dir() and any(True for _ in _versions(place))
 
 
 def files_of(table: Place, snapshot: int | None = None) -> FileSet:
-    """Returns the data files of a snapshot; if `snapshot` is None, of the current snapshot.
+    """Returns the data files of the snapshot with the id `snapshot`.
 
-    Raises UnreadableHistory if the metadata is damaged, lacks the snapshot, or needs an unsupported
-    feature.
+    If `snapshot` is None, it is the current snapshot. Raises UnreadableHistory if the metadata is
+    damaged, if it lacks the snapshot, or if the table uses an unsupported feature.
     """
     from checkers.histories.io import iceberg_manifests  # late: it imports fastavro
     from checkers.histories.io.iceberg_deletes import deleted_rows
@@ -188,14 +193,17 @@ def _fields(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _every_field(metadata: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
-    """Returns the fields of all schemas by id; a field has the type of its newest schema."""
+    """Returns the fields of all schemas of the table, by field id.
+
+    If a field is in several schemas, the result has the field of the schema with the highest id.
+    """
     schemas = _objects(metadata.get("schemas"), "schema-id")
     in_order = sorted(schemas, key=lambda schema: int(schema["schema-id"]))
     return {field["id"]: field for schema in in_order for field in _fields(schema)}
 
 
 def _objects(found: object, number: str) -> list[Mapping[str, Any]]:
-    """Returns those JSON objects in a list that have an integer in the field `number`."""
+    """Returns the JSON objects in a list that have an integer in the field `number`."""
     return [it for it in _items(found) if isinstance(it, dict) and isinstance(it.get(number), int)]
 
 

@@ -1,8 +1,12 @@
-"""The rows that the position delete files of an Iceberg snapshot delete.
+"""Finds the rows that the position delete files of an Iceberg snapshot delete.
 
-A position delete is the path of a data file, and the position of a row in it, from 0. It counts
-only if both files are in the same partition, and the sequence number of the data file is not the
-larger one. The data file may no longer belong to the table.
+A position delete has the path of a data file and the position of a row in this file, from 0. It
+deletes the row only if two conditions hold:
+
+- The delete file and the data file are in the same partition.
+- The sequence number of the data file is not higher than the sequence number of the delete file.
+
+A position delete may name a data file that no longer belongs to the table; then it has no effect.
 
 Source: the Iceberg table spec, "Position Delete Files" and "Scan Planning".
 Simplified: delete files are read completely, and their positions are held in memory.
@@ -27,9 +31,9 @@ _COLUMNS: Final = pa.schema([("file_path", pa.string()), ("pos", pa.int64())])
 
 
 def deleted_rows(files: Sequence[TableFile], place: Callable[[str], Place]) -> dict[Place, Ints]:
-    """Returns the positions of the deleted rows in each data file that has some, ascending.
+    """Returns, for each data file with deleted rows, the ascending positions of these rows.
 
-    `place` maps a path in the table's metadata to the location that is read. Raises
+    `place` maps a path in the table's metadata to the location of the file that is read. Raises
     UnreadableHistory if a delete file is damaged.
     """
     rows = {file.path: file for file in files if file.content is Content.ROWS}

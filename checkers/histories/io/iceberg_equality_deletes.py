@@ -1,9 +1,10 @@
-"""The rows that the equality delete files of an Iceberg snapshot delete.
+"""Finds the rows that the equality delete files of an Iceberg snapshot delete.
 
-Each row of such a file deletes all rows of older data files (with lower sequence numbers) that have
-the same values in the columns of its equality ids. A delete file applies only to its partition, or
-to all partitions if its partition spec has no fields. A column that was dropped from the table is
-still compared.
+Each row of an equality delete file has values for some columns, which the equality ids of the file
+select. The row deletes all rows of older data files that have the same values in these columns. A
+data file is older if its sequence number is lower. A delete file applies only to data files in its
+own partition. If its partition spec has no fields, it applies to all data files. A column that was
+dropped from the table is still compared.
 
 Source: the Iceberg table spec, "Equality Delete Files" and "Scan Planning".
 Simplified: delete files are read completely, and their distinct values are held in memory. Nested
@@ -35,12 +36,14 @@ def deleted_values(
     specs: Mapping[int, Spec],
     place: Callable[[str], Place],
 ) -> dict[Place, tuple[tuple[DeletedValues, int], ...]]:
-    """Returns, for each data file, the deleted values that apply to its partition, and the file's
-    sequence number.
+    """Returns, for each data file, the combinations of values that delete its rows.
 
-    `fields` has every field that a schema of the table has or had, by id. `place` maps a path in
-    the table's metadata to the location that is read. Raises UnreadableHistory if a delete file is
-    damaged, or if the table lacks a column or partition spec.
+    A set of combinations is paired with the sequence number of the data file. `fields` has every
+    field that any schema of the table has or had, by field id. `place` maps a path in the table's
+    metadata to the location of the file that is read.
+
+    Raises UnreadableHistory if a delete file is damaged, or if the table's metadata lacks a column
+    or a partition spec.
     """
     alike: dict[tuple[Partition | None, tuple[int, ...]], list[TableFile]] = {}
     for file in files:
@@ -60,7 +63,9 @@ def deleted_values(
 
 
 def _scope(file: TableFile, specs: Mapping[int, Spec]) -> Partition | None:
-    """Returns the partition to which a delete file applies; None for all partitions."""
+    """Returns the partition to which a delete file applies, or None if it applies to all
+    partitions.
+    """
     return None if is_unpartitioned(spec_of(file, specs)) else file.partition
 
 

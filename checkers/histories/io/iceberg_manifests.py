@@ -1,7 +1,9 @@
-"""The files of an Iceberg snapshot: its manifest list names manifests, and these name files.
+"""Finds the files of an Iceberg snapshot: the manifest list names manifests, and each manifest
+names data files and delete files.
 
-An entry of a manifest has the status 2 if the snapshot deleted its file. If the entry has no
-sequence number, the manifest's entry in the manifest list has the number.
+An entry of a manifest with the status 2 names a file that the snapshot deleted. If an entry of a
+manifest has no sequence number, its sequence number is in the manifest list, in the entry of the
+manifest.
 
 Source: the Iceberg table spec, "Manifests", "Manifest Lists" and "Sequence Numbers".
 """
@@ -35,9 +37,10 @@ class Content(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The partition of a file: the id of its partition spec, and a value for each field of it.
+    """The partition of a file: the id of its partition spec, and a value for each field of this
+    spec.
 
-    Floats are hexadecimal texts. So NaN equals NaN, and 0.0 differs from -0.0.
+    A float is stored as its hexadecimal text. So NaN equals NaN, and 0.0 differs from -0.0.
     """
 
     spec_id: int
@@ -46,7 +49,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A Parquet file of a snapshot; `path` is exactly as a manifest has it."""
+    """A Parquet file of a snapshot. `path` is the unchanged text in a manifest."""
 
     path: str
     sequence: int
@@ -58,8 +61,9 @@ class TableFile:
 def files(manifest_list: Place, place: Callable[[str], Place]) -> Iterator[TableFile]:
     """Yields each Parquet file of a snapshot.
 
-    `place` maps the path of a manifest to the location that is read. Raises UnreadableHistory if a
-    file is damaged, or if the Parquet files alone do not have the rows of the snapshot.
+    `place` maps the path of a manifest to the location of the file that is read. Raises
+    UnreadableHistory if a manifest is damaged. Raises UnreadableHistory, too, if a file of the
+    snapshot is encrypted, is not a Parquet file, or has an unknown content.
     """
     for entry in _records(manifest_list):
         match entry:
@@ -116,7 +120,9 @@ def _are_numbers(found: object) -> bool:
 
 
 def _number(found: object) -> int | None:
-    """Returns the value of an int or long of Avro; None for another type or over 64 bits."""
+    """Returns the value if it is an int or a long of Avro. Returns None for another type, or for
+    more than 64 bits.
+    """
     return found if isinstance(found, int) and found.bit_length() < 64 else None
 
 
@@ -137,7 +143,9 @@ def _obstacles(file: dict[str, Any], kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _numbered(record: Any) -> Any:
-    """Returns the fields of a record without the values of partitions, and without metrics."""
+    """Returns the fields of a record that may need a number: without the values of partitions,
+    and without metrics.
+    """
     match record:
         case {"data_file": {"file_path": _} as file}:
             ids = {name: file.get(name) for name in ("content", "equality_ids")}

@@ -1,16 +1,18 @@
-"""The values that the partition of a data file gives to columns that the file lacks.
+"""Finds the values of columns that a data file lacks, in the partition to which the file belongs.
 
-If the transform of a partition field is `identity`, its value is that of the column in all rows, so
-the file may lack the column, for example in a table that was migrated from Hive. From other
-transforms, such as `bucket[16]`, the column's values do not follow:
+A partition field applies a transform to a column. If the transform is `identity`, the value of the
+field is the value of the column in all rows. So the file may lack the column, for example if the
+table was migrated from Hive. From the value of another transform, such as `bucket[16]`, the
+column's values do not follow. In this example, a table is partitioned by two columns, and the last
+two lines show what happens if a file lacks one of them:
 
     fields of the spec   identity(key)   bucket[16](value)
     partition of a file  "a"             7
     without key          each row has the key "a"
     without value        refused
 
-A null of any transform means that the column is null in each row. The transform `void` is the field
-of a column by which the table is no longer partitioned.
+If the value of a field is null, the column is null in each row, for every transform. The transform
+`void` replaces another transform when the table is no longer partitioned by the column.
 
 Source: the Iceberg table spec, "Column Projection" and "Partition Transforms".
 """
@@ -45,7 +47,9 @@ Values = Mapping[int, pa.Scalar | str]  # by column: the value, or why it does n
 
 
 def partition_specs(metadata: Mapping[str, Any]) -> dict[int, Spec]:
-    """Returns the partition specs of a table by id; a malformed spec is left out."""
+    """Returns the partition specs in the table's metadata, by id. The result does not include
+    malformed specs.
+    """
     specs = metadata.get("partition-specs")
     if specs is None:  # version 1 may have only the current spec
         specs = [{"spec-id": 0, "fields": metadata.get("partition-spec")}]
@@ -70,7 +74,9 @@ def _is_field(found: object) -> bool:
 
 
 def spec_of(file: TableFile, specs: Mapping[int, Spec]) -> Spec:
-    """Returns the partition spec of a file; raises UnreadableHistory if the table lacks it."""
+    """Returns the partition spec of a file. Raises UnreadableHistory if the table's metadata
+    lacks the spec.
+    """
     number = file.partition.spec_id
     if number not in specs:
         raise UnreadableHistory(
@@ -89,12 +95,12 @@ def values_of_partitions(
     fields: Mapping[int, Mapping[str, Any]],
     place: Callable[[str], Place],
 ) -> dict[Place, Values]:
-    """Returns, for each data file with a partition, the values of the columns by which it is
+    """Returns, for each data file with a partition, the values of the columns by which the file is
     partitioned.
 
-    `fields` has every field that a schema of the table has or had, by id. `place` maps a path of
-    the table to the location that is read. Raises UnreadableHistory if the table lacks a partition
-    spec.
+    `fields` has every field that any schema of the table has or had, by field id. `place` maps a
+    path in the table's metadata to the location of the file that is read. Raises UnreadableHistory
+    if the table's metadata lacks a partition spec.
     """
     by_partition: dict[Partition, Values] = {}
     found: dict[Place, Values] = {}
@@ -132,10 +138,11 @@ def _identity_last(
 
 
 def _scalar(value: object, name: object) -> pa.Scalar | str:
-    """Returns a partition's value in the type of the column, or the reason why it cannot be
-    converted.
+    """Returns a partition's value, converted to the column's type `name`. If this is impossible,
+    returns the reason as a text.
 
-    Avro has a date as days, a time as microseconds, and a decimal as the bytes of an integer.
+    In Avro, a date is a number of days, a time is a number of microseconds, and a decimal is the
+    bytes of an integer.
     """
     kind = arrow_type(name)
     if kind is None:

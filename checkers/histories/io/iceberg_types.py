@@ -1,4 +1,5 @@
-"""Iceberg's primitive types as Arrow types. Floats are left out: their values are not compared.
+"""Maps Iceberg's primitive types to Arrow types. Floats have no entry, because their values are not
+compared.
 
 Source: the Iceberg table spec, "Primitive Types".
 """
@@ -28,7 +29,9 @@ _FIXED: Final = re.compile(r"fixed\[(\d{1,4})\]")
 
 
 def arrow_type(name: object) -> pa.DataType | None:
-    """Returns the Arrow type of an Iceberg type; None for floats, nested types and other names.
+    """Returns the Arrow type of an Iceberg type.
+
+    Returns None for floats, for nested types, and for every other name.
 
     >>> arrow_type("decimal(9, 2)"), arrow_type("double")
     (Decimal128Type(decimal128(9, 2)), None)

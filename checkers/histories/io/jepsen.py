@@ -1,19 +1,20 @@
-"""Jepsen's histories: events in EDN, paired by process into operations.
+"""Reads histories of Jepsen: events in EDN, which are paired by process into operations.
 
-A file holds one event map per line, or one vector of all events. An operation is an `:invoke` and
-the next `:ok`, `:fail` or `:info` of the same process. A completion without `:value` has that of
-the invocation. Events of named processes (`:nemesis`) are not operations. If no event has a
-`:time`, the position in the file is the time.
+A file holds one event map on each line, or a single vector with all events. An operation has two
+events: an `:invoke`, and the next `:ok`, `:fail` or `:info` of the same process, the completion. If
+the completion has no `:value`, it has the `:value` of the invocation. The events of a process with
+a name, such as `:nemesis`, are not operations. If the first event of a process
+without a name has no `:time`, the time of each event is the position of the event in the file.
 
-A send that completes exactly as it was invoked has no offset:
+The completion of a send may equal its invocation. Such a send has no offset:
 
     invoked             completed
     [:send k 5]         [:send k [3 5]]       value 5 at offset 3
     [:send k [3 5]]     [:send k [3 5]]       value [3 5], no offset
 
 The keys of an `:assign` or `:subscribe` are the consumer's assignment after the operation. The keys
-of a `:rebalance-log` were assigned or revoked while the operation ran. Keys and values become their
-text in EDN, so `:a`, `"a"` and `1` stay different.
+of a `:rebalance-log` were assigned or revoked while the operation ran. Each key and each value is
+converted to its text in EDN, so `:a`, `"a"` and `1` stay different.
 
 Source: jepsen.history; jepsen.tests.kafka, "micro-ops".
 """
@@ -94,7 +95,9 @@ class _Pairing:
     unmapped: Counter[str] | None = None  # how often each unknown field occurs
 
     def add(self, event: Form) -> Operation | None:
-        """Returns the operation that the event completes, if any."""
+        """Adds an event; returns the operation that the event completes, or None if it completes
+        none.
+        """
         if isinstance(event, Tagged):
             event = event.form
         if not isinstance(event, dict):
@@ -135,10 +138,11 @@ class _Pairing:
 
 
 def operations(path: Place, unmapped: Counter[str] | None = None) -> Iterator[Operation]:
-    """Yields the operations in completion order, then the operations that never completed.
+    """Yields the completed operations in completion order, and then the operations that never
+    completed.
 
-    `unmapped` counts the events and fields that are not read. Raises UnreadableHistory with the
-    line number.
+    `unmapped` counts the events and the fields that are not read. Raises UnreadableHistory with the
+    line number if an event is malformed.
     """
     pairing = _Pairing(unmapped=unmapped)
     line = 0

@@ -1,6 +1,8 @@
-"""Error messages for an NDJSON history that Arrow cannot read: the line, the fault, the fix.
+"""Writes the error message for an NDJSON history that Arrow cannot read: the line, the fault and
+the fix.
 
-Arrow's error has no line number, so the file is read again up to the first wrong line.
+The error of Arrow has no line number, so the file is read a second time, up to the first wrong
+line.
 """
 
 from __future__ import annotations
@@ -20,11 +22,10 @@ LONGEST_LINE: Final = 16 << 20  # bytes; also the size of the blocks that Arrow 
 
 
 def first_fault(path: Place, otherwise: str) -> str:
-    """Returns the first wrong line of the file, its fault and how to fix it, or Arrow's error
-    `otherwise`.
+    """Returns the number of the file's first wrong line, the fault of this line, and how to fix it.
 
-    Reading is limited to the longest allowed line, because a file without newlines may be larger
-    than the memory.
+    If no line is wrong, the text has `otherwise`, the error of Arrow. A line is read only up to the
+    longest allowed length, because a file without newlines may be larger than the memory.
     """
     with path.open("rb") as lines:
         for number, line in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):
@@ -37,7 +38,9 @@ def first_fault(path: Place, otherwise: str) -> str:
 
 
 def fault_of(line: bytes) -> str:
-    """Returns why a line is no row of a history, and how to fix it; empty if it is one."""
+    """Returns why a line is not a row of a history, and how to fix the line. The text is empty
+    if the line is a row.
+    """
     try:
         row: Any = json.loads(line)
     except json.JSONDecodeError as error:

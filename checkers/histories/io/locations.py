@@ -1,11 +1,14 @@
 """The location of a history: a local path, or an address in an object store or HDFS.
 
+The first line shows local paths, and the second line shows addresses, which become a `Remote`:
+
     runs/a/history, file:///data/h.parquet    a pathlib.Path
     s3://bucket/h (also s3a://), gs://…, abfss://container@account.dfs.core.windows.net/…, hdfs://…
 
-Every process, including a Spark worker, opens a `Remote` by its address with pyarrow.fs.
-Credentials come from the store's usual chain: environment, profile, or the machine's role. An
-address must not contain credentials, because addresses are printed, and kept in run folders.
+Every process, including a Spark worker, opens a `Remote` by its address with pyarrow.fs. The
+store's client library finds the credentials in the usual places: the environment, a profile, or the
+machine's role. An address must not contain credentials, because addresses are printed, and stored
+in run folders.
 """
 
 from __future__ import annotations
@@ -65,12 +68,16 @@ _UNREACHABLE: Final = re.compile(r"NETWORK_CONNECTION|curlCode|timed? ?out|conne
 
 
 class UnreadableLocation(InputFault):
-    """A file of a store that cannot be read; the message has the address and the fix."""
+    """Raised for a location that cannot be read. The message has the path or the address, and
+    the next step for the user.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The size and the modification time of a file, which reveal a change while it was read."""
+    """The size and the modification time of a file. They reveal whether the file changed during
+    a read.
+    """
 
     size: int
     changed_ns: int
@@ -78,7 +85,9 @@ class Version:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Remote:
-    """An object or a folder in a store, with the methods of `pathlib.Path` that readers use."""
+    """An object or a folder in a store, with those methods of `pathlib.Path` that the readers
+    call.
+    """
 
     scheme: str
     authority: str
@@ -120,16 +129,19 @@ class Remote:
         return False
 
     def glob(self, pattern: str) -> Iterator[Remote]:
-        """Yields the entries of this folder whose names match; none without such a folder."""
+        """Yields the entries of this folder whose names match the pattern. If this folder does
+        not exist, it yields nothing.
+        """
         for entry, _ in self.entries():
             if fnmatchcase(entry.name, pattern):
                 yield entry
 
     def entries(self, *, deep: bool = False) -> list[tuple[Remote, bool]]:
-        """Returns the entries of this folder in order, each with True if it is a folder itself.
+        """Returns the entries of this folder in order. Each entry is paired with True if the entry
+        is itself a folder.
 
-        With `deep`, the entries of nested folders are included. The result is empty if this is no
-        folder.
+        With `deep`, the result includes the entries of nested folders. The result is empty if this
+        folder does not exist.
         """
         with _explained(self):
             selector = pafs.FileSelector(self._inside(), recursive=deep, allow_not_found=True)
@@ -139,7 +151,9 @@ class Remote:
         return sorted(found)
 
     def open(self, mode: str = "r", encoding: str | None = None) -> IO[Any]:
-        """Opens the object for reading; only the byte ranges that are read are transferred."""
+        """Opens the object for reading. Only those byte ranges that the caller reads are
+        transferred.
+        """
         binary: Any = io.BufferedReader(self.native())
         return binary if "b" in mode else io.TextIOWrapper(binary, encoding)
 
@@ -178,9 +192,11 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class FileSet:
-    """Several files that are one history; `name` is the glob that matches them.
+    """Several files that together are one history. `name` is the text for messages, such as the
+    glob that matches the files.
 
-    If `reader` is None, the function that reads a file depends on the file's format.
+    `reader` is the function that reads each file. If it is None, the function is chosen by the
+    format of the files.
     """
 
     name: str
@@ -199,7 +215,7 @@ Location = Path | Remote | FileSet
 
 
 def location(text: str) -> Location:
-    """Returns the location that the text names: a path, an address, or the files of a glob.
+    """Returns the location that the text names: a path, an address, or the files that match a glob.
 
     Raises UnreadableLocation for an invalid address, and for a glob that matches no file.
     """
@@ -207,9 +223,10 @@ def location(text: str) -> Location:
 
 
 def expanded(place: Place) -> Location:
-    """Returns the files that match a glob, as one history; returns any other location unchanged.
+    """Returns the files that match a glob, as one history. A location that is not a glob is
+    returned unchanged.
 
-    Raises UnreadableLocation if no file matches.
+    Raises UnreadableLocation if no file matches the glob.
     """
     text = place.path if isinstance(place, Remote) else str(place)
     if not MAGIC.search(text) or (isinstance(place, Path) and place.exists()):
@@ -221,9 +238,11 @@ def expanded(place: Place) -> Location:
 
 
 def file_or_folder(text: str) -> Place:
-    """Returns the path or address that the text names, without expanding globs or reading files.
+    """Returns the path or the address that the text names. It does not expand globs, and reads no
+    file.
 
-    Raises UnreadableLocation for an unknown scheme, and for an address with credentials.
+    Raises UnreadableLocation for an unknown scheme, and for an address that is malformed or
+    contains credentials.
     """
     address = _ADDRESS.match(text)
     if not address:
@@ -295,7 +314,11 @@ def _below(folder: Remote, segments: list[str]) -> Iterator[Remote]:
 
 
 def file_in_history(history: Location, name: str) -> Place | None:
-    """Returns the path of a file in the history's folder; None if it does not exist."""
+    """Returns the path of the file `name` in the history's folder, or None if the file does not
+    exist.
+
+    If the history is not a folder, the result is None.
+    """
     if isinstance(history, FileSet) or not history.is_dir():
         return None
     place = history / name
@@ -303,7 +326,7 @@ def file_in_history(history: Location, name: str) -> Place | None:
 
 
 def version(place: Place) -> Version | None:
-    """Returns a file's size and modification time; None if there is no such file."""
+    """Returns the size and the modification time of a file, or None if the file does not exist."""
     if isinstance(place, Remote):
         return place.version()
     try:
@@ -314,7 +337,9 @@ def version(place: Place) -> Version | None:
 
 
 def refuse_changed(place: Place, before: Version | None) -> None:
-    """Raises UnreadableLocation if the file has another size or modification time than `before`."""
+    """Raises UnreadableLocation if the file no longer has the size and the modification time in
+    `before`.
+    """
     if version(place) != before:
         raise UnreadableLocation(
             f"{place}: the file changed while it was read; "
@@ -331,8 +356,9 @@ def _explained(place: Remote) -> Generator[None]:
 
 
 def refused(place: Remote, error: Exception) -> UnreadableLocation:
-    """Returns an object store's error as one line with the address and the next step for the
-    user.
+    """Returns the exception for an error of an object store.
+
+    Its message is one line: the address, the next step for the user, and the error of the store.
     """
     text = " ".join(str(error).split())
     key = place.scheme[:4]

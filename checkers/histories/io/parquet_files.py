@@ -1,7 +1,8 @@
-"""Parquet files, opened and read with little memory.
+"""Opens and reads Parquet files with little memory.
 
-The Parquet reader allocates memory for all rows that a row group declares, before it decodes one.
-So a wrong number in a file of two kilobytes can take all memory of a machine.
+Before a Parquet reader decodes the first row of a row group, it allocates memory for all rows that
+the row group declares. So without the checks of this module, a wrong number of rows in a file of
+two kilobytes could use all memory of a machine.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ ROWS_AT_ONCE: Final = 200_000
 
 
 def opened(place: Place, **options: Any) -> pq.ParquetFile:
-    """Returns a Parquet file whose footer does not contradict itself; `options` are pyarrow's.
+    """Opens a Parquet file, and checks that the numbers of rows in its footer agree.
 
-    Raises OSError, pa.ArrowException or UnreadableLocation for another file.
+    `options` are passed to pyarrow. Raises OSError, pa.ArrowException or UnreadableLocation if the
+    file cannot be opened, or if its footer contradicts itself.
     """
     file = pq.ParquetFile(content_or_file(place), **options)
     try:
@@ -33,7 +35,12 @@ def opened(place: Place, **options: Any) -> pq.ParquetFile:
 
 
 def check_footer(footer: pq.FileMetaData) -> None:
-    """Raises pa.ArrowInvalid if the file, its row groups and a column of each differ in rows."""
+    """Raises pa.ArrowInvalid if the numbers of rows in the footer of a Parquet file contradict each
+    other.
+
+    The number for the file must be the sum of the numbers for its row groups. The number for a row
+    group must be the number of values in a column of the row group.
+    """
     groups = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
     if min(groups, default=0) < 0 or sum(groups) != footer.num_rows:
         raise pa.ArrowInvalid(
@@ -67,5 +74,7 @@ def tables_of(file: pq.ParquetFile, columns: Sequence[str] | None = None) -> Ite
 
 
 def table_of(file: pq.ParquetFile, columns: Sequence[str] | None = None) -> pa.Table:
-    """Returns all rows of an open Parquet file; raises OSError or pa.ArrowException."""
+    """Returns all rows of an open Parquet file. Raises OSError or pa.ArrowException if the file
+    is damaged.
+    """
     return pa.concat_tables(tables_of(file, columns))

@@ -1,8 +1,8 @@
-"""The Parquet layout of a history's rows, with encodings that are cheap to read.
+"""Writes rows of a history as Parquet, with encodings that are cheap to read.
 
-Integers are delta-encoded, because a history is ordered by time. A row group is short and holds
-whole operations. Histories are compressed only with LZ4: it is fast, and they are usually read
-completely.
+Integers are delta-encoded, because a history is ordered by time. A row group is short, and has
+complete operations. The compression is LZ4, because it is fast, and because a history is usually
+read completely.
 
 Source: the Parquet format's encodings; `benchmarks.analyze`.
 """
@@ -54,7 +54,9 @@ def write_part(table: pa.Table, path: Path, metadata: Mapping[str, str] | None =
 
 
 def part_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """Returns a writer of a Parquet file; each table that it writes becomes one row group."""
+    """Returns a writer of a Parquet file. Each table that is passed to the writer becomes one
+    row group.
+    """
     return pq.ParquetWriter(path, schema, **_PACKED)
 
 

@@ -1,8 +1,9 @@
-"""A history in partitions: each has all rows of the operations in a range of operation numbers.
+"""Divides a history into partitions. A partition has all rows of the operations in a range of
+operation numbers.
 
-A history is stored as row ranges: row groups of Parquet files, or tables. A partition reads every
-row range that may have rows of its operations. If all row ranges of a history overlap, the history
-is first rewritten (`sorted_by_operation`).
+A stored history has row ranges: the row groups of its Parquet files, or tables in memory. A
+partition reads every row range that may have rows of the partition's operations. If too many row
+ranges overlap, the history is first rewritten in the order of operations (`sorted_by_operation`).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _ORDER: Final = ("op", "position")
 
 
 class RowRange(Protocol):
-    """A range of stored rows, with the lowest and highest operation number in the range."""
+    """A range of stored rows, with the lowest and the highest operation number of these rows."""
 
     @property
     def rows(self) -> int: ...
@@ -87,9 +88,10 @@ class RowGroup:
     version: Version | None = None  # of the file; None: changes are not noticed
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns the requested columns of the rows.
+        """Returns the columns `columns` of the rows of this row group.
 
-        Raises UnreadableLocation if the file has changed, UnreadableHistory if it is damaged.
+        Raises UnreadableLocation if the file has changed since its footer was read, and
+        UnreadableHistory if the file is damaged.
         """
         place = file_or_folder(self.path)
         self._refuse_changed(place)
@@ -131,7 +133,9 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPartition:
-    """The rows of a history's operations from `first_op` to `last_op`, both included."""
+    """The rows of a history's operations with the numbers from `first_op` to `last_op`, both
+    included.
+    """
 
     first_op: int
     last_op: int
@@ -139,7 +143,7 @@ class HistoryPartition:
 
     @property
     def rows(self) -> int:
-        """Returns an upper bound of the number of rows."""
+        """An upper bound of the number of rows in this partition."""
         return sum(row_range.rows for row_range in self.row_ranges)
 
     def may_contain(self, ops: Ints) -> bool:
@@ -149,7 +153,7 @@ class HistoryPartition:
         return replace(self, row_ranges=tuple(it for it in self.row_ranges if _any(ops, it)))
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns the rows, ordered by operation and position."""
+        """Returns the columns `columns` of the rows, ordered by operation number and position."""
         wanted = list(dict.fromkeys([*columns, *_ORDER]))
         tables = [self._of(row_range.read(wanted), row_range) for row_range in self.row_ranges]
         table = pa.concat_tables(tables, promote_options="permissive")
@@ -186,7 +190,9 @@ def partition_size(rows: int) -> int:
 def partitions_of(
     row_ranges: Sequence[RowRange], rows_per_partition: int = ROWS_PER_PARTITION
 ) -> tuple[HistoryPartition, ...]:
-    """Returns partitions with about `rows_per_partition` rows each."""
+    """Returns the partitions of the rows in `row_ranges`, with about `rows_per_partition` rows
+    each.
+    """
     ordered = sorted((s for s in row_ranges if s.rows), key=lambda s: (s.first_op, s.last_op))
     partitions: list[HistoryPartition] = []
     first, reached, rows = (ordered[0].first_op if ordered else 0), -(2**63), 0
@@ -216,9 +222,10 @@ def _overlapping(ordered: Sequence[RowRange], first: int, last: int) -> Iterator
 
 
 def reads_per_row(partitions: Sequence[HistoryPartition], row_ranges: Sequence[RowRange]) -> float:
-    """Returns how many partitions read a stored row, on average; 1 for an empty history.
+    """Returns how many partitions read a stored row, on average. The result is 1 for an empty
+    history.
 
-    A row group is read as a whole.
+    The average can exceed 1, because each partition reads a row range completely.
     """
     rows = sum(row_range.rows for row_range in row_ranges)
     return (
@@ -241,8 +248,9 @@ def row_groups_of(files: Sequence[Place]) -> list[RowGroup]:
 
 
 def row_groups(path: Place) -> Iterator[RowGroup]:
-    """Yields the row groups of a Parquet file with the columns of a history; raises
-    UnreadableHistory.
+    """Yields the row groups of a Parquet file that has the columns of a history.
+
+    Raises UnreadableHistory if the file is damaged.
     """
     changed = version(path)
     with reading_parquet(path), opened(path) as file:
@@ -263,9 +271,11 @@ def row_groups(path: Place) -> Iterator[RowGroup]:
 def sorted_by_operation(
     row_ranges: Sequence[RowRange], folder: Path, rows: int = ROWS_PER_PARTITION
 ) -> list[Path]:
-    """Distributes the rows to Parquet files by operation number, and returns the files in order.
+    """Writes the rows to Parquet files by operation number, and returns the paths of these files in
+    order.
 
-    Inside a file, the rows keep their order.
+    Each file has its own range of operation numbers, and about `rows` rows. Inside a file, the rows
+    have the order in which they were read.
     """
     folder.mkdir(parents=True, exist_ok=True)
     total = sum(row_range.rows for row_range in row_ranges)

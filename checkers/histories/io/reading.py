@@ -1,4 +1,6 @@
-"""Reads any history as Arrow tables with exactly `COLUMNS`, or raises one clear error."""
+"""Reads a history of any format as Arrow tables with exactly the columns `COLUMNS`, or raises
+one clear error.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +44,10 @@ MOST_ROWS_AT_ONCE: Final = 10_000_000
 
 
 def tables(history: Location) -> Iterator[pa.Table]:
-    """Yields the history as tables with exactly the columns in `COLUMNS`.
+    """Yields the history as tables with exactly the columns `COLUMNS`.
 
-    Raises UnreadableHistory, or UnreadableLocation, for example if a file changes while it is read.
+    Raises UnreadableHistory if a file or a row is malformed. Raises UnreadableLocation if a file
+    cannot be opened, or if it changes during the read.
     """
     for place, table in _unchecked(history):
         refuse(odd_rows(Batch(table)), place)
@@ -62,10 +65,12 @@ def whole(path: Location) -> pa.Table:
 
 
 def parquet_parts(history: Location, folder: Path) -> list[Place]:
-    """Returns Parquet files that hold the history; if necessary, writes them to `folder` first.
+    """Returns Parquet files with the rows of the history. If necessary, the function writes them to
+    `folder` first.
 
-    Many small files are also rewritten, because each pass would open every file. Raises
-    UnreadableHistory or UnreadableLocation.
+    If the history has many small Parquet files, it is also rewritten, because each pass over the
+    history would open every file. Raises UnreadableHistory or UnreadableLocation if the history
+    cannot be read.
     """
     found = sources(history)
     read, first = found[0]
@@ -84,9 +89,11 @@ def parquet_parts(history: Location, folder: Path) -> list[Place]:
 
 
 def gathered(some: Iterable[tuple[Place, pa.Table]]) -> Iterator[pa.Table]:
-    """Yields checked tables of at least `ROWS_AT_ONCE` rows, except the last one.
+    """Joins small tables, and yields checked tables of at least `ROWS_AT_ONCE` rows. Only the final
+    table may have fewer rows.
 
-    Raises UnreadableHistory, whose message names the file.
+    Raises UnreadableHistory if a row breaks a rule of the format. The message names the file of the
+    row.
     """
     held: list[tuple[Place, pa.Table]] = []
     rows = 0

@@ -1,4 +1,5 @@
-"""Reads the files of a history in order; several threads read small files in advance.
+"""Reads the files of a history in order. Several threads read small files before the caller needs
+them.
 
 A large file is read only when the caller reaches it, because its tables may not fit into memory.
 """
@@ -25,7 +26,10 @@ _AHEAD: Final = 4  # files that are read ahead, for each thread
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A file that was opened while an earlier file was read; small files were read completely."""
+    """A file of a history that a thread has opened in advance.
+
+    `kept` has all tables of a small file. It is None for a large file, which is read later.
+    """
 
     read: Reader
     place: Place
@@ -41,11 +45,11 @@ class _Opened:
 def read_in_order(
     found: Sequence[tuple[Reader, Place]],
 ) -> Iterator[tuple[Place, Iterator[pa.Table]]]:
-    """Yields each file of a history with its tables, which the caller must read before the next
-    file.
+    """Yields each file of a history, paired with the tables of the file.
 
-    Raises UnreadableHistory or UnreadableLocation. If a file has changed while it was read, the
-    error comes after its last table.
+    The caller must read the tables of a file before it continues with the next file. Raises
+    UnreadableHistory or UnreadableLocation if a file cannot be read. If a file has changed during
+    its read, the error is raised after the final table of this file.
     """
     if len(found) == 1:
         ((read, place),) = found

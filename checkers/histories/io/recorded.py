@@ -1,4 +1,6 @@
-"""Histories on disk: the recorder's folder, read back as operations or as Arrow tables.
+"""Reads the folder of a recorded history, as operations or as Arrow tables.
+
+The recorder writes such a folder:
 
     history.json            schema version, workload, clients, settings, seed, clock, and
                             `finished`: true if the recorder read every log to its end, then ended
@@ -7,17 +9,19 @@
     tail-00002.ndjson       everything after the last part: a line per invocation and completion
 
 The recorder first writes operations as text to a *tail*, and later as a table to a *part*. Part k
-replaces tail k, and appears only when it is complete. If the recorder is killed, the last tail
-remains, and its last line may be incomplete. Operations that were open at the kill get the outcome
-`info` and come last. Tail k+1 begins before part k is complete, so a kill in this time leaves both
-tails. Each tail begins with the invocations of the operations that are open then. Lines of a tail:
+replaces tail k, and gets its name only when it is complete. If the recorder is killed, the last
+tail remains, and its last line may be incomplete. An operation that was open at the kill gets the
+outcome `info`, and is read after all completed operations. Tail k+1 begins before part k is
+complete, so a kill in this time leaves both tails on disk. A tail begins with the invocations of
+all operations that are open at its start. A tail has lines such as:
 
     {"invoked": 7, "process": 2, "f": "send", "at_ns": 12, "did": [["send", "a-0", null, "v"]]}
     {"completed": 7, "outcome": "ok", "at_ns": 15, "did": [["send", "a-0", 3, "v"]], "error": null}
 
-Micro-operations are `[kind, key, offset, value]`, with null for a field that does not apply. A line
-may also have the fields that schema version 2 added (`NEW_IN_2`), such as `"group": "g"`; a missing
-field is null. If an operation has two invocation lines, the second one replaces the first.
+A micro-operation (a single send, poll or other action of an operation) is the list
+`[kind, key, offset, value]`, with null for a field that does not apply. A line may also have the
+fields that schema version 2 added (`NEW_IN_2`), such as `"group": "g"`. A missing field is null. If
+an operation has two invocation lines, the second line replaces the first line.
 """
 
 from __future__ import annotations
@@ -85,20 +89,24 @@ _OF_OPERATION: Final = tuple(name for name in COLUMNS if name in Operation.__dat
 
 
 class UnreadableHistory(InputFault):
-    """A history that is missing, incomplete or malformed; the message has the remedy."""
+    """Raised for a history that is missing, incomplete or malformed. The message has the next
+    step for the user.
+    """
 
 
 def shown(found: object) -> str:
-    """Returns a wrong value as text for an error message: in Python's notation, shortened."""
+    """Returns a wrong value as a text for an error message, in Python's notation. A long text is
+    shortened.
+    """
     text = repr(found)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 @contextmanager
 def reading_parquet(path: Place | str) -> Generator[None]:
-    """Raises UnreadableHistory for an error of the Parquet reader in the `with` block.
+    """Raises UnreadableHistory if a Parquet reader raises an error in the `with` block.
 
-    A decoding error counts too: in a damaged file, names may not be UTF-8.
+    A ValueError is such an error, too: in a damaged file, the names of columns may not be UTF-8.
     """
     try:
         yield
@@ -131,9 +139,10 @@ def tail_path(folder: PlaceT, number: int) -> PlaceT:
 
 
 def metadata(folder: Place) -> dict[str, Any]:
-    """Returns the content of `history.json`.
+    """Returns the content of `history.json` in the folder.
 
-    Raises UnreadableHistory if the file is missing, malformed, or of another schema version.
+    Raises UnreadableHistory if the file is missing or malformed, or if its schema version is not
+    readable.
     """
     path = folder / METADATA
     try:
@@ -159,7 +168,8 @@ def metadata(folder: Place) -> dict[str, Any]:
 
 
 def tables(folder: Place) -> Iterator[pa.Table]:
-    """Yields the tables of a recording in completion order, with exactly the columns `COLUMNS`.
+    """Yields the tables of a recorded history in completion order, with exactly the columns
+    `COLUMNS`.
 
     Raises UnreadableHistory if the folder is malformed.
     """
@@ -180,7 +190,10 @@ def tables(folder: Place) -> Iterator[pa.Table]:
 
 
 def numbers_of(folder: Place) -> list[int]:
-    """Returns the numbers of the parts and tails; raises UnreadableHistory if one is missing."""
+    """Returns the numbers of all parts and tails in the folder, in ascending order.
+
+    Raises UnreadableHistory if a number is missing.
+    """
     # tails first: while this function runs, a recorder may replace a tail by its part
     kept = [*folder.glob("tail-?????.ndjson"), *folder.glob("part-?????.parquet")]
     numbers = sorted({int(path.stem[5:]) for path in kept})
@@ -191,8 +204,10 @@ def numbers_of(folder: Place) -> list[int]:
 
 
 def parts(folder: Place) -> list[Place]:
-    """Returns the recording's Parquet files; empty after a kill of the recorder, then use
-    `tables`.
+    """Returns the Parquet files of a recorded history.
+
+    The result is empty if the recorder was killed, because the folder still has a tail. The caller
+    must call `tables` in this case.
     """
     metadata(folder)
     numbers_of(folder)
@@ -215,7 +230,8 @@ def operations(folder: Place) -> History:
 def as_table(history: Iterable[Operation], *, first_op: int = 0) -> pa.Table:
     """Returns a table of the operations, with one row for each micro-operation.
 
-    An operation without micro-operations has one row of the kind `none`.
+    An operation without micro-operations has one row of the kind `none`. The operations are
+    numbered from `first_op` on.
     """
     operations = list(history)
     did = [operation.did or (None,) for operation in operations]
@@ -235,7 +251,7 @@ def as_table(history: Iterable[Operation], *, first_op: int = 0) -> pa.Table:
 
 
 def as_operations(table: pa.Table) -> Iterator[Operation]:
-    """Yields the operations of a table; the rows of an operation must be adjacent."""
+    """Yields the operations of a table. The rows of an operation must be adjacent in the table."""
     for _, together in groupby(table.to_pylist(), key=itemgetter("op")):
         rows = list(together)
         first = rows[0]
@@ -279,7 +295,9 @@ def _part(path: Place) -> pa.Table:
 
 
 def with_new_columns(table: pa.Table) -> pa.Table:
-    """Returns the table with all columns of this schema version; a missing column becomes null."""
+    """Returns the table with all columns of schema version 2. A column that is missing in the
+    table is added, with nulls.
+    """
     for name in NEW_IN_2:
         if name not in table.schema.names:
             table = table.append_column(name, pa.nulls(table.num_rows, SCHEMA.field(name).type))
@@ -323,7 +341,9 @@ def _line(event: dict[str, Any]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The operations of a tail, and its last line if a kill cut that short."""
+    """The operations of a tail, and the tail's last line if this line is incomplete because of a
+    kill.
+    """
 
     completed: list[Operation]
     opened: dict[int, Operation]  # by number; a later tail repeats them
@@ -331,9 +351,10 @@ class Tail:
 
 
 def read_tail(path: Place, *, last: bool) -> Tail:
-    """Returns a tail (an NDJSON file that a killed recorder left).
+    """Returns the content of a tail, an NDJSON file that remains after the recorder was killed.
 
-    Only in the `last` tail of a folder, the last line may be incomplete.
+    `last` is True for the last tail of a folder. In any other tail, an incomplete last line is an
+    error. Raises UnreadableHistory for a malformed line.
     """
     opened: dict[int, Operation] = {}
     completed: list[Operation] = []

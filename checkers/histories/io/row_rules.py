@@ -1,7 +1,7 @@
-"""The rules that the columns and rows of a history must obey.
+"""Checks the rules for the columns and the rows of a history.
 
-An unknown column is refused, because its name may be misspelt. A column of a different type is
-cast, if this changes no value.
+An unknown column is an error, because its name may be misspelt. A column of a different type is
+cast to the right type, if the cast changes no value.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ ODD: Final = pa.schema([("op", pa.int64()), ("what", pa.string())])
 
 
 def cast(table: pa.Table, path: Place) -> pa.Table:
-    """Returns the table with exactly the columns in `COLUMNS`, in their types; checks no values.
+    """Returns the table with exactly the columns `COLUMNS`, in the right types. The values are not
+    checked.
 
-    Raises UnreadableHistory if a column is unknown, missing, or of a wrong type.
+    Raises UnreadableHistory if a column is unknown or missing, or if it cannot be cast.
     """
     check_columns(table.schema.names, path)
     table = with_new_columns(table)
@@ -63,7 +64,9 @@ def cast(table: pa.Table, path: Place) -> pa.Table:
 
 
 def known(table: pa.Table, unmapped: Counter[str]) -> pa.Table:
-    """Returns the table without unknown columns; `unmapped` counts the values in these columns."""
+    """Returns the table without its unknown columns. `unmapped` counts the values in the unknown
+    columns.
+    """
     for name in table.column_names:
         if name not in COLUMNS:
             unmapped[f"column {name}"] += len(table) - table[name].null_count
@@ -72,7 +75,9 @@ def known(table: pa.Table, unmapped: Counter[str]) -> pa.Table:
 
 
 def refuse(odd: pa.Table, path: Place | str) -> None:
-    """Raises UnreadableHistory for the first invalid row in `odd`, the result of `odd_rows`."""
+    """Raises UnreadableHistory if `odd`, a result of `odd_rows`, has a row. The message
+    describes the lowest operation in it.
+    """
     if odd.num_rows:
         first = min(odd.to_pylist(), key=lambda row: (row["op"], row["what"]))
         where = "a row without an op" if first["op"] < 0 else f"a row of operation {first['op']}"
@@ -80,7 +85,9 @@ def refuse(odd: pa.Table, path: Place | str) -> None:
 
 
 def odd_rows(batch: Batch) -> pa.Table:
-    """Returns the broken rules of `COLUMNS`, each with the first operation that breaks it."""
+    """Returns a table of the rules that some row breaks. Each rule has the lowest number of an
+    operation that breaks it.
+    """
     found: list[dict[str, Any]] = []
     for odd, what in broken_rules(batch):
         ops = batch.table["op"].filter(pa.array(odd)).fill_null(-1)
@@ -89,8 +96,8 @@ def odd_rows(batch: Batch) -> pa.Table:
 
 
 def broken_rules(batch: Batch) -> Iterator[tuple[Mask, str]]:
-    """Yields each broken rule of the batch's columns: a mask of the rows that break it, and its
-    text.
+    """Yields each rule that some row of the batch breaks: a mask of these rows, and a text that
+    describes the fault.
     """
     return ((odd, what) for odd, what in _rules(batch) if odd.any())
 

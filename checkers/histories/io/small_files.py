@@ -1,7 +1,8 @@
-"""Small files are read completely, and decoded from memory.
+"""Reads a small file completely, and decodes it from memory.
 
-A Parquet reader reads the footer of a file, and then each column by itself: each is a request to a
-store, or a system call on a local disk. For a small file, one request for everything costs less.
+A Parquet reader reads the footer of a file, and then reads each column separately. Each of these
+reads is a request to a store, or a system call on a local disk. A single request for the whole
+content of a small file costs less.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ SMALL_FILE_BYTES: Final = 1 << 20
 
 
 def content_or_file(place: Place) -> Any:
-    """Returns a file in a form that pyarrow opens: a small file as its content, else as the file.
+    """Returns a file in a form that pyarrow can open: the content of a small file, or a handle or
+    path of a large file.
 
-    Raises OSError for a local file, UnreadableLocation for a file of a store.
+    Raises OSError if a local file cannot be read, and UnreadableLocation if a file in a store
+    cannot be read.
     """
     if isinstance(place, Remote):
         file = place.native()

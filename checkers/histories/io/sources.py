@@ -1,4 +1,6 @@
-"""The files of a history, each with the function that reads its format.
+"""Finds the files of a history, and for each file the function that reads its format.
+
+A user may pass any of these as a history:
 
     a folder of `urteil record`    its files are described in `recorded`
     a folder of files              Parquet, NDJSON or Avro, also in nested folders, such as `date=…`
@@ -9,8 +11,8 @@
     a .avro file                   an Avro container file: each record is a row
     a .edn file                    a history of Jepsen
 
-The format of any other file is detected from its first bytes. If a folder of files contains a run
-folder of Urteil, the run folder is no part of the history.
+The format of any other file is detected from its first bytes. A folder of files may contain a run
+folder of Urteil. The files of the run folder are not part of the history.
 """
 
 from __future__ import annotations
@@ -47,10 +49,10 @@ OPERATIONS_AT_ONCE: Final = 5_000  # more would reach the garbage collector's ol
 
 
 def sources(history: Location) -> list[tuple[Reader, Place]]:
-    """Returns the files of a history, each with the function that reads it; a recording is one
-    file.
+    """Returns the files of a history, each with the function that reads the file.
 
-    Raises UnreadableHistory.
+    A folder that `urteil record` wrote is a single entry of the result. Raises UnreadableHistory if
+    there is no such history, or if its format is unknown.
     """
     if isinstance(history, FileSet) and history.reader is not None:
         return [(history.reader, place) for place in history.files]
@@ -174,7 +176,7 @@ def _parquet(path: Place) -> Iterator[pa.Table]:
 
 
 def parquet(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
-    """Yields the tables of a Parquet file; with `known_only`, an unknown column is an error."""
+    """Yields the tables of a Parquet file. With `known_only`, an unknown column is an error."""
     with reading_parquet(path), opened(path) as file:
         schema = file.schema_arrow
         if known_only:
@@ -187,8 +189,8 @@ def _edn(path: Place) -> Iterator[pa.Table]:
 
 
 def edn(path: Place, unmapped: Counter[str] | None = None) -> Iterator[pa.Table]:
-    """Yields the tables of a Jepsen history; `unmapped` counts the events and fields that are
-    not read.
+    """Yields the tables of a Jepsen history. `unmapped` counts the events and the fields that
+    are not read.
     """
     from checkers.histories.io import jepsen  # late: other formats start faster
 

@@ -1,4 +1,6 @@
-"""Texts for error messages: the next move of a user whose Delta or Iceberg table is unreadable."""
+"""Texts for error messages about an unreadable Delta or Iceberg table: what the user can do
+next.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Avro: schemas, container files, and histories in them."""
+"""Reads Avro: schemas, container files, and the rows of a history in them."""

@@ -1,9 +1,12 @@
 """Object container files of Avro: a header with the writer's schema, then blocks of records.
 
+A file has one header and any number of blocks. Each line lists the fields in their order:
+
     header    Obj 1, a map with avro.schema and avro.codec, and a marker of 16 bytes
     block     number of records, number of bytes, the records, and the same marker
 
-A block is in memory as a whole, so its size is limited, both before and after decompression.
+This reader holds a whole block in memory. So the size of a block is limited, both before and after
+decompression.
 
 Source: the Apache Avro specification, "Object Container Files".
 """
@@ -32,14 +35,14 @@ NO_RECORD: Final = (EOFError, ValueError, IndexError, TypeError, OverflowError, 
 
 
 class Container:
-    """The writer's schema and the records of a container file.
+    """The writer's schema and the records of an Avro container file.
 
-    `bytes_read` counts the bytes of the blocks so far, after decompression.
+    `bytes_read` is the number of bytes in the blocks that were read, after decompression.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
-        """Reads the header; raises AvroFault for a malformed header, or an unsupported schema or
-        codec.
+        """Reads the header. Raises AvroFault if the header is malformed, or if its schema or
+        codec is not supported.
         """
         if file.read(len(MAGIC)) != MAGIC:
             raise AvroFault("this is no Avro container file: it does not begin with Obj")
@@ -64,8 +67,8 @@ class Container:
             raise AvroFault("its records take no bytes", "write a schema with a column")
 
     def records(self) -> Iterator[Any]:
-        """Yields the records in order; raises AvroFault, if possible with the number of the
-        record.
+        """Yields the records in their order. Raises AvroFault if a block is malformed; if
+        possible, the error has the number of the record.
         """
         row = 0
         for count, data in self._blocks():
@@ -105,7 +108,7 @@ class Container:
 
 
 def decoded(data: IO[bytes], schema: Any, row: int | None = None) -> Any:
-    """Returns the next value in the data; raises AvroFault if the bytes do not match the schema."""
+    """Returns the next value in the data. Raises AvroFault if the bytes do not match the schema."""
     try:
         return schemaless_reader(data, schema)
     except NO_RECORD as error:
@@ -114,7 +117,9 @@ def decoded(data: IO[bytes], schema: Any, row: int | None = None) -> Any:
 
 
 def only(data: bytes, schema: Any) -> Any:
-    """Returns the value that the bytes hold; raises AvroFault if they are not exactly one value."""
+    """Returns the value that the bytes encode. Raises AvroFault if the bytes are not the
+    encoding of exactly one value.
+    """
     stream = io.BytesIO(data)
     value = decoded(stream, schema)
     if stream.tell() != len(data):

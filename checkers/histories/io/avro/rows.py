@@ -1,7 +1,8 @@
-"""The rows of a history in Avro: each record is a row, and its fields are the columns.
+"""Reads the rows of a history from Avro. Each record is a row, and each field of a record is a
+column.
 
-A column of numbers is an `int` or a `long`, a column of text a `string` or an `enum`. A column that
-may be null is a union with `null`.
+A column of numbers has the Avro type `int` or `long`. A column of texts has the type `string` or
+`enum`. A column that may be null has a union with the type `null`.
 
 Source: the columns of `model.histories`.
 """
@@ -27,9 +28,10 @@ _ALLOWED: Final = {"int64": _NUMBER, "int32": _NUMBER, "string": _TEXT}
 
 
 def tables(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
-    """Yields the tables of a container file; with `known_only`, an unknown field is an error.
+    """Yields the tables of a container file. With `known_only`, an unknown field is an error.
 
-    Otherwise, an unknown field becomes a column that is True in each row with a value.
+    Without `known_only`, an unknown field becomes a column that is True in each row with a value of
+    the field.
     """
     try:
         with path.open("rb") as file:
@@ -59,7 +61,7 @@ def _batches(container: Container) -> Iterator[list[Any]]:
 def fields(schema: Any) -> list[str]:
     """Returns the names of the fields of a record schema.
 
-    Raises AvroFault if the schema is no record, or a column has a wrong type.
+    Raises AvroFault if the schema is not the schema of a record, or if a column has a wrong type.
     """
     if not (isinstance(schema, dict) and schema.get("type") == "record"):
         raise AvroFault("its Avro schema is no record", "write a record whose fields are columns")
@@ -84,7 +86,7 @@ def fields(schema: Any) -> list[str]:
 
 
 def refuse_unknown(names: Sequence[str]) -> None:
-    """Raises AvroFault for the first field that is not a column of a history."""
+    """Raises AvroFault for the first name in `names` that is not a column of a history."""
     for name in names:
         if name not in COLUMNS:
             what, _, move = unknown_column(name).partition("; ")

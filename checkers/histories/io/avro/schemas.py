@@ -1,9 +1,9 @@
-"""A writer's schema in Avro, reduced to a tree of plain types, and the error for malformed Avro.
+"""Reduces the writer's schema of Avro data to a tree of plain types, and defines `AvroFault`.
 
-A hostile schema can make a few bytes decode to more items than the memory holds, or to a value that
-is nested too deep for the decoder. So some schemas are refused:
+With a hostile schema, a few bytes can decode to more items than fit into memory, or to a value that
+is nested too deep for the decoder. So a schema is refused if it has one of these types:
 
-- a type that refers to another one by its name, and so possibly to itself;
+- a type that refers to another type by its name, because the reference may be recursive;
 - an array whose items are encoded in 0 bytes, such as an array of nulls;
 - types that are nested more than MAX_DEPTH deep.
 
@@ -29,8 +29,8 @@ _WRITE: Final = "write the history with another schema"
 
 
 class AvroFault(ValueError):
-    """Avro data that cannot be read; the message has the fault, the fix and, if known, the row
-    number.
+    """Raised for Avro data that cannot be read. The message has the fault, the fix and, if known,
+    the row number.
 
     The caller puts the name of the file before the message.
     """
@@ -42,7 +42,8 @@ class AvroFault(ValueError):
 
 
 def parsed(text: str | bytes) -> Any:
-    """Returns the schema in a form that fastavro decodes with; raises AvroFault.
+    """Returns the schema in the form that fastavro needs. Raises AvroFault if the schema is
+    malformed or refused.
 
     >>> parsed('{"type": "string", "avro.java.string": "String"}')
     'string'
@@ -58,7 +59,7 @@ def parsed(text: str | bytes) -> Any:
 
 
 def takes_no_bytes(schema: Any) -> bool:
-    """Returns True if the encoding of each value of the schema is empty.
+    """Returns True if every value of the schema is encoded in 0 bytes.
 
     >>> takes_no_bytes("null"), takes_no_bytes(["null", "long"])
     (True, False)
