@@ -1,1 +1,3 @@
-"""Columns of integers and texts in NumPy and Arrow: hashing, sorting, searching, bitsets."""
+"""Functions on columns of integers and texts in NumPy and Arrow: hashing, sorting, searching,
+and bitsets.
+"""

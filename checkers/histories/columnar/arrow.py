@@ -1,8 +1,9 @@
-"""Arrow's compute functions for the analysis, and tables of integer columns.
+"""Gives access to Arrow's compute functions, and makes tables of integer columns.
 
-Arrow creates its compute functions on import, so type checkers cannot see them; `compute` is typed
-as `Any`. PyArrow's first array would import pandas, which lasts a third of a second, so this module
-hides pandas from that import. PyArrow tries again when a function needs pandas.
+Arrow creates its compute functions during its import, so type checkers cannot see them. For this
+reason, `compute` has the type `Any`. The first array that PyArrow creates would import pandas,
+which takes a third of a second. So this module hides pandas from PyArrow at that moment. If a later
+function needs pandas, PyArrow tries the import a second time.
 """
 
 from __future__ import annotations

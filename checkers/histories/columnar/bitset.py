@@ -1,18 +1,21 @@
 """Sparse bitsets of integers: only the 64-bit words that have a member are stored.
 
-Word n stands for the numbers from 64n to 64n+63.
+Word n has the bits of the numbers from 64n to 64n+63. For example, the set of 3, 5 and 64 has two
+words:
 
     members 3, 5, 64     word 0: 0b101000     word 1: 0b1
 
-A hundred million consecutive numbers take 12.5 MB, so every Spark task can have a copy of the set.
+A bitset of a hundred million consecutive numbers needs 12.5 MB, so every Spark task can have a copy
+of the bitset.
 
 `KeyedWords` has one bitset for each key, such as a topic partition. The words of all bitsets are in
 one column, sorted by their addresses:
 
     address = rank of the key * (count of word numbers + 1) + rank of the word number
 
-A rank is a position in ascending order, from 0: among the keys, or among the word numbers that
-occur. The `+ 1` leaves a free address after the last word of each key.
+The rank of a key is its position, from 0, among all keys in ascending order. The rank of a word
+number is its position, from 0, among all word numbers that occur. The `+ 1` makes a free address
+after the words of each key.
 """
 
 from __future__ import annotations
@@ -40,17 +43,18 @@ COUNTED: Final = int64_schema("word", "once", "twice")
 
 
 def word_of(number: Ints) -> Ints:
-    """Returns, for each number, the index of the 64-bit word that has its bit."""
+    """Returns, for each number, the index of the 64-bit word that has the number's bit."""
     return number >> WORD_BITS
 
 
 def bit_of(number: Ints) -> Bits:
-    """Returns, for each number, a 64-bit word in which only bit `number % 64` is set."""
+    """Returns, for each number, a 64-bit word in which only the bit `number % 64` is set."""
     return ONE << (number & LAST_BIT).astype(np.uint64)
 
 
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
-    """Returns, for each 64-bit word, the bits of the numbers from `low` to `high - 1`.
+    """Returns, for each 64-bit word with the index `word`, the bits of the numbers from `low` to
+    `high - 1`.
 
     For example, word 1, low 64 and high 66 give `0b11`.
     """
@@ -63,8 +67,9 @@ def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
 
 
 def union_of_runs(bits: Bits, starts: Ints) -> Bits:
-    """Returns the bitwise or of the words `bits` in each range of rows; `starts` has the ranges'
-    first rows.
+    """Returns the bitwise or of the words `bits` in each range of rows.
+
+    `starts` has the first row of each range. A range ends where the next range starts.
     """
     return np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
 
@@ -74,7 +79,8 @@ def count(bits: Bits) -> int:
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Returns, for each number in a bitset, the row that stores it, and the number.
+    """Returns two arrays with an entry for each number in a bitset: the row that stores the number,
+    and the number.
 
     Example: row 0 has word 0 with `0b101000`, and row 1 has word 2 with `0b1`. The results are `[0,
     0, 1]` and `[3, 5, 128]`.
@@ -85,7 +91,7 @@ def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
 
 
 def packed(numbers: Ints) -> pa.Table:
-    """Returns the bitset of the numbers: a table of the 64-bit words that are not empty.
+    """Returns the bitset of the numbers as a table of the 64-bit words that are not empty.
 
     Example: the numbers 3, 5, 64 and 3 give the words 0 and 1 with the bits `0b101000` and `0b1`.
     """
@@ -97,7 +103,8 @@ def packed(numbers: Ints) -> pa.Table:
 
 
 def counted(numbers: Ints) -> pa.Table:
-    """Returns two bitsets: of all the numbers, and of those that occur more than once.
+    """Returns two bitsets in one table: a bitset of all numbers, and a bitset of the numbers that
+    occur more than once.
 
     Example: the numbers 3, 5, 64 and 3 give word 0 with `once` `0b101000` and `twice` `0b1000`, and
     word 1 with `once` `0b1` and `twice` 0.
@@ -113,9 +120,10 @@ def counted(numbers: Ints) -> pa.Table:
 
 
 def combined_counts(words: pa.Table) -> pa.Table:
-    """Returns the result of `counted` for all numbers of several results, whose rows `words` has.
+    """Combines several results of `counted` into the result of `counted` for all their numbers.
 
-    Example: two rows of word 0 with `once` `0b101000` and `0b1001` give `twice` `0b1000`.
+    The table `words` has the rows of all these results. Example: two rows of word 0 with `once`
+    `0b101000` and `0b1001` give `twice` `0b1000`.
     """
     order, starts = runs(as_ints(words["word"]))
     lengths = run_lengths(starts, len(order))
@@ -136,7 +144,8 @@ class Bitset:
 
     @classmethod
     def of(cls, words: pa.Table, bits_in: str = "bits") -> Self:
-        """Returns the union of several bitsets; the table `words` has the rows of all of them.
+        """Returns the union of several bitsets. The table `words` has the rows of all these
+        bitsets.
 
         `bits_in` is the name of the column with the bits.
         """
@@ -179,10 +188,11 @@ class KeyedWords:
     addresses: Ints  # of the words of all keys, ascending
 
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
-        """Returns the row of each requested word, and whether the word exists.
+        """Returns two arrays with an entry for each requested word: the row of the word, and True
+        if the word exists.
 
-        `key` [7] and `word` [2] request the bits of the numbers from 128 to 191 in the bitset of
-        key 7.
+        For example, `key` [7] and `word` [2] request the bits of the numbers from 128 to 191 in the
+        bitset of key 7.
         """
         if not len(self.addresses):
             return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
@@ -205,10 +215,11 @@ class KeyedWords:
         return at, found & occurs & (exists > 0)
 
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
-        """Returns the row of each requested word, or the row at which to insert a missing word.
+        """Returns the row of each requested word. For a missing word, returns the row at which the
+        word would be inserted.
 
         Example: `key` [7, 9], `starts` [0, 2] and `word` [0, 1, 4] request the words 0 and 1 of key
-        7, and the word 4 of key 9. For an unknown key, the result is after all rows.
+        7, and the word 4 of key 9. If a key has no bitset, the result is the row after all rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys
@@ -223,13 +234,15 @@ class KeyedWords:
 
 
 def find_near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
-    """Returns the position of each number in the array `ascending`, and whether it is there.
+    """Returns two arrays: the position of each number in the array `ascending`, and True if the
+    number is in this array.
 
-    A missing number has the position at which to insert it. `guess` has likely positions.
+    For a missing number, the position is where the number would be inserted. `guess` has a likely
+    position for each number, which makes the search faster.
     """
     at = guess.clip(0, len(ascending) - 1)
     found = ascending.take(at) == numbers
-    # `guess` has a likely position for each number. Only the others are searched.
+    # A number that is not at its likely position is searched.
     other = np.flatnonzero(~found)
     at[other], found[other] = _find(ascending, numbers[other])
     return at, found

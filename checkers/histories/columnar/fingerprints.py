@@ -1,10 +1,12 @@
-"""Fingerprints of texts: 64-bit hashes that are compared instead of the texts.
+"""Computes fingerprints of texts: 64-bit hashes that are compared instead of the texts.
 
-The hash mixes in eight bytes at a time by a bijection. So two texts of the same length up to eight
-bytes never collide. Any other two texts collide with a probability of 2**-64. A text of more than
-4,096 bytes is hashed by BLAKE2b instead.
+The hash function processes a text in steps of eight bytes, and each step is a bijection. So two
+different texts of the same length up to eight bytes never have the same hash. Any other two texts
+have the same hash with a probability of 2**-64. A text of more than 4,096 bytes is hashed by
+BLAKE2b instead.
 
-For the rows that an analysis reports, the texts are read again, which detects collisions.
+For the rows that an analysis reports, the analysis reads the texts too. So it detects two reported
+texts with the same hash.
 
 Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (the mixing).
 """
@@ -31,7 +33,7 @@ _SECOND: Final = np.uint64(0x94D049BB133111EB)
 
 
 def mixed(words: _Words) -> _Words:
-    """Returns each 64-bit word with its bits mixed; different words stay different."""
+    """Returns each 64-bit word with its bits mixed. Different words have different results."""
     words = words + _GOLDEN  # a copy; it is changed in place
     words ^= words >> np.uint64(30)
     words *= _FIRST
@@ -42,7 +44,10 @@ def mixed(words: _Words) -> _Words:
 
 
 def fingerprints(texts: pa.Array, hash_seed: int = 0) -> Ints:
-    """Returns a 64-bit hash of each text, and `NULL` for null; `hash_seed` selects the hash."""
+    """Returns a 64-bit hash of each text, and `NULL` for null.
+
+    `hash_seed` selects one of many hash functions.
+    """
     texts = texts.cast(pa.large_string())
     numbers = np.zeros(len(texts), dtype=np.int64)
     for first in range(0, len(texts), _AT_ONCE):

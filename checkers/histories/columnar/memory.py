@@ -1,11 +1,12 @@
-"""Settings of the memory allocator: freed memory is reused and does not fragment.
+"""Configures the memory allocator so that freed memory is reused and does not fragment.
 
-By default, the allocators return freed memory to the operating system, which must clear the pages
-of every new array. At ten million rows this costs a tenth of all CPU time. `keep_freed` prevents
-this; the peak memory does not change.
+By default, the allocators return freed memory to the operating system. The operating system must
+then clear the pages of every new array, and at ten million rows this costs a tenth of all CPU time.
+`keep_freed` prevents the return of freed memory. The peak memory does not change.
 
-Small results stay in memory to the end. Between the large arrays, they would leave gaps that are
-too small for the next large array. So `copied_aside` copies them to a separate memory pool.
+The small results of an analysis stay in memory until its end. If they lay between large arrays,
+the gaps between them would be too small for the next large array. So `copied_aside` copies small
+results to a separate memory pool.
 
 Source: Linux, mallopt(3).
 """
@@ -29,7 +30,9 @@ _SEPARATE_POOL: Final = "mimalloc"
 
 @cache
 def keep_freed() -> None:
-    """Makes this process keep freed memory for later use; has an effect only with glibc."""
+    """Makes the allocators of this process retain freed memory for later arrays. It has an
+    effect only with glibc.
+    """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_MMAP_THRESHOLD, _LARGEST)
         libc.mallopt(_ARENA_MAX, 1)

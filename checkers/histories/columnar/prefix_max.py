@@ -1,9 +1,12 @@
 """A prefix-max index: for each group and each time, the group's highest value up to that time.
 
+The first line has the values of a group at three times, and the second line has the highest value
+up to each of these times:
+
     group 0    time 1: 5    time 2: 3    time 4: 7
     maxima             5            5            7
 
-A *position* is the number of a row in the order of group and time.
+A *position* is the number of a row when all rows are sorted by group and time.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ _EXCLUDED: Final = -1  # below every combined number
 
 @dataclass(frozen=True, slots=True)
 class PrefixMaxIndex:
-    """Rows sorted by group and time, each with its group's highest value up to and including it."""
+    """Rows sorted by group and time. Each row has the highest value of its group up to and
+    including the row.
+    """
 
     instants: Ints  # the times of all rows, ascending
     rows: Ints  # the number in the input of each row; by group and time
@@ -35,15 +40,15 @@ class PrefixMaxIndex:
 
     @property
     def reaches(self) -> Ints:
-        """Returns, for each row in the order of group and time, its group's highest value up to
-        the row.
-        """
+        """The highest value of the group up to each row, in the order of group and time."""
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """Returns, for each position in `at`, the highest value of the group up to this position.
+        """Returns, for each position in `at`, the highest value of the position's group up to this
+        position.
 
-        The result is NOWHERE if the index is restricted and none of these rows counts.
+        If the index was made by `restricted_to`, only the included rows have values. The result is
+        NOWHERE if no row up to the position is included.
         """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
@@ -51,7 +56,9 @@ class PrefixMaxIndex:
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """Returns the position of the group's latest row before the time; -1 if there is none."""
+        """Returns, for each group, the position of its latest row before the time `time_ns`, or
+        -1 if there is no such row.
+        """
         facts = len(self.instants)
         if not facts:
             return np.full(len(group), -1, dtype=np.int64)
@@ -61,10 +68,10 @@ class PrefixMaxIndex:
         return np.where(none, -1, at)
 
     def first(self, groups: int) -> Ints:
-        """Returns the position of the first row of each group from 0 to `groups - 1`; -1 if it
-        has none.
+        """Returns the position of the first row of each group from 0 to `groups - 1`, or -1 if the
+        group has no rows.
 
-        An index made by `restricted_to` gives the first included row.
+        If the index was made by `restricted_to`, the result is the first included row.
         """
         low = np.arange(groups) * self.width
         at = np.searchsorted(self.packed, low)
@@ -76,7 +83,7 @@ class PrefixMaxIndex:
     def below_maximum(self, ties: Mask) -> Ints:
         """Returns the rows whose value is below an earlier value of their group.
 
-        A row in the mask `ties` also counts if its value equals the highest earlier one.
+        For a row in the mask `ties`, it is enough that the value equals the highest earlier value.
         """
         before, own, rows = self.packed[:-1], self.own[1:], self.rows[1:]
         passed = before > own
@@ -84,7 +91,9 @@ class PrefixMaxIndex:
         return rows.compress(passed)
 
     def restricted_to(self, included: Mask) -> PrefixMaxIndex:
-        """Returns a copy of the index whose maxima count only the `included` rows."""
+        """Returns a copy of the index in which only the rows in the mask `included` contribute
+        to the maxima.
+        """
         own = np.where(included.take(self.rows), self.own, _EXCLUDED)
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
@@ -108,7 +117,8 @@ class PrefixMaxIndex:
         return broken
 
     def furthest(self, at: Ints) -> Ints:
-        """Returns, for each position in `at`, the input row of the group's highest value so far.
+        """Returns, for each position in `at`, the input row with the highest value of the group up
+        to this position.
 
         Example: one group has the values 5, 3, 7, in this order, in the input rows 0, 1, 2. The
         positions 0, 1, 2 give the rows 0, 0, 2.
@@ -117,7 +127,8 @@ class PrefixMaxIndex:
 
 
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
-    """Returns the index of rows with a group, a value (`reach`) and a time.
+    """Returns the index of the rows with the groups `group`, the values `reach` and the times
+    `time_ns`.
 
     The groups are numbered from 0, without gaps.
     """

@@ -1,4 +1,4 @@
-"""Violations of anomalies and assumptions, converted between dataclasses and Arrow tables."""
+"""Converts violations of anomalies and assumptions between dataclasses and Arrow tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _SCALARS: Final = {int: pa.int64(), str: pa.string()}
 
 @cache
 def schema_of(row: type[Any]) -> pa.Schema:
-    """Returns the Arrow schema of a dataclass: columns of integers, texts, or lists of either."""
+    """Returns the Arrow schema for a dataclass whose fields are integers, texts, or tuples of
+    integers or texts.
+    """
     hints = get_type_hints(row)
     return pa.schema([(field.name, _arrow_type(hints[field.name])) for field in fields(row)])
 
@@ -34,7 +36,9 @@ def _arrow_type(hint: Any) -> pa.DataType:
 
 
 def as_rows(table: pa.Table, row: type[RowT]) -> tuple[RowT, ...]:
-    """Returns the rows of the table as instances of the dataclass `row`; lists become tuples."""
+    """Returns the rows of the table as instances of the dataclass `row`. A list in the table
+    becomes a tuple.
+    """
     return tuple(
         row(
             **{
@@ -47,9 +51,10 @@ def as_rows(table: pa.Table, row: type[RowT]) -> tuple[RowT, ...]:
 
 
 def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.Table:
-    """Returns the table sorted by its scalar columns, from left to right.
+    """Returns the table sorted by its columns from left to right. Columns of lists are ignored.
 
-    With `sizes`, one number for each row, the rows are first sorted by size, the largest first.
+    With `sizes`, one number for each row, the rows are first sorted by this number in descending
+    order.
     """
     scalars = [field.name for field in table.schema if not pa.types.is_list(field.type)]
     keys = [(name, "ascending") for name in scalars]
@@ -61,8 +66,8 @@ def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.T
 
 
 def sizes(table: pa.Table, row: type[Any]) -> np.ndarray[Any, Any]:
-    """Returns the property `size` of each anomaly in the table; a larger size is a worse
-    anomaly.
+    """Returns the property `size` of each anomaly in the table. A worse anomaly has a larger
+    size.
     """
     some = (table.slice(first, _AT_ONCE) for first in range(0, table.num_rows, _AT_ONCE))
     found = (one.size for part in some for one in as_rows(part, row))

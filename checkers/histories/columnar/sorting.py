@@ -1,7 +1,8 @@
 """Sorting and grouping of rows by integer columns, and searching in sorted columns.
 
-NumPy sorts numbers with vector instructions, several times faster than it sorts row numbers by a
-column. So a row number and its value are sorted as one number.
+NumPy sorts numbers with vector instructions. This is several times faster than sorting the row
+numbers by a column. So this module combines the value and the number of each row to a single number
+and sorts these numbers.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def bits_needed(count: int) -> int:
 
 
 def stable_order(numbers: Codes, below: int) -> Ints:
-    """Returns the row numbers, sorted by value; rows with equal values keep their order.
+    """Returns the row numbers, sorted by value. Rows with equal values are in their original order.
 
     The values are from 0 to `below - 1`.
     """
@@ -51,7 +52,7 @@ def stable_order(numbers: Codes, below: int) -> Ints:
 
 
 def stably_sorted(numbers: Codes, below: int) -> tuple[Ints, Ints]:
-    """Returns the `stable_order` of the values, and the values in this order."""
+    """Returns two arrays: the `stable_order` of the values, and the values in this order."""
     if (found := _sorted_with_rows(numbers, below)) is None:
         order = np.argsort(numbers, kind="stable")
         return order, numbers.take(order).astype(np.int64, copy=False)
@@ -62,9 +63,10 @@ def stably_sorted(numbers: Codes, below: int) -> tuple[Ints, Ints]:
 
 
 def _sorted_with_rows(numbers: Codes, below: int) -> tuple[Any, int] | None:
-    """Returns words, ascending, with a value in the high bits and its row number in the low bits.
+    """Returns a sorted array of words, and the number of their low bits.
 
-    Also returns the number of low bits; None if 64 bits are too few.
+    Each word has a value in its high bits, and the number of the value's row in its low bits.
+    Returns None if 64 bits are too few for both.
     """
     row_bits = bits_needed(len(numbers))
     bits = bits_needed(below) + row_bits
@@ -84,9 +86,9 @@ def _as_ints(words: Any) -> Ints:
 
 
 def codes(numbers: Ints) -> tuple[Ints, int]:
-    """Returns a code for each row, and the count of codes; equal numbers get equal codes.
+    """Returns a code for each row, and the number of codes. Equal numbers have equal codes.
 
-    The codes are 0, 1, 2 and so on, by first occurrence.
+    The codes are 0, 1, 2 and so on, in the order in which the numbers first occur.
     """
     starts = run_starts(numbers)  # a run of equal numbers is looked up once
     encoded = pa.array(numbers[starts]).dictionary_encode()
@@ -110,9 +112,11 @@ def distinct(numbers: Ints) -> Ints:
 
 
 def grouping_order(first: Ints, *rest: Ints) -> Ints:
-    """Returns the row numbers in an order that makes rows with the same first column adjacent.
+    """Returns the row numbers in an order in which all rows with the same value in the column
+    `first` are adjacent.
 
-    Such rows are sorted by the other columns; equal rows keep their order.
+    Rows with the same value in `first` are sorted by the other columns. Rows that are equal in all
+    columns are in their original order.
     """
     if _in_order(first, *rest):
         return np.arange(len(first))
@@ -129,7 +133,10 @@ def _width(column: Ints) -> int:
 
 
 def _in_order(first: Ints, *rest: Ints) -> bool:
-    """Returns True only if the rows are already grouped by `first` and sorted by the rest."""
+    """Returns True only if the rows are already grouped by `first` and sorted by the other columns.
+
+    The result may be False for such rows, too, if the groups are small.
+    """
     changes = first[1:] != first[:-1]
     same = ~changes
     for column in rest:
@@ -163,7 +170,9 @@ def _ordered_within_groups(order: Ints, ordered: Ints, *rest: Ints) -> Ints:
 
 
 def run_starts(*columns: Ints) -> Ints:
-    """Returns the first row of each range of consecutive rows with equal columns."""
+    """Returns the first row of each run. A run is a range of consecutive rows that are equal in
+    all columns.
+    """
     if not len(columns[0]):
         return np.zeros(0, dtype=np.int64)
     changes = np.zeros(len(columns[0]), dtype=np.bool_)
@@ -181,15 +190,15 @@ def run_lengths(starts: Ints, total: int) -> Ints:
 
 
 def runs(*columns: Ints) -> tuple[Ints, Ints]:
-    """Returns the `grouping_order` of the rows, and the position where each run of equal rows
-    starts.
+    """Returns the `grouping_order` of the rows, and the positions in this order at which a run
+    of equal rows starts.
     """
     order = grouping_order(*columns)
     return order, run_starts(*(column[order] for column in columns))
 
 
 def any_in_run(flags: Mask, starts: Ints) -> Mask:
-    """Returns, for each range of rows, True if a row of the range is flagged.
+    """Returns, for each range of rows, True if some row of the range has True in `flags`.
 
     `starts` has the first row of each range.
     """
@@ -201,7 +210,8 @@ def any_in_run(flags: Mask, starts: Ints) -> Mask:
 
 
 def first_in_run(flags: Mask, starts: Ints) -> Ints:
-    """Returns the first flagged row of each range of rows; every range must have a flagged row.
+    """Returns, for each range of rows, the first row with True in `flags`. Every range must have
+    such a row.
 
     `starts` has the first row of each range.
     """
@@ -210,17 +220,18 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 
 
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
-    """Returns one number per row, which may depend only on the key.
+    """Returns a number for each row. The number of a row depends only on the row's key.
 
-    `of` maps rows to their numbers; it gets one row of each run of equal keys.
+    `of` maps an array of keys to their numbers. It is called with one key for each run of equal
+    keys.
     """
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))
 
 
 def concatenated_ranges(first: Ints, counts: Ints) -> Ints:
-    """Returns the integers of several ranges; range i has `counts[i]` integers, from `first[i]`
-    on.
+    """Returns the integers of several ranges in one array. Range i has `counts[i]` integers,
+    from `first[i]` on.
     """
     numbers = np.repeat(first - (np.cumsum(counts) - counts), counts)
     numbers += np.arange(len(numbers))

@@ -1,8 +1,9 @@
-"""The offsets of sends and polls, and the end offsets, of operations that ended ok.
+"""Finds the offsets that clients observed: offsets of sends and polls, and end offsets of logs.
 
-An observed offset is a lower bound of the log's end, and for a reader at `read_committed` also of
-the last stable offset. The offset of a send and an end offset must not be below a log end that was
-observed before.
+Only operations that ended ok are considered. An observed offset is a lower bound of the end of its
+log. If the reader is at `read_committed`, the offset is also a lower bound of the last stable
+offset. A later send must not have an offset below a log end that was observed earlier. A later end
+offset must not be below it, either.
 
 Source: `properties.anomalies.real_time.reach`.
 """
@@ -43,7 +44,9 @@ LOG_OF: Final = np.array([LOG, LOG, LOG, STABLE])
 
 @dataclass(frozen=True, slots=True)
 class ObservedOffsets:
-    """The rows with an offset in one batch (a part of the history), in the order of completion."""
+    """The rows with an offset in one batch of the history's operations, in the order of
+    completion.
+    """
 
     row: Ints
     kind: Codes  # the position in KINDS
@@ -57,9 +60,9 @@ class ObservedOffsets:
 
 
 def observed_offsets(batch: Batch, isolation: Isolation) -> ObservedOffsets:
-    """Returns the rows of this batch that have an offset, in completion order.
+    """Returns the rows of this batch of operations that have an offset, in the order of completion.
 
-    If a row has no isolation level, the level `isolation` is assumed.
+    If the isolation level of a row is not recorded, the level `isolation` is assumed.
     """
     return batch.derived(("observed offsets", isolation), lambda it: _observed(it, isolation))
 
@@ -96,7 +99,7 @@ def _observed(batch: Batch, isolation: Isolation) -> ObservedOffsets:
 def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
     """Returns a mask: True for each row whose isolation level is read_uncommitted.
 
-    If a row has no isolation level, the level `isolation` is assumed.
+    If the isolation level of a row is not recorded, the level `isolation` is assumed.
     """
     recorded = batch.is_in("isolation", "read_uncommitted")
     if isolation == "read_uncommitted":
@@ -107,8 +110,9 @@ def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
 def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to check.
 
-    An end offset read at read_committed is yielded twice. `STABLE_END` counts for keys to which
-    transactions send, and `COMMITTED_END` for all other keys.
+    The rows of end offsets that were read at read_committed are yielded twice. The check
+    `STABLE_END` is valid for a key to which transactions send. The check `COMMITTED_END` is valid
+    for any other key.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

@@ -1,11 +1,15 @@
-"""The offsets of each key (topic partition) at which the history proves a record, as a bitset.
+"""Collects, for each key (topic partition), the offsets at which the history proves a record.
 
-Bit i of word n stands for the offset 64n + i. Words without a record are not stored, so the bitset
-is small enough for every Spark task.
+The offsets of a key are stored as a bitset: bit i of word n stands for the offset 64n + i. A word
+without a record is not stored, so the bitset is small enough for every Spark task.
 
-An offset is clean if every reader at `read_committed` must get its record: a send or a poll at
-`read_committed` proves the record, and not all its sends failed. Jepsen's rules omit the second
-condition.
+An offset is *clean* if every reader at `read_committed` must receive its record. This needs two
+conditions:
+
+- A send, or a poll at `read_committed`, proves the record.
+- At least one send of the record's value did not fail.
+
+Jepsen's rules omit the second condition.
 
 Source: `properties.anomalies.observations`; Jacobson, "Space-efficient Static Trees and Graphs".
 """
@@ -47,9 +51,10 @@ KEY_WORDS: Final = OFFSET_WORDS.append(pa.field("clean", pa.bool_()))
 
 
 def occupied_offsets(committed: Ints, aborted: Pairs) -> Stage[pa.Table]:
-    """Returns a query-plan stage that collects the offsets at which the history proves a record.
+    """Returns a query-plan stage (one pass over a dataset) that collects the offsets at which the
+    history proves a record.
 
-    `committed` has the operations that took effect although they ended `info`; `aborted` has the
+    `committed` has the operations that took effect although they ended `info`. `aborted` has the
     values whose sends all failed.
     """
     # The sends of the operations in `committed` prove their records, although they ended `info`.
@@ -63,7 +68,7 @@ def _words(committed: Ints, aborted: Pairs, batch: Batch) -> pa.Table:
 
 
 def may_be_skipped(aborted: Pairs, batch: Batch) -> Mask:
-    """Returns a mask: True for each row whose record may be aborted.
+    """Returns a mask: True for each row whose record may belong to an aborted transaction.
 
     A reader at read_committed may skip such a record.
     """
@@ -85,7 +90,7 @@ def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
 
 
 def packed_by_key(key: Ints, offset: Ints) -> pa.Table:
-    """Returns the bitset of each key's offsets.
+    """Returns a table of bitsets, which has the offsets of each key.
 
     The rows of a key must be adjacent, with ascending offsets.
     """
@@ -96,8 +101,9 @@ def packed_by_key(key: Ints, offset: Ints) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCounts:
-    """The offsets that have a record, as one bitset per topic partition, with fast counts of
-    ranges.
+    """The offsets that have a record, as one bitset for each topic partition.
+
+    It can count the records in a range of offsets quickly.
     """
 
     index: KeyedWords
@@ -106,8 +112,8 @@ class OffsetCounts:
 
     @classmethod
     def of(cls, words: pa.Table) -> OffsetCounts:
-        """Returns the union of the bitsets in `words`, which has rows from all batches of the
-        history.
+        """Returns the union of the bitsets in `words`, a table with rows from all batches of the
+        history's operations.
         """
         batch = Batch(words)
         key, word = batch.ints("key"), batch.ints("word")
@@ -125,7 +131,9 @@ class OffsetCounts:
         return int(self.before[-1])
 
     def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
-        """Returns, for each key, the number of records from offset `first` to `end - 1`."""
+        """Returns, for each key, the number of offsets from `first` to `end - 1` that have a
+        record.
+        """
         counts = np.zeros(len(key), dtype=np.int64)
         if not len(self.bits):
             return counts
@@ -146,8 +154,8 @@ class OffsetCounts:
         return there
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
-        """Returns, for each log, the lowest offset at or above `first` that has a record; there
-        must be one.
+        """Returns, for each key, the lowest offset at or above `first` that has a record. The
+        key must have such an offset.
         """
         rank = self._rank(key, first)
         at = np.searchsorted(self.before, rank, side="right") - 1
@@ -170,9 +178,9 @@ class OffsetCounts:
 
 @dataclass(frozen=True, slots=True)
 class OccupiedOffsets:
-    """The offsets at which the history proves that there is a record.
+    """The offsets at which the history proves a record.
 
-    `clean` has only the offsets of records that every reader at read_committed must get.
+    `clean` has only the offsets of the records that every reader at read_committed must receive.
     """
 
     clean: OffsetCounts
@@ -180,8 +188,8 @@ class OccupiedOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OccupiedOffsets:
-        """Returns the union of the bitsets in `words`, which come from all batches of the
-        history.
+        """Returns the union of the bitsets in `words`, a table with rows from all batches of the
+        history's operations.
         """
         everything = OffsetCounts.of(words)
         clean = words.filter(words["clean"])

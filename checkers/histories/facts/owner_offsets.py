@@ -1,10 +1,13 @@
-"""The offsets that each consumer or group received, and the offsets that it received twice.
+"""Collects the offsets that each consumer or group received, and those that it received twice.
 
-An owner is a consumer or a consumer group, as a number. Its offsets of a key (topic partition) are
-packed into 64-bit words: bit i of word n stands for the offset 64n + i.
+An *owner* is a consumer or a consumer group; it is represented by a number. The offsets that an
+owner received from a key (topic partition) are stored in 64-bit words: bit i of word n stands for
+the offset 64n + i.
 
-An offset is repeated if an owner received it twice. The number `repeated_in` of a word is the first
-batch that repeated one of its offsets.
+An offset is *repeated* if an owner received it twice. The history is processed in batches of
+operations. The number `repeated_in` of a word is the number of the first batch that repeated one of
+the word's offsets. In this example, owner 1 receives the offset 4 of the key k in two batches, and
+the last line shows the union of the words of both batches:
 
     batch 0    owner 1 polls k@3 k@4          word 0 of (1, k): bits 0b11000
     batch 1    owner 1 polls k@4              word 0 of (1, k): bits 0b10000
@@ -49,9 +52,11 @@ OWNER_WORDS: Final = pa.schema(
 
 
 def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table:
-    """Returns a table of the offsets that each owner (a consumer or a group) received in one batch.
+    """Returns a table of the offsets that each owner (a consumer or a group) received in one batch
+    of operations.
 
-    The column `repeated` has the bits of offsets that the owner received more than once.
+    `batch` is the number of the batch. The column `repeated` has the bits of the offsets that the
+    owner received more than once in this batch.
     """
     word, bit = word_of(offset), bit_of(offset)
     starts = run_starts(owner, key, word)  # consecutive rows are mostly in one word
@@ -81,7 +86,9 @@ def _repeated(bits: Bits) -> np.uint64:
 
 @dataclass(frozen=True, slots=True)
 class OwnerOffsets:
-    """The offsets that each owner (a consumer or a group) received from each key, as bitsets."""
+    """The offsets that each owner (a consumer or a group) received from each key (topic
+    partition), as bitsets.
+    """
 
     owner: Ints
     key: Ints
@@ -93,8 +100,9 @@ class OwnerOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OwnerOffsets:
-        """Returns the union of the tables of `packed_offsets`, joined in the order of the
-        batches.
+        """Returns the union of several tables of `packed_offsets`.
+
+        `words` has the rows of these tables, joined in the order of their batches of operations.
         """
         batch = Batch(words)
         bits, repeated = (batch.ints(name).view(np.uint64) for name in ("bits", "repeated"))
@@ -116,8 +124,8 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """Returns, for each index i, the row of `owner[i]`, `key[i]` and `word[i]`; -1 if there
-        is none.
+        """Returns, for each index i, the row with `owner[i]`, `key[i]` and `word[i]`, or -1 if
+        there is no such row.
         """
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))
@@ -136,10 +144,13 @@ class OwnerOffsets:
         return found
 
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
-        """Returns the offsets that owners received, restricted to intervals, as three arrays.
+        """Returns the offsets inside given intervals that owners received, as three arrays.
 
-        Interval i is from `low[i]` to `high[i] - 1`. The arrays have an entry for each interval and
-        row that overlap: their numbers, and the bits of the row's word inside the interval.
+        Interval i has the offsets from `low[i]` to `high[i] - 1` of the key `key[i]`, and belongs
+        to the owner `owner[i]`. The arrays have an entry for each pair of an interval and a row
+        whose word overlaps the interval. The three entries of a pair are the number of the
+        interval, the number of the row, and the bits of the row's word that are inside the
+        interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))
@@ -225,8 +236,8 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns the bitsets without the offset `offset[i]` of the log `key[i]`, for each i and all
-    owners.
+    """Returns the table `words` of bitsets without the offset `offset[i]` of the key `key[i]`,
+    for each i and all owners.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

@@ -1,12 +1,12 @@
-"""The records of a history by offset, and the sends by value: two shuffled tables.
+"""Defines two shuffled tables: the records of a history by offset, and its sends by value.
 
     RECORD_LOCATIONS  a row for each poll of a record, and for each send with a known offset
     SENDS             a row for each send
 
-One partition of SENDS has all sends of a value, in adjacent rows. One partition of RECORD_LOCATIONS
-has all rows of a key whose offsets are in the same block of 65,536, sorted by key, offset, value
-and operation. So most values have all their rows in one partition; for the others, see
-`unconfirmed_values`.
+All sends of a value are in the same partition of SENDS, in adjacent rows. RECORD_LOCATIONS is
+partitioned by the key and a block of 65,536 offsets. Inside a partition, the rows are sorted by
+key, offset, value and operation. So most values have all their rows in one partition. The module
+`unconfirmed_values` handles the values whose rows are in several partitions.
 
 Source: jepsen.tests.kafka version-orders.
 """
@@ -55,8 +55,8 @@ READS: Final = ("op", "outcome", "kind", "key", "offset", "value", "isolation")
 
 
 def shuffle_kernels(declared: Declarations) -> dict[Source, Kernel]:
-    """Returns the functions on rows that shuffle a history: one by record location, one by
-    value.
+    """Returns the two kernels (functions on rows) that shuffle a history. One shuffles by record
+    location, the other by value.
     """
     locations = partial(_locations, isolation=declared.isolation)
     sends = partial(_sends, isolation=declared.isolation)
@@ -120,18 +120,20 @@ def _rows(batch: Batch, wanted: Mask, group: Any, isolation: Isolation) -> pa.Ta
 
 
 def records_of(batch: Batch, isolation: Isolation) -> pa.Table:
-    """Returns the rows of the batch with only five columns: key, offset, value, operation and
-    role.
+    """Returns the rows of the batch with only five columns: key, offset, value, operation and role.
+
+    The role is the kind and the outcome of the operation, such as `SEND_OK`.
     """
     every = np.ones(len(batch), np.bool_)
     return _rows(batch, every, _by_value, isolation).select(RECORD_COLUMNS)
 
 
 def roles(batch: Batch, isolation: Isolation) -> Any:
-    """Returns the role of each row: send or poll, with its outcome, such as `SEND_OK`.
+    """Returns the role of each row: whether the row is a send or a poll, and its outcome, such as
+    `SEND_OK`.
 
-    Polls at read_uncommitted have roles of their own, since they may return aborted records.
-    Without an isolation level, `isolation` is assumed.
+    A poll at read_uncommitted has a role of its own, because it may return aborted records. If the
+    isolation level of a row is not recorded, the level `isolation` is assumed.
     """
     return batch.derived(("roles", isolation), partial(_roles, isolation))
 
@@ -151,16 +153,18 @@ def role_of(batch: Batch) -> Codes:
 
 
 def first_rows(batch: Batch) -> Ints:
-    """Returns the first row of each group with equal key, offset and value.
+    """Returns the first row of each group of rows that have equal keys, offsets and values.
 
-    The batch must be sorted by these columns.
+    The batch must be sorted by these three columns.
     """
     return batch.derived(("first rows",), lambda it: run_starts(*map(it.ints, LOCATION)))
 
 
 def location_of(batch: Batch) -> Ints:
-    """Returns, for each row, the number (from 0) of its run of rows with equal key, offset and
-    value.
+    """Returns, for each row, the number of its group, from 0. The rows of a group have equal keys,
+    offsets and values.
+
+    The batch must be sorted by these three columns.
     """
 
     def made(batch: Batch) -> Ints:
@@ -175,21 +179,22 @@ def location_of(batch: Batch) -> Ints:
 def took_effect(batch: Batch, committed: Ints) -> Mask:
     """Returns a mask: True for each send whose record must be in the log.
 
-    These are the acknowledged sends, and those of the operations in `committed`, which ended `info`
-    but sent a value that was polled.
+    These are the acknowledged sends, and the sends of the operations in `committed`. An operation
+    in `committed` ended `info`, but a poll returned one of its values.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK
-    # The operations in `committed` ended `info`, but one of their values was polled.
     info = np.flatnonzero(role == SEND_INFO)
     took[info] = member(batch.ints("op")[info], committed)
     return took
 
 
 def proves_location(batch: Batch, committed: Ints) -> Mask:
-    """Returns a mask: True for each poll, and each send that must have taken effect."""
+    """Returns a mask: True for each row that proves that a record is at the row's offset.
+
+    These rows are the polls, and the sends that must have taken effect.
+    """
     role = role_of(batch)
-    # These rows are the polls, and the sends that must have taken effect.
     proof: Mask = (role >= POLL_OK) | took_effect(batch, committed)
     return proof
 

@@ -1,4 +1,5 @@
-"""The log start of each key: retention may have deleted all records before it, but none after it.
+"""Finds the log start of each key. Retention may have deleted all records before the log start, but
+no later record.
 
 The log start of a key (topic partition) is the highest start offset that any client read.
 
@@ -32,8 +33,10 @@ class LogStarts:
     offsets: Ints
 
     def of(self, key: Ints) -> Ints:
-        """Returns, for each log, the highest log start that a client read; BEGINNING (below all)
-        without one.
+        """Returns, for each key (topic partition), the highest log start that a client read.
+
+        If no client read a log start of the key, the result is BEGINNING, a number below every
+        offset.
         """
         listed = member(key, self.keys)
         starts = np.full(len(key), BEGINNING)
@@ -45,9 +48,10 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 
 
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
-    """Returns, for each key (topic partition), the highest log start offset that a client saw.
+    """Returns, for each key (topic partition), the highest log start offset that a client read.
 
-    A key of a compacted topic gets `NOWHERE`, a number above every offset.
+    A key of a compacted topic has the log start `NOWHERE`, a number above every offset, because
+    compaction may have deleted any of its records.
     """
     run = partial(_starts, declared)
     starts = yield from collect(

@@ -1,13 +1,16 @@
-"""Unconfirmed values: the few values that no single Spark task can decide alone.
+"""Finds the unconfirmed values: the few values that no single Spark task can check alone.
+
+Each line of this example has a send of a value, and a poll that returned the value:
 
     p1 send k=a -> ok @0     c1 poll k=a@0              a is confirmed
     p1 send k=b -> info      c1 poll k=b@1              b is unconfirmed: its send has no offset
 
-A value is confirmed if each of its polls is at an offset where one of its sends was acknowledged.
-The dataset RECORD_LOCATIONS is partitioned by offset, so one Spark task can check this.
+A value is *confirmed* if, at each offset where it was polled, one of its sends was acknowledged.
+The dataset RECORD_LOCATIONS is partitioned by offset, so a single Spark task can check this.
 
-Any other polled value is unconfirmed: for example a duplicate, an aborted read, a value that no
-operation sent, or one that was polled without an offset. Every Spark task gets all their rows.
+Any other polled value is *unconfirmed*. Examples are a duplicate, an aborted read, a value that no
+operation sent, and a value that was polled without an offset. Every Spark task gets all rows of all
+unconfirmed values.
 """
 
 from __future__ import annotations
@@ -46,12 +49,14 @@ from model.histories import Isolation
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedValues:
-    """The values that were polled at an offset where no send of them was acknowledged, with their
-    sends.
+    """The values that were polled at an offset where none of their sends was acknowledged.
 
-    - `committed` has the operations that ended `info` but took effect: a poll returned one of their
-      values.
-    - `resent` has each acknowledged send of a value, confirmed or not, that also has a failed send.
+    - `observations` has the polls of these values, and those of their sends that have an offset.
+    - `sends` has all sends of these values.
+    - `committed` has the operations that ended `info` but took effect: a poll returned one of
+      their values.
+    - `resent` has each acknowledged send with an offset whose value also has a failed send. Such a
+      value may be confirmed or unconfirmed.
     """
 
     observations: Batch
@@ -62,7 +67,9 @@ class UnconfirmedValues:
     resent: Batch
 
     def locations(self) -> Batch:
-        """Returns the sends and polls that prove the offset of an unconfirmed value in the log."""
+        """Returns the sends and polls that prove at which offset of the log an unconfirmed value
+        is.
+        """
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
         failed = self.sends.where(self.sends.ints("role") == SEND_FAIL)
         had_failed = pairs_in(key, value, failed.ints("key"), failed.ints("value"))
@@ -72,7 +79,9 @@ class UnconfirmedValues:
         return self.observations.where(proves_location(self.observations, self.committed) & ~copies)
 
     def aborted(self) -> Pairs:
-        """Returns each polled value whose sends all failed, paired with its log (key)."""
+        """Returns each unconfirmed value whose sends all failed, paired with its key (topic
+        partition).
+        """
         failed = self.sends.ints("role") == SEND_FAIL
         key, value = self.sends.ints("key"), self.sends.ints("value")
         resent = pairs_in(key, value, key[~failed], value[~failed])
@@ -80,7 +89,9 @@ class UnconfirmedValues:
 
     @property
     def ops(self) -> Ints:
-        """Returns the operation numbers of all rows in `observations`, then of those in `sends`."""
+        """The operation numbers of all rows in `observations`, followed by those of all rows in
+        `sends`.
+        """
         ops: Ints = np.r_[self.observations.ints("op"), self.sends.ints("op")]
         return ops
 
@@ -89,9 +100,9 @@ class UnconfirmedValues:
         return pairs.have(key, value)
 
     def of(self, batch: Batch) -> Mask:
-        """Returns a mask: True for each row whose value is unconfirmed.
+        """Returns a mask: True for each row of the batch whose value is unconfirmed.
 
-        The rows are sorted by key, offset and value.
+        The rows must be sorted by key, offset and value.
         """
 
         def made(batch: Batch) -> Mask:
@@ -100,8 +111,10 @@ class UnconfirmedValues:
         return batch.derived(("unconfirmed",), made)
 
     def of_first_rows(self, batch: Batch) -> Mask:
-        """Returns the mask `of` with one entry for each group of rows with equal key, offset and
-        value.
+        """Returns a mask with one entry for each group of rows that have equal keys, offsets and
+        values.
+
+        An entry is True if the value of the group is unconfirmed.
         """
 
         def made(batch: Batch) -> Mask:
@@ -181,16 +194,20 @@ def rows_of_pairs(pairs: Pairs, batch: Batch) -> pa.Table:
 
 
 def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
-    """Returns a query-plan stage that collects the sends that ended `info`, or `ok` without an
+    """Returns a query-plan stage (one pass over a dataset) that collects all sends without a known
     offset.
+
+    These are the sends that ended `info`, and the sends that ended `ok` without an offset.
     """
     title, run = "collecting sends without an offset", partial(_without_offset, isolation)
     return Stage(Source.OPERATIONS, Kernel(title, READS, RECORD, run))
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns the values in `sends`, which have no acknowledged offset, and the offsets of their
-    polls.
+    """Returns the values of the sends in `sends`, with the offsets at which these values were
+    polled.
+
+    None of these sends has an acknowledged offset. If `sends` is empty, the result has no values.
     """
     if not len(sends):
         return NO_UNCONFIRMED_VALUES

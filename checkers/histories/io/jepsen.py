@@ -3,8 +3,8 @@
 A file holds one event map on each line, or a single vector with all events. An operation has two
 events: an `:invoke`, and the next `:ok`, `:fail` or `:info` of the same process, the completion. If
 the completion has no `:value`, it has the `:value` of the invocation. The events of a process with
-a name, such as `:nemesis`, are not operations. If the first event of a process
-without a name has no `:time`, the time of each event is the position of the event in the file.
+a name, such as `:nemesis`, are not operations. If the first event of a process without a name has
+no `:time`, the time of each event is the position of the event in the file.
 
 The completion of a send may equal its invocation. Such a send has no offset:
 

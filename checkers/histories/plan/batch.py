@@ -1,7 +1,8 @@
-"""A batch: rows in memory, the input of a kernel (a function from a batch to a table).
+"""Defines `Batch`: rows in memory that are the input of a kernel (a function from a batch to a
+table).
 
-A batch is an Arrow table whose columns are also NumPy arrays of integers. A text becomes a
-dictionary code or a fingerprint (a 64-bit hash).
+A batch is an Arrow table. It can also return a column as a NumPy array of integers. For a column of
+texts, the integers are dictionary codes or fingerprints (64-bit hashes).
 """
 
 from __future__ import annotations
@@ -23,15 +24,17 @@ UNKNOWN_OFFSET: Final = -(2**63)  # of a record whose offset the history does no
 
 
 class DerivedColumns(Protocol):
-    """A cache of integer columns, computed from the rows of one partition of the history."""
+    """A cache of integer columns that were computed from the rows of one partition of the
+    history.
+    """
 
     def cached_ints(self, name: str, compute: Callable[[], Ints]) -> Ints: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The rows of one partition of a dataset (not of a topic); `number` is the partition's
-    number.
+    """The rows of one partition of a dataset. `number` is the number of this partition, which is
+    not a topic partition.
     """
 
     table: pa.Table
@@ -47,37 +50,47 @@ class Batch:
         return Batch, (self.table, self.number, self.hash_seed)
 
     def ints(self, name: str, *, null: int = 0) -> Ints:
-        """Returns the column as int64; a null becomes the value of the parameter `null`."""
+        """Returns the column `name` as int64. A null becomes the value of the parameter `null`."""
         return self._once(("ints", name, null), lambda: as_ints(self.table[name], null))
 
     def is_valid(self, name: str) -> Mask:
-        """Returns a mask: True for each row with a value in the column."""
+        """Returns a mask: True for each row that has a value (not null) in the column `name`."""
         return self._once(("is_valid", name), lambda: self._is_valid(name))
 
     def is_in(self, name: str, *texts: str) -> Mask:
-        """Returns a mask: True for each row whose text in the column is one of `texts`."""
+        """Returns a mask: True for each row whose text in the column `name` is one of `texts`."""
         return self._once(("is_in", name, texts), lambda: self._is_in(name, texts))
 
     def codes(self, name: str) -> tuple[Ints, pa.Array]:
-        """Returns each row's dictionary code as int64 (-1 for null), and the text of each code."""
+        """Returns the dictionary code of each row as int64 (-1 for null), and an array with the
+        text of each code.
+        """
         codes, texts = self.narrow_codes(name)
         return self._once(("codes", name), lambda: codes.astype(np.int64)), texts
 
     def narrow_codes(self, name: str) -> tuple[Codes, pa.Array]:
-        """Returns each row's dictionary code (-1 for null) as stored, and the text of each code."""
+        """Returns the dictionary code of each row (-1 for null), and an array with the text of each
+        code.
+
+        The codes have the integer type in which they are stored.
+        """
         return self._once(("narrow_codes", name), lambda: _dictionary(self.table[name]))
 
     def fingerprints(self, name: str) -> Ints:
-        """Returns a 64-bit hash of each text in the column."""
+        """Returns a 64-bit hash of the text in the column `name`, for each row."""
         return self._once(("fingerprints", name), lambda: self._fingerprints(name))
 
     def derived(self, name: tuple[object, ...], compute: Callable[[Batch], DerivedT]) -> DerivedT:
-        """Returns the result of `compute` on this batch, computed only once for each `name`."""
+        """Returns the result of `compute` on this batch. The result is stored, so each `name` is
+        computed only once.
+        """
         return self._once(("derived", *name), lambda: compute(self))
 
     def rows_of(self, ops: Ints) -> Ints:
-        """Returns the rows of the operations `ops`; both `ops` and the column `op` must be
-        sorted.
+        """Returns the row numbers of the operations `ops`.
+
+        Both the array `ops` and the column `op` must be sorted. An operation without rows in this
+        batch is ignored.
         """
         op = self.ints("op")
         if not len(op):
@@ -87,9 +100,9 @@ class Batch:
         return concatenated_ranges(first, end - first)
 
     def where(self, rows: Mask | Ints, columns: Sequence[str] = ()) -> Batch:
-        """Returns a batch with only the rows that a mask or row numbers select.
+        """Returns a batch with only the selected rows. `rows` is a mask or an array of row numbers.
 
-        If `columns` is empty, all columns are kept.
+        If `columns` is empty, the result has all columns.
         """
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         table = self.table.select(columns) if columns else self.table

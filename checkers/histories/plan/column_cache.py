@@ -1,9 +1,9 @@
-"""A cache of columns, so that later passes need not read or compute a column again.
+"""Caches columns of a dataset, so that a later pass need not read or compute them a second time.
 
-An analysis of all anomalies makes about twenty passes over a history. Columns are kept in memory
-while there is room, then in a memory-mapped file: 73 bytes a row, of which 14 are the texts of
-values, or 24 bytes with compression. A file gets its name only when it is complete, so several
-processes may share a folder.
+An analysis of all anomalies makes about twenty passes over a history. Columns are stored in memory
+up to a limit, and all further columns are stored in memory-mapped files. The files need 73 bytes
+for each row, of which 14 are the texts of values, or 24 bytes with compression. A file gets its
+name only when it is complete, so several processes may share a folder.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ class ColumnCache:
         return only_table_in(path)[0]
 
     def keep(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Stores the column in memory, or else in a file of the folder, if there is one; returns
-        the column.
+        """Stores the column, and returns it.
+
+        The column is stored in memory if it fits there. Otherwise it is stored in a file of the
+        folder. If there is no folder, the column is not stored.
         """
         fits = column.nbytes <= self.room
         if not fits and not self.folder:
@@ -53,7 +55,9 @@ class ColumnCache:
 
 @dataclass(frozen=True, slots=True)
 class CachedPartition:
-    """A partition of a dataset with a cache of its columns; partitions may share a cache."""
+    """A partition of a dataset with a cache for its columns. Several partitions may share a
+    cache.
+    """
 
     stored: Partition
     number: int
@@ -67,7 +71,7 @@ class CachedPartition:
         return self.stored.may_contain(ops)
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a partition with all rows of the operations in `ops`, and perhaps other rows.
+        """Returns a partition with all rows of the operations in `ops`, and possibly other rows.
 
         `ops` is a list of ascending arrays of operation numbers.
         """

@@ -1,7 +1,8 @@
-"""Merges the rows that a kernel returns for several partitions, as a combiner of MapReduce does.
+"""Merges the rows that a kernel (a function on rows) returns for several partitions, as a combiner
+of MapReduce does.
 
-Each task merges the rows of its own partitions. So a task returns about as many rows as one
-partition has, and the driver needs memory for few of them.
+Each task merges the rows of its own partitions. So a task returns about as many rows as for a
+single partition, and the driver needs less memory.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ Combine = Callable[[pa.Table], pa.Table]
 
 @dataclass(slots=True)
 class Combined:
-    """The rows of a kernel from several partitions, merged whenever their number has doubled."""
+    """The rows that a kernel (a function on rows) returned for several partitions.
+
+    The rows are merged each time that their number has doubled since the previous merge.
+    """
 
     combine: Combine
     tables: list[pa.Table] = field(default_factory=list[pa.Table])
@@ -36,12 +40,16 @@ Combiners = dict[int, Combined]
 
 
 def combiners(combines: Iterable[Combine | None]) -> Combiners:
-    """Returns a `Combined` for each function, by its position; there is none for None."""
+    """Returns a `Combined` for each function in `combines`, by its position. There is no
+    `Combined` for None.
+    """
     return {number: Combined(one) for number, one in enumerate(combines) if one is not None}
 
 
 def combined_tables(some: Combiners) -> Iterator[tuple[int, pa.Table]]:
-    """Yields the position of each function that got tables, and its merged table."""
+    """Yields the position of each function that has tables, and the table into which it merges
+    them.
+    """
     for number, one in some.items():
         if one.tables:
             yield number, one.combine(pa.concat_tables(one.tables))

@@ -1,8 +1,8 @@
-"""The cost of a pass over a source: rows, bytes and seconds, by task and by stage.
+"""Measures the cost of a pass over a source: rows, bytes and seconds, for each task and each stage.
 
-A *stage* is a step of a query plan. A *task* processes some partitions of the source: a Spark task,
-or one partition in this process. The time to derive a column, such as hashes of texts, is added to
-the first stage that needs the column.
+A *stage* is a step of a query plan. A *task* processes some partitions of the source: it is a Spark
+task, or the work on one partition in this process. The time to derive a column, such as the hashes
+of texts, is added to the first stage that needs the column.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class TaskCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassCost:
-    """The cost of a pass; `seconds` is wall time, from its start to the result of its last task."""
+    """The cost of a pass. `seconds` is the wall time from the start of the pass to the result of
+    its last task.
+    """
 
     source: str
     into: tuple[str, ...] = ()
@@ -60,12 +62,14 @@ class PassCost:
 
     @property
     def skew(self) -> float:
-        """Returns the seconds of the longest task divided by the median; 1 if no task had rows."""
+        """The seconds of the longest task, divided by the median over all tasks with rows. It is
+        1 if no task had rows.
+        """
         seconds = [task.seconds for task in self.tasks if task.rows]
         return max(seconds) / float(np.median(seconds)) if seconds else 1.0
 
     def stages(self) -> dict[str, StageCost]:
-        """Returns the cost of each stage of the query plan, summed over the tasks."""
+        """Returns the cost of each stage (step of the query plan), summed over all tasks."""
         total: dict[str, StageCost] = {}
         for task in self.tasks:
             for name, cost in task.stages.items():
@@ -82,7 +86,9 @@ def unmeasured(cost: PassCost) -> None:
 
 @dataclass(slots=True)
 class Meter:
-    """Measures a task while it runs: rows, bytes, and the cost of each stage of the query plan."""
+    """Measures a task while it runs: its rows and bytes, and the cost of each stage (step of the
+    query plan).
+    """
 
     rows: int = 0
     bytes: int = 0
@@ -90,15 +96,15 @@ class Meter:
     stages: dict[str, StageCost] = field(default_factory=dict[str, StageCost])
 
     def begin(self, stages: Iterable[str]) -> None:
-        """Adds the stages with a cost of zero, so that all tasks list the stages in the same
-        order.
-        """
+        """Adds each stage with a cost of zero. So all tasks list the stages in the same order."""
         for stage in (READING, *stages):
             self._add(stage, StageCost())
 
     def read(self, read: Callable[[], pa.Table]) -> pa.Table:
-        """Calls `read` and returns its table; adds the call's time and the table's bytes to the
-        task's cost.
+        """Calls `read` and returns its table.
+
+        The time of the call is added to the cost of the stage `reading columns`, and the bytes of
+        the table are added to the cost of the task.
         """
         began = perf_counter()
         table = read()
@@ -107,8 +113,9 @@ class Meter:
         return table
 
     def kept(self, stage: str, compute: Callable[[], pa.Table]) -> pa.Table:
-        """Returns the table that `compute` returns; adds its time and size to the cost of
-        `stage`.
+        """Calls `compute` and returns its table.
+
+        The time of the call, and the rows and bytes of the table, are added to the cost of `stage`.
         """
         began = perf_counter()
         table = compute()
@@ -132,10 +139,11 @@ class Meter:
 def measured_pass(
     measured: Measured, source: str, into: tuple[str, ...] = ()
 ) -> Generator[list[TaskCost]]:
-    """Measures the `with` block as one pass over the history.
+    """Measures the execution of the `with` block as one pass over the dataset with the name
+    `source`.
 
-    The block adds the cost of each task to the yielded list. At the end, `measured` is called with
-    the cost of the pass.
+    The block must add the cost of each task to the list that this context manager yields. At the
+    end, `measured` is called with the cost of the pass.
     """
     tasks: list[TaskCost] = []
     began = perf_counter()

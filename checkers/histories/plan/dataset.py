@@ -1,18 +1,19 @@
-"""Datasets: rows in partitions, and the two ways to process them.
+"""Defines datasets: rows in partitions.
 
-A kernel is a function from a batch of rows to a table.
+A kernel is a function from a batch of rows to a table. A dataset can be processed by kernels in two
+ways:
 
-    collect     kernels process each partition on its own, all kernels in one pass; the driver gets
-                their results, concatenated in the order of the partitions
-    shuffle     kernels return rows with a shuffle key; rows with equal keys get into one partition,
-                in the order of the partitions from which they came
+    collect     the kernels process each partition separately, all kernels in one pass; the driver
+                gets their results, concatenated in the order of the partitions
+    shuffle     the kernels return rows with a shuffle key; all rows with equal keys get into one
+                partition, in the order of the partitions from which they came
 
-A plan's verdict must be the same in this process and on Spark, and must not depend on where
-partitions end.
+The verdict of a query plan must be the same in this process and on Spark. It must not depend on the
+operation at which one partition ends and the next partition begins.
 
-A partition of the history holds whole operations in completion order. All operations of a partition
-come before the operations of the next partition. A shuffled partition promises only that it has all
-rows of each of its keys.
+A partition of the history has complete operations in completion order. All operations of a
+partition come before the operations of the next partition. A shuffled partition guarantees only
+that it has all rows of each of its keys.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from checkers.histories.plan.stage import Source
 
 class Dataset(Protocol):
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Returns one table for each function in `kernels`: its results for all partitions, in
-        order.
+        """Returns one table for each kernel (function on rows): its results for all partitions,
+        in their order.
         """
         ...
 
@@ -41,24 +42,29 @@ class HistoryDataset(Dataset, Protocol):
     def rows(self) -> int: ...
 
     def with_hash_seed(self, hash_seed: int) -> Self:
-        """Returns the same dataset with another seed for the 64-bit hashes of texts."""
+        """Returns the same dataset with another seed for the 64-bit hashes of its texts."""
         ...
 
     def measured_by(self, measured: Measured) -> Self:
-        """Returns the same dataset; after each pass over it, `measured` is called with the cost."""
+        """Returns the same dataset with a callback: `measured` is called with the cost of each
+        pass, after the pass.
+        """
         ...
 
     def cached(self, *, on_disk: bool) -> AbstractContextManager[Self]:
-        """Yields the same dataset with a cache of its columns, until the `with` block ends.
+        """Yields the same dataset with a cache for its columns. The cache is deleted at the end of
+        the `with` block.
 
-        With `on_disk`, columns that do not fit into memory are cached on disk.
+        With `on_disk`, the columns that do not fit into memory are stored on disk. Otherwise they
+        are not stored.
         """
         ...
 
     def shuffle(
         self, kernels: Mapping[Source, Kernel], partitions: int
     ) -> AbstractContextManager[Mapping[Source, Dataset]]:
-        """Yields, for each function in `kernels`, a dataset of the rows that the function returned.
+        """Yields, for each kernel (function on rows), a dataset of the rows that the kernel
+        returned.
 
         A row goes to the partition with the number `shuffle key modulo partitions`.
         """

@@ -26,7 +26,7 @@ MEMORY_BYTES: Final = 256 << 20  # of caches and shuffles in this process; more 
 
 @dataclass(frozen=True, slots=True)
 class LocalDataset:
-    """A dataset whose partitions this process reads one after the other."""
+    """A dataset whose partitions are read by this process, one after the other."""
 
     partitions: tuple[Partition, ...]
     watch: Watcher = unwatched
@@ -74,10 +74,11 @@ class LocalDataset:
     def shuffle(
         self, kernels: Mapping[Source, Kernel], partitions: int
     ) -> Generator[Mapping[Source, Dataset]]:
-        """Yields, for each function in `kernels`, a dataset of its rows, partitioned by shuffle
-        key.
+        """Yields, for each kernel (function on rows), a dataset of its rows, partitioned by their
+        shuffle key.
 
-        Rows that exceed `memory_bytes` are kept on disk, except those that wait to be split.
+        The rows that exceed `memory_bytes` are stored on disk. The limit does not include the rows
+        that wait until they are distributed to partitions.
         """
         into = tuple(source.value for source in kernels)
         with tempfile.TemporaryDirectory(prefix="urteil-shuffle-") as scratch:

@@ -1,4 +1,6 @@
-"""Kernels: functions from a batch of rows to a table; Spark executors or this process run them."""
+"""Defines kernels: functions from a batch of rows to a table. Spark executors or this process
+execute them.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,9 @@ from checkers.histories.plan.partition import Partition
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A function from a batch of rows to a table, pickled with its parameters and sent to the
-    workers.
+    """A function from a batch of rows to a table.
+
+    A kernel is pickled together with its parameters and sent to the workers.
     """
 
     title: str  # what the kernel does; progress shows it
@@ -41,7 +44,9 @@ class Kernel:
         return chosen and (self.ops is None or partition.may_contain(self.ops))
 
     def __call__(self, batch: Batch) -> pa.Table:
-        """Calls the function with the batch; returns its table, cast to the kernel's schema."""
+        """Calls the function with the batch, and returns its table, cast to the schema of the
+        kernel.
+        """
         result = self.run(batch)
         assert result.schema.names == self.schema.names, (self.title, result.schema, self.schema)
         return result if result.schema.equals(self.schema) else result.cast(self.schema)
@@ -50,9 +55,10 @@ class Kernel:
 def run_kernels(
     kernels: Sequence[Kernel], partition: Partition, number: int, hash_seed: int, meter: Meter
 ) -> Iterator[pa.Table]:
-    """Yields the result of each function in `kernels` on the rows of one partition.
+    """Yields the table of each kernel (function on rows) for one partition.
 
-    If a guard (a kernel that returns invalid rows) returns a row, the later tables are empty.
+    A guard is a kernel that returns the invalid rows of a partition. If a guard returns a row, all
+    later kernels are skipped, and their tables are empty.
     """
     meter.begin(kernel.title for kernel in kernels)
     active = [kernel for kernel in kernels if kernel.needs(number, partition)]
@@ -89,5 +95,7 @@ def columns_of(kernels: Iterable[Kernel]) -> list[str]:
 
 
 def titles(kernels: Iterable[Kernel]) -> str:
-    """Returns the different titles, joined: `consumed offsets; commit progress of groups`."""
+    """Returns the different titles of the kernels, joined: `consumed offsets; commit progress of
+    groups`.
+    """
     return "; ".join(dict.fromkeys(kernel.title for kernel in kernels))

@@ -10,24 +10,24 @@ from checkers.histories.columnar.fingerprints import Ints
 
 
 class Partition(Protocol):
-    """A part of a dataset's rows in storage; a column is read only when it is needed."""
+    """A part of the rows of a dataset, in storage. A column is read only when it is needed."""
 
     @property
     def rows(self) -> int:
-        """Returns the number of rows, or an upper bound if the exact number is not stored."""
+        """The number of rows. If the exact number is not stored, it is an upper bound."""
         ...
 
     def read(self, columns: Sequence[str]) -> pa.Table: ...
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns False if this partition surely has none of the operations `ops`, which are
-        ascending.
+        """Returns False only if this partition has no rows of the operations `ops`, whose
+        numbers are ascending.
         """
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a part of this partition with all rows of the operations in `ops`, and perhaps
-        other rows.
+        """Returns a part of this partition that has all rows of the operations in `ops`, and
+        possibly other rows.
 
         `ops` is a list of ascending arrays of operation numbers.
         """

@@ -1,8 +1,9 @@
-"""The scheduler: executes a plan against its sources, in as few passes as possible.
+"""Executes a query plan in as few passes over its sources as possible.
 
-One pass over a source serves the waiting stages of all plans. So the number of passes is the length
-of the longest chain of stages, not the number of plans. If stages of several sources wait, the next
-pass serves the source that comes first in the enum `Source`. Texts of fingerprints (hashes) are
+A plan consists of stages, and may contain other plans that run in parallel. A single pass over a
+source executes the waiting stages of all plans. So the number of passes is the length of the
+longest chain of stages, not the number of plans. If stages wait for several sources, the next pass
+reads the source that comes first in the enum `Source`. The texts of fingerprints (hashes) are
 looked up when no stage waits.
 """
 
@@ -39,8 +40,9 @@ RESOLVED_AT_ONCE: Final = ("key", "group", "transactional_id")  # columns with f
 
 @dataclass(frozen=True, slots=True)
 class HashCollision:
-    """The result of a plan when two texts have the same hash; run the plan with another hash
-    seed.
+    """The result of a plan if two different texts have the same hash.
+
+    The caller must run the plan with another hash seed.
     """
 
     column: str
@@ -48,10 +50,10 @@ class HashCollision:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One pass over a dataset (`source`), and the kernels (functions on rows) that run in it.
+    """One pass over the dataset `source`, and the kernels (functions on rows) that it executes.
 
-    `used_by` maps each kernel to the anomalies whose checks need its table. An empty set means all
-    anomalies. `into` has the datasets that the pass writes by a shuffle.
+    `used_by` maps each kernel to the anomalies that need the kernel's table. An empty set means
+    that all anomalies need the table. `into` has the datasets that the pass writes by a shuffle.
     """
 
     source: Source
@@ -68,9 +70,9 @@ def run(
     sources: Mapping[Source, Callable[[], Dataset]],
     observe: Callable[[Pass], None] = unobserved,
 ) -> ResultT | HashCollision:
-    """Returns the plan's result, or a HashCollision if two texts have the same hash.
+    """Returns the plan's result, or a HashCollision if two different texts have the same hash.
 
-    A function in `sources` is called when the plan first needs its source.
+    A function in `sources` is called when the plan first needs the function's source.
     """
     results: list[ResultT] = []
     requests = _Requests()

@@ -1,4 +1,6 @@
-"""The two halves of a shuffle: splitting rows by the shuffle key, and merging them by partition."""
+"""Implements the two halves of a shuffle: distributing rows by their shuffle key, and merging
+the rows of each partition.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,10 @@ MOST_WAITING_ROWS: Final = 4_000_000  # about 160 MB
 
 
 def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Table]]:
-    """Yields the number of each partition that gets rows, and its rows without the shuffle key,
-    in order.
+    """Yields the number of each partition that gets rows of the table, and these rows without the
+    shuffle key.
+
+    The rows of a partition are in the order of the table.
     """
     keys = as_ints(table[SHUFFLE_KEY]).view(np.uint64)
     of_row = (keys % np.uint64(partitions)).view(np.int64)
@@ -36,21 +40,26 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 
 @dataclass(slots=True)
 class Outgoing:
-    """Rows of a kernel that wait until a split by the shuffle key gives parts worth writing."""
+    """The rows of a kernel (a function on rows) that wait until they are distributed to partitions.
+
+    The rows wait because a small part of a file costs as much time as many rows.
+    """
 
     partitions: int
     tables: list[pa.Table] = field(default_factory=list[pa.Table])
     rows: int = 0
 
     def add(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-        """Yields the parts of all waiting rows if they are enough, as `split_by_key` does."""
+        """Adds the table to the waiting rows. If there are enough waiting rows, yields them as
+        `split_by_key` does.
+        """
         self.tables.append(table)
         self.rows += table.num_rows
         if self.rows >= min(ROWS_OF_PART * self.partitions, MOST_WAITING_ROWS):
             yield from self.rest()
 
     def rest(self) -> Iterator[tuple[int, pa.Table]]:
-        """Yields the parts of the waiting rows."""
+        """Yields all waiting rows as `split_by_key` does."""
         if self.rows:
             table = pa.concat_tables(self.tables)
             self.tables, self.rows = [], 0
@@ -58,7 +67,11 @@ class Outgoing:
 
 
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
-    """Returns the rows of one output partition of a shuffle, sorted by `kernel.order`, if any."""
+    """Returns the rows of one output partition of a shuffle, joined from `parts`.
+
+    The rows are grouped by the first column of `kernel.order`, and sorted by its other columns. If
+    `kernel.order` is empty, the rows are in the order of `parts`.
+    """
     tables = [part for part in parts if part.num_rows] or [shuffled_schema(kernel).empty_table()]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
     if not kernel.order or not table.num_rows:
@@ -68,5 +81,5 @@ def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
 
 
 def shuffled_schema(kernel: Kernel) -> pa.Schema:
-    """Returns the schema of a kernel's table after a shuffle: without the shuffle key."""
+    """Returns the schema of a kernel's table after a shuffle, which removes the shuffle key."""
     return kernel.schema.remove(kernel.schema.get_field_index(SHUFFLE_KEY))

@@ -1,8 +1,9 @@
-"""Tables on disk: data that does not fit into memory is written to files and memory-mapped.
+"""Stores tables on disk: data that does not fit into memory is written to files, and the files are
+memory-mapped.
 
-A file holds tables in Arrow's stream format, one after the other. Integers are written in the
-narrowest width that fits. Where the disk has little room, the tables are compressed with LZ4: they
-take a third of the space, and an analysis 6 % more CPU time.
+A file has tables in Arrow's stream format, one after the other. Integers are written in the
+narrowest type that fits. If the disk has little free space, the tables are compressed with LZ4.
+They then need a third of the space, and an analysis needs 6 % more CPU time.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _ONE_THREAD: Final = pa.ipc.IpcReadOptions(use_threads=False)  # faster: the rea
 
 @dataclass(frozen=True, slots=True)
 class OnDisk:
-    """A dataset partition whose rows are a range of bytes in a file."""
+    """A partition of a dataset whose rows are stored in a range of bytes of a file."""
 
     path: str
     at: int
@@ -49,7 +50,7 @@ class OnDisk:
 
 
 def read_in_turn(parts: Iterable[Partition], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yields one table with the requested columns for each partition, in order."""
+    """Yields, for each partition in `parts`, one table with the columns `columns`."""
     path, file = "", pa.py_buffer(b"")
     for part in parts:
         if not isinstance(part, OnDisk):
@@ -75,14 +76,18 @@ def _table(data: pa.Buffer) -> pa.Table:
 
 
 def codec_for(rows: int, folder: Path) -> Codec:
-    """Returns the compression for the temporary files of a history with so many rows: LZ4 if the
-    files might not fit uncompressed.
+    """Returns the compression for the temporary files of a history with `rows` rows.
+
+    It is LZ4 if the uncompressed files might not fit into the free space of the folder's disk.
+    Otherwise it is None.
     """
     return "lz4" if rows * BYTES_OF_ROW > shutil.disk_usage(folder).free else None
 
 
 def spill(table: pa.Table, path: Path, codec: Codec = None) -> OnDisk:
-    """Appends the table to a file; returns a dataset partition that reads its rows from there."""
+    """Appends the table to a file, and returns a partition of a dataset that reads the table's
+    rows from this file.
+    """
     options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
     with pa.OSFile(str(path), "ab") as sink:
         at = sink.tell()
@@ -92,7 +97,7 @@ def spill(table: pa.Table, path: Path, codec: Codec = None) -> OnDisk:
 
 
 def spill_whole(table: pa.Table, path: Path, codec: Codec = None) -> OnDisk:
-    """Writes a file that has only this table; its name exists only when it is complete."""
+    """Writes a file that has only this table. The file gets its name only when it is complete."""
     incomplete = path.with_name(f"{path.name} of {os.getpid()}")
     incomplete.unlink(missing_ok=True)  # remains of an interrupted attempt
     spilled = spill(table, incomplete, codec)
@@ -101,13 +106,16 @@ def spill_whole(table: pa.Table, path: Path, codec: Codec = None) -> OnDisk:
 
 
 def spilled_whole(path: Path) -> OnDisk:
-    """Returns the dataset partition with the rows of a file that `spill_whole` wrote."""
+    """Returns the partition of a dataset with the rows of a file that `spill_whole` wrote."""
     return OnDisk(str(path), 0, path.stat().st_size, only_table_in(path).num_rows)
 
 
 @dataclass(slots=True)
 class SpillStore:
-    """Numbered lists of tables: in memory up to a limit, then in one file for each list."""
+    """Stores tables, each with the number of a list. A table is stored in memory up to a limit.
+
+    A table beyond the limit is appended to a file. There is one file for each list.
+    """
 
     folder: Path
     memory_bytes: int
@@ -115,11 +123,12 @@ class SpillStore:
     used_bytes: int = 0
 
     def keep(self, number: int, table: pa.Table) -> Partition:
-        """Stores a table in the list `number`, and returns a dataset partition with its rows."""
+        """Stores a table in the list `number`, and returns a partition of a dataset with the
+        table's rows.
+        """
         if self.used_bytes + table.nbytes <= self.memory_bytes:
             self.used_bytes += table.nbytes
             return InMemory(table)
-        # From the memory limit on, tables are appended to files, one file for each number.
         return spill(table, self._file(number), self.codec)
 
     def drop(self, number: int) -> None:
@@ -134,7 +143,8 @@ def shrunk(table: pa.Table) -> pa.Table:
 
 
 def shrunk_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Returns the column in one chunk, with integers or indices in the narrowest type that fits.
+    """Returns the column as a single chunk whose integers or dictionary indices have the narrowest
+    type that fits.
 
     A column of integers with nulls keeps its type.
     """

@@ -1,11 +1,11 @@
-"""A query plan is a generator that the scheduler executes; a stage is one pass over a source.
+"""Defines query plans and their stages, and the requests that a plan sends to the scheduler.
 
-A source is a dataset of the analysis (`Source`). A stage of a plan is not a stage of Spark.
+A query plan is a generator that the scheduler executes. A stage is a step of the plan that needs
+one pass over a source. A source is a dataset of the analysis (`Source`). A stage of a plan is not a
+stage of Spark. The stage runs a kernel: a function from a batch of rows to a table. Kernels compare
+fingerprints, which are 64-bit hashes, instead of texts.
 
-The stage runs a kernel: a function from a batch of rows to a table. In its input, texts are
-replaced by fingerprints, which are 64-bit hashes.
-
-Inside a plan, `yield from` with one of these functions returns a typed answer:
+Inside a plan, `yield from` with one of these functions returns a typed result:
 
     collect(stage)                  the results of the stage's kernel for the whole source, decoded
     in_parallel(plan, plan, ...)    the results of all these plans, which proceed independently
@@ -58,8 +58,11 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Stage(Generic[AnswerT]):
-    """A query on one dataset (`source`): a function on rows, `kernel`, and a decoder of its
-    results.
+    """A step of a query plan: a kernel (a function on rows), the dataset `source` on which it runs,
+    and `decode`.
+
+    The function `decode` converts the table of the results into the type that the plan needs. By
+    default, the plan gets the table.
     """
 
     source: Source
@@ -89,7 +92,9 @@ def _as_it_is(table: pa.Table) -> pa.Table:
 
 @dataclass(slots=True, eq=False)
 class Collect:
-    """A query plan's request to run one of its stages; the scheduler stores the result in it."""
+    """A query plan's request to run one of its stages. The scheduler stores the result in
+    `table`.
+    """
 
     source: Source
     kernel: Kernel
@@ -98,7 +103,9 @@ class Collect:
 
 @dataclass(slots=True, eq=False)
 class Resolve:
-    """A request for the texts of some 64-bit hashes; the scheduler stores the answer in `texts`."""
+    """A query plan's request for the texts of 64-bit hashes. The scheduler stores the result in
+    `texts`.
+    """
 
     column: str
     fingerprints: Ints
@@ -107,9 +114,11 @@ class Resolve:
 
 @dataclass(slots=True, eq=False)
 class Branch(Generic[ResultT]):
-    """A plan that runs in parallel with others; the scheduler stores its result in `result`.
+    """A query plan that runs in parallel with other plans. The scheduler stores the plan's result
+    in `result`.
 
-    If `used_by` is empty, the plan decides the anomalies of its parent plan.
+    `used_by` has the anomalies that need this result. If it is empty, these are the anomalies of
+    the parent plan.
     """
 
     plan: Plan[ResultT]
@@ -127,9 +136,7 @@ Plan = Generator[Request, None, ResultT]
 
 
 def collect(stage: Stage[AnswerT]) -> Plan[AnswerT]:
-    """Runs a stage's function `kernel` on all partitions of its source; returns the decoded
-    result.
-    """
+    """Runs the kernel of the stage on all partitions of its source; returns the decoded result."""
     request = Collect(stage.source, stage.kernel)
     yield request
     return stage.decode(request.table)
@@ -166,16 +173,16 @@ def in_parallel(
 @overload
 def in_parallel(*plans: Plan[ResultT]) -> Plan[tuple[ResultT, ...]]: ...
 def in_parallel(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
-    """Executes plans that do not wait for each other, and returns their results in order."""
+    """Executes plans that do not wait for each other. Returns their results in the same order."""
     branches = tuple(Branch(plan) for plan in plans)
     yield Parallel(branches)
     return tuple(branch.result for branch in branches)
 
 
 def on_behalf_of(names: Iterable[str], plan: Plan[ResultT]) -> Plan[ResultT]:
-    """Executes a plan for the anomalies `names`, and returns its result.
+    """Executes a plan that only the anomalies `names` need, and returns its result.
 
-    `Pass.used_by` then has these names for each kernel of the plan.
+    In the reports of the scheduler, `Pass.used_by` has these names for each kernel of the plan.
     """
     branch = Branch(plan, frozenset(names))
     yield Parallel((branch,))
@@ -208,7 +215,7 @@ class Texts:
         return bool(np.any(self._fingerprints[1:] == self._fingerprints[:-1]))
 
     def of(self, fingerprints: Ints) -> pa.Array:
-        """Returns the text of each fingerprint; null if the text is unknown."""
+        """Returns the text of each fingerprint, or null if the text is unknown."""
         ascending = self._fingerprints
         at = np.searchsorted(ascending, fingerprints)
         found = at < len(ascending)
@@ -219,7 +226,9 @@ class Texts:
 def resolve_fingerprints(
     *fingerprints: Ints, column: str = "value"
 ) -> Plan[Callable[[Ints], pa.Array]]:
-    """Returns a function that maps fingerprints (64-bit hashes) of this column to their texts."""
+    """Returns a function that maps the fingerprints (64-bit hashes) of the column `column` to
+    their texts.
+    """
     some = distinct(np.concatenate(fingerprints)) if fingerprints else np.zeros(0, dtype=np.int64)
     some = some[some != NULL]
     if not len(some):
