@@ -67,8 +67,8 @@ class Segment:
         return self.parts[name][0] if name in self.parts else 0
 
     def part(self, name: str) -> Bytes:
-        """Returns the bytes of the array `name`, mapped to memory; the system reads a page at
-        its first use. Returns an empty array if the file has no bytes of this array.
+        """Returns the bytes of the array `name`, as a memory map of the file. Returns an empty
+        array if the file has no bytes of this array.
         """
         names, size = list(self.parts), self.bytes_of(name)
         if not size:

@@ -1,11 +1,11 @@
 """Compiles terms to NumPy: one array operation computes a term in every state of a batch.
 
-A batch of states is a table with one row for each state. Each variable has one column for each of
-its keys, such as `log_end[b1]`. Equal operations (`Op`) on columns are one object, so a shared term
-is computed once.
+A batch of states is a table with one row for each state. Each variable has one column for each
+value of its keys, such as `log_end[b1]`. Two operations (`Op`) with the same name and arguments are
+one object, so a term that occurs twice is computed once.
 
-Each term has a second array, `bad`: a mask of the states in which the term is undefined, because a
-value is outside its type.
+Each term has a second array, `bad`. It is a mask of the states in which the term is undefined,
+because a value is outside its type.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ MANY = 10_000_000  # states
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The limits of an exploration; None means no limit."""
+    """The limits of an exploration. A limit of None means that there is no limit."""
 
     states: int | None = MANY
     seconds: float | None = None
@@ -105,7 +105,7 @@ class Task:
     checkpoints: Checkpoints | None = None  # only the compiled engine writes and resumes them
 
     def pulse(self, now: Progress) -> None:
-        """Reports the progress of the search; raises Stop if the budget is spent."""
+        """Reports the progress of the search. Raises Stop if the budget is spent."""
         if self.progress is not None:
             self.progress(now)
         if self.budget.states is not None and now.distinct > self.budget.states:

@@ -62,7 +62,9 @@ class Fairness:
         return found
 
     def resting(self) -> Mask:
-        """Returns a mask of the states from which no fair action leads to another state."""
+        """Returns a mask of the states in which no fair action leads to another state. A
+        behaviour can stutter forever in such a state.
+        """
         resting = np.ones(len(self.graph.states), dtype=bool)
         for instance in self.instances:
             resting[instance.enabled] = False
@@ -105,10 +107,11 @@ class Fairness:
         return int(self.graph.source[edge]), int(self.graph.target[edge])
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of the states that a fair behaviour can visit infinitely often.
+        """Returns a mask of the states that a fair behaviour can visit infinitely often, under two
+        conditions.
 
-        From some state on, the behaviour stays in `within`, and it visits `through` infinitely
-        often.
+        From some state on, the behaviour stays in the states of `within`. It visits states of
+        `through` infinitely often.
         """
         found = np.zeros_like(within)
         for nodes in self.sets(within, through):

@@ -1,8 +1,9 @@
 """A spec at a finite scope, such as 3 replicas, and the packed form of its states.
 
-A packed state has one byte for each *cell*: a variable without keys, or a variable at one
-combination of its keys. The least value of every sort is stored as 0, so -1..3 becomes 0..4. In an
-optional sort, `nothing` is 0, and the elements follow.
+A packed state has one byte for each *cell*: a variable without keys, or a variable with one
+combination of values of its keys. The least value of every sort (a finite type) is stored as 0, so
+the values -1..3 are stored as 0..4. If the sort is optional, the value `nothing` is stored as 0,
+and the elements follow from 1 on.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 If a spec has fewer than 2^64 - 1 possible states, different states have different keys. Otherwise
 the key is a hash with random weights. Two states have the same key with probability 2^(k-64), where
-2^k is the largest power of two that divides the difference of every byte.
+2^k is the largest power of two that divides the difference of the two states in every byte.
 
 With symmetry reduction, a state has one key for each of its permutations. The least of these keys
 is *canonical*: all states of a symmetry class have the same canonical key.
@@ -45,13 +45,13 @@ class Numbering:
 
     @property
     def exact(self) -> bool:
-        """True if different states always have different keys."""
+        """Returns True if different states always have different keys."""
         return prod(self.sizes) < 2**64 - 1
 
     @cached_property
     def weights(self) -> Keys:
-        """The weight of each byte of a state. If keys are exact, the weights are place values,
-        as a digit of a number has one. Otherwise they are random.
+        """Returns the weight of each byte of a state. If keys are exact, a weight is a place
+        value, as of a digit in a number. Otherwise the weights are random.
         """
         if self.exact:
             places = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]

@@ -60,13 +60,17 @@ class Cycles(Protocol):
     """The numbered transitions of a state graph. A path is a list of these numbers."""
 
     def resting(self) -> Mask:
-        """Returns a mask of the states from which no fair action leads to another state."""
+        """Returns a mask of the states in which no fair action leads to another state. A
+        behaviour can stutter forever in such a state.
+        """
         ...
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of the states that a fair behaviour can visit infinitely often.
+        """Returns a mask of the states that a fair behaviour can visit infinitely often, under two
+        conditions.
 
-        From some state on, the behaviour stays in `within`, and visits `through` infinitely often.
+        From some state on, the behaviour stays in the states of `within`. It visits states of
+        `through` infinitely often.
         """
         ...
 

@@ -26,7 +26,7 @@ class RunningSearch:
         return time.monotonic() - self.started
 
     def report(self, *, distinct: int, generated: int, queue: int, liveness: str = "") -> None:
-        """Reports the progress of the search; raises Stop if the budget is spent."""
+        """Reports the progress of the search. Raises Stop if the budget is spent."""
         self.task.pulse(self.progress(distinct, generated, queue, liveness))
 
     def progress(self, distinct: int, generated: int, queue: int, liveness: str = "") -> Progress:

@@ -1,8 +1,8 @@
 """A hash set of 64-bit keys with bulk insertion, by open addressing in one NumPy array.
 
 All keys of a call are inserted together, without sorting. If several keys find the same empty slot
-(a slot with 0), one of them is stored there. Each of the remaining keys then finds an equal key in
-the slot, or tries the next slot.
+(a slot with 0), one of them is stored there. Each of the remaining keys finds in the next round
+that the slot has an equal key, or tries the next slot.
 """
 
 from __future__ import annotations

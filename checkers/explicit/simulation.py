@@ -1,9 +1,10 @@
-"""Random walks through the states of a spec that is too large to explore. They find violations but
-prove nothing.
+"""Random walks through the states of a spec that is too large to explore. The walks find violations
+but prove nothing.
 
-In each state, the walk first chooses an enabled action, and then values of its parameters. So an
-action with many parameter values is not taken more often than other actions. The weight of an
-action decreases each time the walk takes the action. Equal seeds give equal walks.
+In each state, the walk first chooses an enabled action. After that, it chooses values of the
+parameters of this action. So an action with many parameter values is not taken more often than an
+action with few values. The weight of an action decreases each time the walk takes the action. Equal
+seeds give equal walks.
 """
 
 from __future__ import annotations

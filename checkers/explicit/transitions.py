@@ -99,7 +99,9 @@ class Transitions:
 
     @cached_property
     def depths(self) -> Nodes:
-        """For each state, the length of a shortest path from an initial state."""
+        """Returns the depth of each state: the length of a shortest path from an initial state
+        to the state.
+        """
         depths = np.zeros(len(self.states), dtype=np.int64)
         parents = self.source[self.came_by[self.initial :]]  # ascending, as nodes are numbered
         end = self.initial

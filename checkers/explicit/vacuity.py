@@ -1,9 +1,9 @@
 """Finds vacuous parts of a spec: actions that are never taken, premises that are never true, and
 witnesses that are never reached.
 
-A claim about the members of a set is vacuous if the set is always empty. If the action `a and b and
-c` is never taken, the first conjunct is reported that is never true together with the conjuncts
-before it.
+A claim about the members of a set is vacuous if the set is always empty. If an action is never
+taken, the report names its first conjunct that is never true in a state where the conjuncts before
+it are true.
 """
 
 from __future__ import annotations

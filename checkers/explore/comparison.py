@@ -19,9 +19,9 @@ Compared = dict[str, Any]
 def compared(here: Path, other: Walk) -> Compared:
     """Follows the path `here` in the variant `other`, and returns how the two variants differ.
 
-    The result has the variables whose values differ after the last common step, and the number of
-    the first step after which the states differ. It also has the actions that are enabled after the
-    last step in only one of the two variants.
+    The result has the variables whose values differ after the last step that both variants allow.
+    It has the number of the first step after which the states differ. It also has the actions that
+    are enabled after the last step in only one of the two variants.
     """
     try:
         start, calls = read(other, here.text)

@@ -19,7 +19,9 @@ from model.faults import InputFault
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceLines:
-    """The lines of one explained trace. If the spec forbids a line, this line is the last one."""
+    """The lines of one explained trace: the lines of a broker's run, each with the actions of a
+    spec that explain it. If the spec forbids a line, it is the last line of the trace.
+    """
 
     subject: str
     elements: Mapping[str, Mapping[str, str]]  # of a sort: an element, and its name in the run

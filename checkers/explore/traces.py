@@ -1,8 +1,8 @@
 """Opens recorded traces as paths: counterexamples in ITF, and explained traces of brokers.
 
-ITF is the trace format of Apalache; `urteil check`, Apalache and TLC write it. An explained trace
-comes from `urteil trace` or `urteil test`. It has the lines of a run, and for each line the actions
-of the spec that explain it.
+ITF is the trace format of Apalache. It is written by `urteil check`, Apalache and TLC. An explained
+trace comes from `urteil trace` or `urteil test`. It has the lines of a run, and for each line the
+actions of the spec that explain it.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ class Kept:
         """Returns the time on the clock of the history at the moment when the wall clock is
         `wall_ns`.
 
-        Recordings of earlier releases did not store the wall clock. For them, it is one nanosecond
-        after the last recorded time.
+        A recording of an earlier release did not store the wall clock. For such a recording, the
+        result is one nanosecond after the last recorded time.
         """
         clock: Mapping[str, int] = self.described.get("clock", {})
         if not clock.keys() >= CLOCK:

@@ -15,15 +15,17 @@ FEW = 10  # a verdict on fewer observations says so
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
     """Returns the verdict that counts for the exit code.
 
-    If `by_expectation` is false, a permitted or known violation counts as `holds`, and every other
-    verdict counts unchanged. If `by_expectation` is true and the decision has an expected verdict,
-    the first line that fits has the result on its right:
+    If `by_expectation` is true and the decision has an expected verdict, each line has a condition
+    and the result. The first line whose condition is true is used:
 
         not exercised, and expected    not exercised
         any other expected verdict     holds
         undecided, but not expected    undecided
         known violation                holds
         any other verdict              violated
+
+    Otherwise, a permitted or known violation counts as `holds`, and every other verdict counts
+    unchanged.
     """
     if by_expectation and decision.expected is not None:
         if not is_expected(decision.verdict, decision.expected):

@@ -3,8 +3,8 @@ explain it.
 
 A *line* is one event of a run: a line of a broker's log, or an event of a simulated broker. A line
 has no action if it changes nothing that the spec describes. If the spec forbids a line, the trace
-ends with this line, as the field `refused`. It has the reason, and the action that would explain
-the line but that the spec forbids, if there is such an action. The format is:
+ends with this line, in the field `refused`. In this field, `why` is the reason, and `needs` is the
+forbidden action that would explain the line, or null. The format is:
 
     {"format": "urteil-trace-1", "subject": "orders-0", "spec": "replication-abstract",
      "variant": "with-losses", "constants": {...}, "scope": {"Replica": 3, "Offset": 185, ...},
@@ -111,7 +111,7 @@ def step_of(refusal: Refusal) -> Step:
 
 
 def written(trace: ExplainedTrace) -> str:
-    """Returns the trace as JSON text. Each event of the run is on a line of its own."""
+    """Returns the explained trace as JSON text. Each event of the run is on a line of its own."""
     head = {
         "format": FORMAT,
         "subject": trace.subject,

@@ -53,9 +53,9 @@ def lemmas_about(
 ) -> list[str]:
     """Returns at most two lemmas that may be too weak, because they read some of these variables.
 
-    The lemmas are ordered by the number of these variables that they read and the step changes.
-    Lemmas with equal numbers are ordered by how many variables they read that are in `variables`,
-    or that differ from their least value in the state.
+    A lemma is preferred if it reads more of these variables that the step changes. If two lemmas
+    are equal in this respect, a lemma is preferred if it reads more variables that are in
+    `variables`, or that differ from their least value before the step.
     """
     changed = {name for (name, keys), x in found.after.items() if x != found.state[name, keys]}
     set_before = {name for (name, keys), x in found.state.items() if x != found.quiet[name, keys]}

@@ -54,10 +54,10 @@ class GitHub:
 
 
 def commands(result: RunResult) -> list[str]:
-    """Returns the annotations. Each of them is one line of text.
+    """Returns the annotations. Each annotation is one line of text.
 
-    A violation is an error. A permitted or known violation is a notice. An undecided verdict is a
-    warning.
+    A violation has the level `error`. A permitted or known violation has the level `notice`. An
+    undecided verdict has the level `warning`.
     """
     levels = (
         ("error", "violated"),

@@ -1,9 +1,9 @@
-"""The report of a run: one HTML file without dependencies, smaller than 5 MB for any run.
+"""The report of a run: one HTML file without dependencies, with at most 5 MB for any run.
 
 The page works without scripts. Its scripts only filter, expand, copy and highlight. It makes no
 network requests, and its content security policy forbids them. `CAPS` is a list of sets of limits,
-such as the number of violations. The report uses the first set with which the page is small enough,
-and it prints what is omitted.
+such as the number of violations. The report uses the first set of limits with which the page is
+small enough. The page says what is omitted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Writes and reads a counterexample in ITF, Apalache's Informal Trace Format.
 
 The variables have the names of the exported TLA+ module. `urteil replay` needs the additional field
-`#meta`. It has the spec, its variant, its constants and the property. In each state, it has the
-action that led to the state.
+`#meta`. In the document, this field has the spec, its variant, its constants and the property. In
+each state, it has the action that led to the state.
 
 Source: Apalache ADR 015, https://apalache-mc.org/docs/adr/015adr-trace.html
 """

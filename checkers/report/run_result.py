@@ -44,15 +44,15 @@ class Finding:
 
     @property
     def as_expected(self) -> bool:
-        """True for a violation that is expected or permitted, and therefore does not fail the
-        run. A known violation is not included.
+        """Returns True for a violation that is expected or permitted, and therefore does not
+        fail the run. Returns False for a known violation.
         """
         return self.decision.verdict == "violated" and self.judged == "holds" and not self.is_known
 
     @property
     def is_known(self) -> bool:
-        """True for a violation that is in the file of known violations, and therefore does not
-        fail the run.
+        """Returns True for a violation that is in the file of known violations, and therefore
+        does not fail the run.
         """
         return self.judged == "holds" and is_known(self.decision)
 
@@ -64,8 +64,8 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """The texts of the worst occurrences of an anomaly, or else of the evidence. If there is
-        neither, the verdict as text.
+        """The evidence as text: the worst occurrences of an anomaly, or the other evidence of
+        the verdict. If there is no evidence, it is the verdict as text.
         """
         shown = [row.text for row in self.rows] or [one.text for one in self.evidence]
         return "\n\n".join(shown) or f"{verdict(self.decision)}"

@@ -39,7 +39,7 @@ def write_report(folder: Path) -> Path:
 
 def events(folder: Path) -> list[Event]:
     """Returns the events of the run. If the run was killed, the last line of the file may be
-    incomplete; it is omitted.
+    incomplete. An incomplete last line is omitted.
     """
     read: list[Event] = []
     for number, line in lines_of(folder / EVENTS):

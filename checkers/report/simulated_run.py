@@ -1,4 +1,6 @@
-"""Converts a run of the simulated reference broker to explained traces, one for each spec."""
+"""Converts a run of the simulated reference broker to explained traces, one for each spec. An
+explained trace has the events of the run, each with the actions of the spec that explain it.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,9 @@ LONGEST: Final = 240  # characters of a line
 
 
 def traces_of(events: Sequence[Traced]) -> Iterator[ExplainedTrace]:
-    """Yields explained traces of a run. There is one trace for each spec. If a spec describes only
-    one topic partition, there is one trace for each topic partition.
+    """Yields the explained traces of a run: the events of the run, each with the actions of a spec
+    that explain it. There is one trace for each spec. If a spec describes only one topic partition,
+    there is one trace for each topic partition.
 
     A trace ends with the first event that the spec forbids.
     """

@@ -141,8 +141,8 @@ def abort(stage: Stage) -> None:
 def transaction(
     request: Callable[[RawTransactions], str], *, version: int = 1, after_s: float = 0.0
 ) -> Do:
-    """Returns an action that sends one request of a transactional producer, and stores the error of
-    the response.
+    """Returns an action that sends one request of a transactional producer. It stores the error of
+    the response in `stage.noted`.
 
     `version` is the transaction version. The action waits `after_s` seconds before the request.
     """
@@ -156,7 +156,7 @@ def transaction(
 
 def use_epochs(until: int) -> Do:
     """Returns an action that repeats InitProducerId until the producer epoch is `until`, or
-    until a request fails.
+    until a request fails. It stores the error of the last response in `stage.noted`.
     """
 
     def do(stage: Stage) -> None:
@@ -179,7 +179,9 @@ def end_transaction(*, commit: bool) -> Do:
 
 
 def read(stage: Stage) -> None:
-    """Reads the whole partition with confluent-kafka, at read_committed."""
+    """Reads the partition of the steps from its beginning to its end with confluent-kafka, at
+    read_committed.
+    """
     stage.read()
 
 
@@ -289,8 +291,8 @@ def delete_records(before: int, at: int) -> Do:
 
 
 def delete_all(before: int, at: int) -> Do:
-    """Returns an action that deletes the records before the offset `before`, and stores the
-    response of the leader.
+    """Returns an action that requests the deletion of the records before the offset `before`
+    from the broker `at`. It stores the response in `stage.noted`.
     """
 
     def do(stage: Stage) -> None:
@@ -304,8 +306,9 @@ def delete_all(before: int, at: int) -> Do:
 
 
 def list_offsets(timestamp: int, at: int) -> Do:
-    """Returns an action that stores an offset of the leader's log: the log start offset if
-    `timestamp` is -2, and the high watermark if `timestamp` is -1.
+    """Returns an action that queries an offset of the partition's log on the broker `at`, and
+    stores it in `stage.noted`. The offset is the log start offset if `timestamp` is -2, and the
+    high watermark if `timestamp` is -1.
     """
 
     def do(stage: Stage) -> None:
@@ -320,8 +323,8 @@ def list_offsets(timestamp: int, at: int) -> Do:
 
 
 def fetch_committed(at: int) -> Do:
-    """Returns an action that fetches the partition at read_committed. It stores the last stable
-    offset and the values of the records.
+    """Returns an action that fetches the partition from the broker `at`, at read_committed. It
+    stores the last stable offset and the values of the records in `stage.noted`.
     """
 
     def do(stage: Stage) -> None:

@@ -26,8 +26,8 @@ def partition(
     at: int | None = None,
     index: int | None = None,
 ) -> Check:
-    """Returns a check whether a partition has the values of the arguments in its metadata. An
-    argument None accepts every value.
+    """Returns a check that succeeds if a partition has the values of the arguments in its metadata.
+    An argument None accepts every value.
 
     - `leader` is -1 if the partition must have no leader.
     - `elr_has` is a broker that must be in the ELR.
@@ -59,8 +59,8 @@ def deleted(stage: Stage) -> Seen:
 
 
 def registered(*brokers: int, at: int) -> Check:
-    """Returns a check whether the metadata of the broker `at` has exactly these brokers. A
-    broker is in the metadata if it is registered and not fenced.
+    """Returns a check that succeeds if the metadata of the broker `at` has exactly these
+    brokers. A broker is in the metadata if it is registered and not fenced.
     """
 
     def check(stage: Stage) -> Seen:
@@ -113,8 +113,8 @@ def _ranges(offsets: list[int]) -> str:
 
 
 def acted(rule: str, times: int) -> Check:
-    """Returns a check whether a fault rule of the proxies has affected at least `times` requests
-    or responses.
+    """Returns a check that succeeds if a fault rule of the proxies has affected at least `times`
+    requests or responses.
     """
 
     def check(stage: Stage) -> Seen:
@@ -137,8 +137,8 @@ def logged(node: int, pattern: str) -> Check:
 
 
 def folders(node: int, pattern: str, *, disk: int = 1) -> Check:
-    """Returns a check whether a log directory of a broker has a folder whose name matches a
-    pattern. `disk` is the number of the log directory, from 1.
+    """Returns a check that succeeds if a log directory of a broker has a folder whose name
+    matches a pattern. `disk` is the number of the log directory, from 1.
     """
 
     def check(stage: Stage) -> Seen:
@@ -150,8 +150,8 @@ def folders(node: int, pattern: str, *, disk: int = 1) -> Check:
 
 
 def copied(value: str, *nodes: int) -> Check:
-    """Returns a check whether the log of each of the brokers `nodes` has a record with this
-    value.
+    """Returns a check that succeeds if the log of each of the brokers `nodes` has a record with
+    this value.
     """
 
     def check(stage: Stage) -> Seen:
@@ -163,8 +163,8 @@ def copied(value: str, *nodes: int) -> Check:
 
 
 def log_has(count: int, node: int) -> Check:
-    """Returns a check whether a broker's log of the partition has exactly `count` records,
-    including transaction markers.
+    """Returns a check that succeeds if a broker's log of the partition has exactly `count`
+    records, including transaction markers.
     """
 
     def check(stage: Stage) -> Seen:
@@ -175,8 +175,8 @@ def log_has(count: int, node: int) -> Check:
 
 
 def lost(count: int, *nodes: int) -> Check:
-    """Returns a check whether each of the brokers `nodes` lost exactly `count` records in power
-    losses.
+    """Returns a check that succeeds if each of the brokers `nodes` lost exactly `count` records
+    in power losses.
     """
 
     def check(stage: Stage) -> Seen:
@@ -193,8 +193,8 @@ def was_read(stage: Stage) -> Seen:
 
 
 def is_noted(error: str | None = None) -> Check:
-    """Returns a check whether the text in `stage.noted` is `error`. If `error` is None, every
-    text is accepted.
+    """Returns a check that succeeds if the text in `stage.noted` is `error`. If `error` is None,
+    every text is accepted.
     """
 
     def check(stage: Stage) -> Seen:

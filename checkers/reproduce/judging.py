@@ -26,7 +26,7 @@ from checkers.verdicts import Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The verdict on a case, its reason, and the text of the anomalies."""
+    """The verdict on a case, its reason, and a text about the anomalies that were found."""
 
     verdict: Verdict
     reason: str

@@ -98,15 +98,19 @@ class FairCycles:
     # ---- sets
 
     def resting(self) -> Mask:
-        """Returns a mask of the states from which no fair action leads to another state."""
+        """Returns a mask of the states in which no fair action leads to another state. A
+        behaviour can stutter forever in such a state.
+        """
         resting = self._mask()
         self._c.fair_resting(self._at, _of(resting))
         return resting
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of the states that a fair behaviour can visit infinitely often.
+        """Returns a mask of the states that a fair behaviour can visit infinitely often, under two
+        conditions.
 
-        From some state on, the behaviour stays in `within`, and visits `through` infinitely often.
+        From some state on, the behaviour stays in the states of `within`. It visits states of
+        `through` infinitely often.
         """
         good = self._mask()
         left = within

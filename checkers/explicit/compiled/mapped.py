@@ -26,8 +26,8 @@ HAS_FILES = sys.platform == "linux"  # arrays in files grow by `mremap`
 
 
 def cannot_grow(number: int) -> OSError | InputFault:
-    """Returns the error for a file that the system refused to enlarge; `number` is the system's
-    error number.
+    """Returns the error for a file that the system refused to enlarge. `number` is the error number
+    of the system.
 
     A full disk is an OSError, which the command turns into an error that names the folder. Every
     other reason is an InputFault.
@@ -42,7 +42,7 @@ def cannot_grow(number: int) -> OSError | InputFault:
 
 @dataclass
 class Files:
-    """The files of one search; the end of a `with` block closes and deletes them."""
+    """The files of one search. The end of a `with` block closes and deletes them."""
 
     folder: Path
     used: int = 0  # files

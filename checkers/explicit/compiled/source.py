@@ -23,8 +23,8 @@ from model.language.actions import Action, Claim, Liveness
 
 @dataclass(frozen=True)
 class Source:
-    """The C headers that are generated for one spec, `sizes.h` and `spec.h`; `runtime.c`
-    includes them.
+    """The C code that is generated for one spec: the headers `sizes.h` and `spec.h`, which
+    `runtime.c` includes.
     """
 
     at: Instance

@@ -1,1 +1,3 @@
-"""Fixed lists of requests and faults for real brokers, one file for each counterexample."""
+"""Fixed lists of requests and faults for real brokers. Each module reproduces one counterexample
+of a spec.
+"""

@@ -1,8 +1,8 @@
 """A change of min.insync.replicas leaves an offline partition without a leader for good.
 
 All members of the ISR stop cleanly and move to the ELR, so the ISR is empty. The change of
-min.insync.replicas clears the ELR and the last known leader. Then no broker can be elected,
-although all brokers return with all their records.
+min.insync.replicas clears the ELR and the last known leader. After that, no broker can be
+elected, although all brokers return with all their records.
 
 Source: ConfigurationControlManager.createClearElrRecordsAsNeeded;
 ReplicationControlManager.replayClearTopicElrs; KIP-966.

@@ -1,6 +1,6 @@
 """After an election, consumers read another record at the offset of a deleted record.
 
-1. Broker 1 leads and is cut off. It appends k0 at offset 0; k0 is not acknowledged.
+1. Broker 1 leads and is cut off. It appends k0 at offset 0, but k0 is not acknowledged.
 2. Broker 2 is elected, and appends k1 at offset 0. The record k1 is acknowledged, read by a
    consumer, and deleted. So the log of broker 2 starts at offset 1.
 3. Broker 1 follows broker 2, and should truncate k0. But the epoch cache of broker 2 no longer has

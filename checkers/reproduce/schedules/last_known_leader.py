@@ -1,4 +1,4 @@
-"""The last known leader is elected with an empty disk, although the other replica has every record.
+"""The last known leader is elected with an empty disk, although another replica has every record.
 
 Source: PartitionChangeBuilder; KAFKA-15584.
 """

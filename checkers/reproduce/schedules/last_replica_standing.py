@@ -34,7 +34,12 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
 
 
 def broker_1_loses_its_disk(*, elr: bool) -> tuple[Step, ...]:
-    """Returns three steps: broker 2 stops, broker 1 loses its disk, and both start again."""
+    """Returns the steps in which broker 2 stops cleanly, broker 1 loses its disk, and both brokers
+    start again. The last step sends one more record.
+
+    `elr` is True if the cluster has eligible leader replicas. In this case, broker 2 must be
+    elected, and otherwise broker 1.
+    """
     # Broker 2 stops cleanly before the loss. It can be elected only if it is an eligible leader
     # replica.
     leads = 2 if elr else 1

@@ -1,13 +1,13 @@
 """A leader that was replaced and elected again acknowledges a record that no other replica has.
 
-1. Broker 1 leads and appends the record b. Broker 3 copies b; broker 2 does not.
+1. Broker 1 leads and appends the record b. Broker 3 copies b, but broker 2 does not.
 2. Broker 2 is elected, and appends the record c. Broker 3 truncates b and copies c. Broker 1 does
    not receive this metadata.
 3. Broker 2 dies, and broker 1 is elected. Broker 1 now receives both elections in one delta of the
-   metadata. It led before and leads after this delta, so it keeps the fetch offsets of its
-   followers. It still believes that broker 3 has b.
-4. Broker 1 advances its high watermark, and acknowledges b. Then broker 1 dies, broker 3 is
-   elected, and b is lost.
+   metadata. It led before and leads after this delta, so it does not reset the fetch offsets
+   of its followers. It still believes that broker 3 has b.
+4. Broker 1 advances its high watermark, and acknowledges b. After that, broker 1 dies, broker
+   3 is elected, and b is lost.
 
 Source: Partition.makeLeader; Replica.resetReplicaState; KAFKA-7164.
 """
