@@ -1,6 +1,7 @@
-"""Refinement: a larger system takes only steps of a small spec, so the spec's proof covers it.
+"""Refinement: every step of a larger system is a step of a small spec, which is proved.
 
-Each row has a larger system, a small spec that the system refines, and the module with the check:
+So the claims that are proved for the small spec are also true of the larger system. Each row names
+a larger system, a small spec that the system refines, and the module with the check:
 
     simulated reference broker  ->  replication-abstract   (`broker_replication`)
                                 ->  idempotence-abstract   (`broker_idempotence`)
@@ -17,19 +18,23 @@ Each row has a larger system, a small spec that the system refines, and the modu
                                                             `detailed_kept_transactions`)
     detailed idempotence        ->  idempotence-abstract with restarts  (`detailed_idempotence`)
     detailed classic group      ->  classic-group-abstract   (`detailed_classic_group`)
-    detailed consumer group     ->  consumer-group-abstract  (`detailed_consumer_group`)
+    detailed consumer group     ->  consumer-group-abstract  (`detailed_consumer_group`,
+                                                            `detailed_static_members`)
     detailed reassignment       ->  reassignment-abstract  (`detailed_reassignment`)
-    detailed election           ->  reassignment-abstract  (the same: it is the spec `reassignment`
-                                                            without reassignments)
-    its failing controller      ->  reassignment-abstract  (`detailed_failover`)
+    detailed election           ->  reassignment-abstract  (`detailed_reassignment`: an election is
+                                                            the spec `reassignment` without
+                                                            reassignments)
+    election with a controller  ->  reassignment-abstract  (`detailed_failover`)
+      that fails
     detailed group offsets      ->  pipeline-abstract      (`detailed_group_offsets`)
     detailed share group        ->  share-group-abstract   (`detailed_share_group`)
     detailed quorum             ->  quorum-abstract        (`detailed_quorum`)
 
-A *detailed* spec is close to Kafka's code and is explored; an *abstract* spec is small enough to be
-proved. Runs of the broker are validated event by event (`trace_validation`). A module `detailed_*`
-maps each explored step of a detailed spec to actions of the abstract spec, none or more, which the
-abstract spec must allow. A `StateMapping` computes the abstract state from the detailed state. A
-`HistoryMapping` explores both specs together, because the abstract state remembers what the
-detailed state has forgotten.
+A *detailed* spec is close to Kafka's code, and its states are explored. An *abstract* spec is small
+enough to be proved. Runs of the reference broker are validated event by event (`trace_validation`).
+A module `detailed_*` maps each explored step of a detailed spec to a list of actions of the
+abstract spec. The list may be empty. The abstract spec must allow these actions. A `StateMapping`
+computes the abstract state from the detailed state. A `HistoryMapping` explores both specs
+together, because the abstract state contains facts about the past that the detailed state does not
+contain.
 """

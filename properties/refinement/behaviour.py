@@ -1,13 +1,13 @@
-"""A behaviour of a spec, built action by action for trace validation.
+"""A behaviour of a spec (a sequence of states and actions), built action by action.
 
-Trace validation follows a run of brokers, and chooses each action with all its arguments. A
-`Behaviour` has the spec's current state; `model.language.stepping` evaluates the guards and makes
-the next state. An action may also set variables that a run does not show, such as which leader
-committed a record first.
+Trace validation follows a run of brokers, and chooses each action of the spec with all its
+arguments. A `Behaviour` stores the current state of the spec. `model.language.stepping` evaluates
+the guards and computes the next state. An action may also set variables that the run does not
+determine. For example, one variable stores which leader committed a record first.
 
-A *sort* is a type of the spec with numbered elements, such as its offsets. Each sort has as many
-elements as the run needs. If the elements are never keys of a map, their number is not limited
-(`ANY`).
+A *sort* is a type of the spec with numbered elements, such as the type of offsets. Each sort has as
+many elements as the run needs. The number of elements is unlimited (`ANY`) if no variable of the
+spec is a map with keys of this sort.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ ANY: Final = range(2**63)  # the size of a sort that is no key of a variable
 class Call(NamedTuple):
     """An action of the spec, with its arguments.
 
-    If the spec refuses the action, the run violates the spec, or with `maybe` the action is
-    skipped.
+    If the spec refuses the action, the run violates the spec. But if `maybe` is True, a refused
+    action is skipped.
     """
 
     action: str
@@ -42,13 +42,13 @@ class Call(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """The reason why the spec refuses an action: a false condition of the guard, or a value outside
-    its type.
+    """The reason why the spec refuses an action: a condition of the guard is false, or a term of
+    the action is undefined in the current state.
     """
 
     action: Action
     arguments: tuple[int, ...]
-    conjunct: Guard | str  # text if a term of the action is undefined
+    conjunct: Guard | str  # a text if a term of the action is undefined
 
     def __str__(self) -> str:
         values = zip(self.action.params, self.arguments, strict=True)
@@ -58,7 +58,7 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Taken:
-    """An action that was taken in a behaviour, linked to the action before it.
+    """An action that a behaviour has performed, linked to the previous action of the behaviour.
 
     A behaviour and its forks share the actions before the fork.
     """
@@ -69,10 +69,10 @@ class Taken:
 
 @dataclass(slots=True)
 class Behaviour:
-    """The current state of a spec, and the actions that led to it from an initial state.
+    """The current state of a spec, and the actions that led to this state from an initial state.
 
-    `preparation` is the last action before the run of brokers begins; `taken` counts the actions
-    after it.
+    `preparation` is the last action that was performed before the run of brokers begins. The
+    property `taken` counts the actions after `preparation`.
     """
 
     spec: Spec
@@ -88,8 +88,8 @@ class Behaviour:
     ) -> Self:
         """Returns a behaviour that is in an initial state of the spec.
 
-        `sorts` maps each type of the spec to its size. `chosen` has values for the parameters of
-        the spec's `Init`, such as the first leader.
+        `sorts` maps each type of the spec to the number of its elements or to their range. `chosen`
+        has values for the parameters of the spec's `Init`, such as the first leader.
         """
         ranges = {n: s if isinstance(s, range) else range(s) for n, s in sorts.items()}
         stepper = Stepper.of(spec, {"Bool": range(2), **ranges})
@@ -98,8 +98,8 @@ class Behaviour:
         return cls(spec, stepper, state, tuple(chosen))
 
     def take(self, call: Call) -> Refusal | None:
-        """Performs the action. If the spec refuses the action, returns a Refusal, and the state
-        stays as it is.
+        """Performs the action and returns None. If the spec refuses the action, the state does not
+        change, and the reason is returned.
         """
         action = self.stepper.actions[call.action]
         try:
@@ -122,7 +122,7 @@ class Behaviour:
 
     @property
     def taken(self) -> Counter[str]:
-        """Returns how often each action was performed, without those of the preparation."""
+        """Returns how often each action was performed after the preparation."""
         return Counter(call.action for call in calls_between(self.preparation, self.last))
 
     @property
@@ -132,7 +132,9 @@ class Behaviour:
 
 
 def calls_between(first: Taken | None, last: Taken | None) -> tuple[Call, ...]:
-    """Returns the actions performed after `first`, up to `last`, in their order."""
+    """Returns the actions that were performed after `first`, up to and including `last`, in their
+    order. If `first` is None, the result begins with the first action of the behaviour.
+    """
     return tuple(_backwards(first, last))[::-1]
 
 

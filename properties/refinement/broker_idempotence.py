@@ -1,19 +1,22 @@
-"""One topic partition of the reference broker as a behaviour of the abstract idempotent producer.
+"""Maps one topic partition of the reference broker to a behaviour of the abstract idempotent
+producer.
 
-The spec's variables get their values from the broker:
+The variables of the spec get their values from the brokers. Each row has variables of the spec, and
+the part of the brokers' state that gives them their values:
 
     stamp, end_offset   the log of the leader of the latest leader epoch that has begun
     high_watermark      the highest high watermark that any leader had
     acked               the records that were acknowledged to clients, each at the offset in its
                         acknowledgement
 
-A stamp is the producer, epoch and sequence number of a record. Each marker, and each record without
-a producer id or sequence number, gets a producer of its own. Records that only a new leader has are
-appended in the spec after the change of leader. The producer state of a leader must agree with its
-log.
+A *stamp* is the producer, the producer epoch and the sequence number of a record. Each marker gets
+a producer number of its own, and so does each record without a producer id or sequence number. If a
+new leader has records that the previous leader lacked, the spec appends these records after the
+change of leader. The producer state of a leader must agree with the leader's log.
 
 Source: KIP-98, KIP-360; `model.idempotence_abstract.versions`.
-Simplified: an acknowledgement counts when the client receives it, and only with acks=all.
+Simplified: a record counts as acknowledged when the client receives the acknowledgement, and only
+if the client sent the record with acks=all.
 """
 
 from __future__ import annotations
@@ -49,7 +52,9 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Stamps:
-    """Translates each record to its stamp; producers are numbered as they appear."""
+    """Translates each record to its stamp. Producers get numbers in the order in which they first
+    appear.
+    """
 
     numbers: dict[ProducerId | bytes, int] = field(default_factory=dict[ProducerId | bytes, int])
     known: dict[bytes, tuple[Stamp, ...]] = field(default_factory=dict[bytes, tuple[Stamp, ...]])

@@ -1,22 +1,25 @@
-"""One topic partition of the reference broker as a behaviour of abstract replication.
+"""Maps one topic partition of the reference broker to a behaviour of abstract replication.
 
-As on the broker, a fetch and its response are two steps. The spec's variables get their values from
-the broker:
+A fetch and its response are two steps of the spec, as on the broker. The variables of the spec get
+their values from the brokers and the controller. Each row has a variable of the spec, and the part
+of the cluster's state that gives the variable its value:
 
-    replica[r]       the log, the high watermark and the role of a broker; after a restart, its disk
-    led[e]           the log of an epoch's leader, the ISR that this leader uses, and the fetches
-                     that it received
+    replica[r]       the log, the high watermark and the role of a broker; after a restart of the
+                     broker, the log and the high watermark on its disk
+    led[e]           the log of the leader of epoch e, the ISR that this leader uses, and the
+                     fetches that the leader received
     isr[e]           the replicas that the controller has in the ISR or in the ELR: each of them has
                      every committed record
 
 A consumer is mapped to a replica that is never in sync (`consumer_reads`).
 
-In the spec, the leader has a fetch as soon as the follower has sent it. On the broker, the fetch
-arrives later; `message_knowledge` checks that the leader relies only on fetches that have arrived.
+In the spec, a fetch reaches the leader in the step in which the follower sends the fetch. On the
+broker, the fetch arrives later. `message_knowledge` checks that the leader relies only on fetches
+that have arrived.
 
 Source: KIP-101, KIP-320, KIP-497, KIP-966; `model.replication_abstract.claims`.
-Simplified: records that are not in a log yet, or no longer, are not mapped. Power losses and
-unclean elections are no steps of the spec; trace validation reports them.
+Simplified: a record is mapped only while it is in the log of a replica. Power losses and unclean
+elections are no steps of the spec; trace validation reports them as violations.
 """
 
 from __future__ import annotations
@@ -57,8 +60,9 @@ from reference_impl.simulation.trace import Traced
 Replica = Leader | Follower
 
 
-# The actions that a broker may take at each message. A leader that is also a coordinator may append
-# whenever the record that its own coordinator waits for is replicated, all within the step.
+# The actions that a broker may take when it receives a message of this type. If a leader's broker
+# is also a coordinator, the leader may append at any message: the coordinator appends when the
+# record that it waits for is replicated, and this append belongs to the same step.
 _ACTIONS_AT: Final[Mapping[type, frozenset[str]]] = {
     UpdateMetadata: frozenset({
         "become_leader", "become_follower", "propose_member", "drop_member", "fetch_request",
@@ -92,8 +96,8 @@ class BrokerReplication:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
-        """Returns an object that maps the topic partition's events; the spec is in the state of a
-        new partition.
+        """Returns a mapping for the topic partition's events. Its spec is in the state of a new
+        partition.
         """
         states = [s for e in events for s in [_decision(e.after, topic_partition)] if s is not None]
         held = [r for e in events for r in [_replica(e.after, topic_partition)] if r is not None]

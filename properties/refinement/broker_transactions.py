@@ -1,22 +1,22 @@
-"""The transactions of a cluster as a behaviour of abstract transactions.
+"""Maps the transactions of a cluster to a behaviour of the spec `transactions-abstract`.
 
-The spec's coordinator and partitions get their values from the cluster:
+The coordinator and the partitions of the spec get their values from the cluster:
 
     coordinator   the cache of the newest coordinator of each transactional id. A change of the
                   cache counts when its append to the coordinator's log has been acknowledged
     partitions    the committed part of each topic partition. When a leader's high watermark passes
                   a record or a marker, the spec's partition gets this record or marker
 
-A transaction begins when it first appears in its coordinator's cache (`transaction_numbers`). It
-ends at the latest when the producer's next transaction begins. An abort without an open transaction
-counts as a transaction that begins and ends at once. `transaction_knowledge` checks that a node
-knows the steps of other nodes only by messages.
+A transaction of the spec begins when the transaction first appears in its coordinator's cache
+(`transaction_numbers`). It ends before the producer's next transaction begins. If the coordinator
+aborts although no transaction is open, the spec begins a transaction and aborts it at once.
+`transaction_knowledge` checks that a node knows the steps of other nodes only by messages.
 
 Source: KIP-98, KIP-890; `model.transactions_abstract.versions`.
 Simplified: only transaction version 2 is mapped. Runs in which the epochs of a producer id run out
-are not mapped. Every topic partition has more than one replica: a decision is replicated first, and
-takes effect only in a later step. The offsets of a group are records like others. The lists of
-aborted transactions that consumers get are not mapped.
+are not mapped. Every topic partition has more than one replica. So a decision of the coordinator is
+replicated first, and takes effect only in a later step. The offsets of a group are mapped like
+other records. The lists of aborted transactions that consumers receive are not mapped.
 """
 
 from __future__ import annotations

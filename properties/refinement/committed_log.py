@@ -1,7 +1,8 @@
-"""Replication provides the log that the transactions spec uses: its committed records stay.
+"""Checks that replication provides the log that the transactions spec uses.
 
-In this *committed log*, without replicas, a leader appends, a high watermark advances, and a new
-leader may lack records above the high watermark:
+The transactions spec uses a *committed log*: a log without replicas whose committed records stay.
+Its leader appends records, and its high watermark advances. A new leader may lack records of the
+previous leader above the high watermark. The functions of this module are:
 
     log_of_replication   maps a state of the replication spec to a committed log
     log_of_partition     maps a partition of the transactions spec to a committed log
@@ -12,8 +13,8 @@ previous leader lacked, the abstract actions are a change of leader and an appen
 
 Source: Lamport, Specifying Systems, chapter 5.8; Abadi and Lamport, The Existence of Refinement
 Mappings (history variables); KIP-101; KIP-320.
-Simplified: the transactions spec keeps only the last record of the coordinator's log; that log is
-not mapped.
+Simplified: the log of the transaction coordinator is not mapped, because the transactions spec
+stores only the last record of this log.
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ class CommittedLog:
 
 
 def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
-    """Returns the log of a state; None if the leader or the ISR lost a committed record.
+    """Returns the committed log that corresponds to a state of the replication spec.
 
-    The log has the records of the newest epoch's leader, or without a leader, only those below the
-    high watermark.
+    Returns None if the leader or a member of the ISR lacks a committed record. The committed log
+    has all records of the newest epoch's leader. If this epoch has no leader, the committed log has
+    only the records below the high watermark.
     """
     high_watermark = as_int(state["true_high_watermark", ()])
     isr = [r for r in range(replicas) if state["registration.isr", (r,)]]
@@ -78,7 +80,8 @@ def actions_between(
 ) -> tuple[str, ...] | None:
     """Returns the names of the abstract actions that lead from `before` to `after`.
 
-    Returns () if both states are equal, and None if no actions lead to `after`.
+    Returns () if both logs are equal. Returns None if no actions lead to `after`, or if one of the
+    logs is None.
     """
     if before is None or after is None or after.high_watermark < before.high_watermark:
         return None
@@ -100,7 +103,8 @@ def coverage(
 ) -> Counter[str]:
     """Returns, for each abstract action, the number of steps that contain this action.
 
-    Steps that change nothing count as `none`, and steps that no actions explain as UNEXPLAINED.
+    A step is a pair of a log before and a log after. A step that changes nothing counts as `none`.
+    A step that no actions explain counts as UNEXPLAINED.
     """
     found: Counter[str] = Counter()
     for before, after in steps:

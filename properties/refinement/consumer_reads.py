@@ -1,11 +1,12 @@
-"""The reads of consumers, mapped to abstract replication: a consumer is a replica out of sync.
+"""Maps the reads of consumers to abstract replication: a consumer is a replica that is not in sync.
 
-Its leader epoch is that of the leader that responded to its fetch. Its log has the records that it
-received, all below its high watermark. So the spec rejects a run in which a consumer reads an
-uncommitted record, or in which two consumers read different records at one offset.
+The leader epoch of this replica is the epoch in which the leader served the consumer's last mapped
+fetch. The log of this replica has the records that the consumer received, all of them below the
+replica's high watermark. So the spec rejects a run in which a consumer reads an uncommitted record,
+and a run in which two consumers read different records at one offset.
 
-Simplified: an end offset that a client receives must not be too high; one that is too low is
-accepted.
+Simplified: an end offset that a client receives must not be above the end of the committed records.
+An end offset that is too low is accepted.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ class ConsumerReads:
         return replace(self, _served_in=dict(self._served_in))
 
     def note_request(self, traced: Traced, replica: Leader | Follower | None) -> None:
-        """Stores, for `expected_step`, the leader epoch in which the leader received a consumer's
-        request.
+        """Stores the leader epoch in which the leader received a consumer's request.
 
-        Other events are ignored.
+        `expected_step` needs this epoch when the response arrives. Events without such a request
+        are ignored.
         """
         match traced.event:
             case RequestReceived(
@@ -67,8 +68,9 @@ class ConsumerReads:
         replicas: Mapping[NodeId, int],
         messages: Messages,
     ) -> ExpectedStep | None:
-        """Returns the spec's actions for the arrival of a response at a consumer, and None for any
-        other event.
+        """Returns the actions of the spec for the arrival of a response at a consumer.
+
+        Returns None for any other event, and for a fetch response without records.
         """
         match traced.event:
             case ResponseReceived(
@@ -108,8 +110,8 @@ def _read(
 
 
 def consumer_of(traced: Traced, topic_partition: TopicPartition) -> NodeId | None:
-    """Returns the consumer whose fetch of this topic partition arrives at a broker in this event,
-    or None.
+    """Returns the consumer whose fetch of this topic partition arrives at a broker in this event.
+    Returns None if the event is no such arrival.
     """
     match traced.event:
         case RequestReceived(

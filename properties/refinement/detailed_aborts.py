@@ -1,13 +1,15 @@
 """The version `kip-360-v1` of `transactions` takes only steps that `coordinator-abstract` allows.
 
-The abstract spec has no version for this one: in its version `kip-890-part-1`, no client continues.
-For the coordinator, a client that continues is a new instance. So each detailed instance is two
-abstract instances, one before and one after the client continues, and `raise_epoch` is the abstract
-action `init_producer`.
+The abstract spec has no version of the same name: in its version `kip-890-part-1`, no client
+*continues*, which means that it raises its producer epoch after a failure. For the coordinator, a
+client that continues is a new instance. So each instance of the detailed spec is two abstract
+instances, one before and one after the client continues. The detailed action `raise_epoch` is the
+abstract action `init_producer`.
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings (history variables).
-Simplified: as in `detailed_verification`. No coordinator fails, so no response is lost. The mapping
-does not compare the producer id and epoch that a client had before it continued.
+Simplified: the simplifications are those of `detailed_verification`. In addition, no coordinator
+fails, so no response is lost. The mapping does not compare the producer id and epoch that a client
+had before it continued.
 """
 
 from __future__ import annotations
@@ -31,14 +33,14 @@ from properties.refinement.state_mapping import Step
 
 
 class AbortsWithoutEmptyEnds(AbortAndContinue, WithoutEmptyEnds):
-    """The version `kip-360-v1`, except that a client gets no answer to the end of an empty
-    transaction.
+    """The version `kip-360-v1`, except that a client receives no response to EndTxn for a
+    transaction without partitions.
     """
 
 
 class AbortStates(VerifiedStates):
-    """The mapping in which instance `i` is the abstract instance `2 * i`, and `2 * i + 1` after it
-    has continued.
+    """The mapping of states. The detailed instance `i` is the abstract instance `2 * i` before it
+    continues, and `2 * i + 1` after it has continued.
     """
 
     def bounds(self) -> Constants:
@@ -96,8 +98,9 @@ class AbortRefinement(VerificationRefinement):
         return self.states.abstract
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields each variable that the detailed state determines, without the producer id and
-        epoch of an instance that has continued.
+        """Yields each variable that the detailed state determines, with its value in both states.
+
+        The producer id and epoch of an instance that has continued are left out.
         """
         replaced = {
             f"held.{name}[{2 * i}]"

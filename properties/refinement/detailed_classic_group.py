@@ -1,11 +1,12 @@
 """The spec `classic-group` takes only steps that `classic-group-abstract` allows.
 
-The detailed spec adds error responses as messages, and fairness. Each explored step must be one
-abstract action, two, or none; only the arrival of the leader's assignment is two. In each detailed
-state, the coordinator must accept the same commits as in the abstract state for it.
+In contrast to the abstract spec, the detailed spec models error responses as messages, and has
+fairness conditions. Each explored step must be no abstract action or one abstract action. One step
+is two abstract actions: the arrival of the leader's assignment at the coordinator. In each detailed
+state, the coordinator must accept the same commits as in the corresponding abstract state.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
-Simplified: one partition, because the spec `classic-group` has no more.
+Simplified: the group has one partition, because the spec `classic-group` has only one.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ class Refinement(StateMapping[ClassicGroup]):
     def calls(self, step: Step) -> list[Call]:
         """Returns the abstract actions that correspond to a step of the detailed spec.
 
-        There are none if the coordinator refuses a request, or if a member receives such a refusal
-        and stays in its generation.
+        The list is empty in two cases: the coordinator refuses a request, or a member receives a
+        refusal and stays in its generation.
         """
         match step.action, step.arguments:
             case "refuse", _:

@@ -1,9 +1,10 @@
 """The spec `consumer-group` takes only steps that `consumer-group-abstract` allows.
 
-The detailed spec adds the group epoch, and fair actions that make members converge. Each explored
-step must be some abstract actions, or change nothing. A consumer that leaves is a member whose
-session expires and a consumer that is fenced. In the detailed state and in its abstract state, the
-same members must be able to send heartbeats and to commit.
+In contrast to the abstract spec, the detailed spec has a group epoch, and fair actions that make
+members converge. Each explored step must be a list of abstract actions, or change nothing in the
+abstract state. A consumer that leaves is mapped to two abstract actions: the member's session
+expires, and the consumer is fenced. The same members must be able to send heartbeats and to commit,
+in the detailed state and in its abstract state.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 """
@@ -66,7 +67,9 @@ class Refinement(StateMapping[ConsumerGroupClaims]):
         return out
 
     def calls(self, step: Step) -> list[Call]:
-        """Returns the abstract actions of a detailed step; none if only the group epoch changes."""
+        """Returns the abstract actions of a detailed step. The list is empty if only the group
+        epoch changes.
+        """
         epoch = as_int(step.after["assignment_epoch", ()])
         match step.action, step.arguments:
             case "change_subscription", ():

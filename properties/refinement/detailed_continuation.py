@@ -1,11 +1,11 @@
 """The version `kip-360` of `transactions` takes only steps that `coordinator-abstract` allows.
 
-The abstract spec has a version `kip-360` too. In both specs, the coordinator may append a record
-that only repeats the last record. The loss of its response is one detailed step, but two abstract
-steps: the response is lost, and the append is committed.
+The abstract spec is used in its version `kip-360`. In both specs, the coordinator may append a
+record that only repeats its last record. The loss of the response to such an append is one detailed
+step, but two abstract steps: the response is lost, and the append is committed.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
-Simplified: as in `detailed_coordinator`.
+Simplified: the simplifications are those of `detailed_coordinator`.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class ContinuationRefinement(Refinement):
     def _commits(self, step: Step) -> Iterator[Call]:
         """Yields the abstract action `commit_append` if the step commits an append to the log.
 
-        An append that only repeats the last record does not change the detailed log. So the step
-        that loses its response counts as its commit.
+        An append that only repeats the last record does not change the detailed log. So the mapping
+        commits this append in the step that loses the response to the append.
         """
         yield from super()._commits(step)
         is_immediate = step.action == "raise_epoch" and not self.detailed.appends_wait()

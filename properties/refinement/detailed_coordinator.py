@@ -1,17 +1,19 @@
 """The spec `transactions` takes only steps that `coordinator-abstract` allows.
 
-The detailed spec adds logs of partitions, errors and verification. One detailed step may be two
-abstract steps: a client's request and the coordinator's append. If the constants allow no failures
-of coordinators and appends, it also commits the append: a third abstract step. In the detailed
-state and in its abstract state, the partitions must accept the same markers.
+In contrast to the abstract spec, the detailed spec has logs of partitions, errors and the
+verification of transactions. One detailed step may be two abstract steps: a client's request, and
+the coordinator's append. If the constants of the detailed spec allow no failed coordinators or
+appends, the step also commits the append, which is a third abstract step. The partitions must
+accept the same markers in the detailed state and in its abstract state.
 
 In the abstract log, a record without a transaction still names the previous transaction, and a
-tombstone the previous producer id. The detailed records have neither. So the mapping computes them
-from all decisions, and from the producer ids that were assigned.
+tombstone still names the previous producer id. The detailed records have neither of the two. So the
+mapping computes the previous transaction from all decisions, and the previous producer id from the
+number of assigned ids.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
-Simplified: one transactional id, because the spec `transactions` has no more. No log is truncated.
-A transactional id expires only if no coordinator fails.
+Simplified: there is one transactional id, because the spec `transactions` has only one. No log is
+truncated. A transactional id expires only if no coordinator fails.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ class Refinement(StateMapping[Transactions]):
         return AbstractCoordinator(**self.bounds())
 
     def bounds(self) -> Constants:
-        """Returns the constants with which the abstract spec covers the detailed spec."""
+        """Returns constants with which the abstract spec is large enough for the detailed spec."""
         return {
             "transactional_ids": 1,
             "instances": self.detailed.instances,
@@ -133,12 +135,18 @@ class Refinement(StateMapping[Transactions]):
         return marker_epoch - 1
 
     def _last_id(self, state: State) -> int:
-        """Returns a tombstone's producer id in the abstract state: the last assigned id, or 0."""
+        """Returns the producer id that a tombstone has in the abstract state.
+
+        It is the id that was assigned last. It is 0 if no id was assigned, or if producer ids do
+        not expire in the detailed spec.
+        """
         assigned = as_int(state["next_producer_id", ()])
         return max(0, assigned - 1) if self.detailed.ids_expire else 0
 
     def _last_decided(self, state: State) -> int:
-        """Returns the transaction whose markers have the newest producer id and epoch."""
+        """Returns the decided transaction whose markers have the highest producer id and epoch, or
+        0 if no transaction is decided.
+        """
         decided = [
             (
                 as_int(state["marker_stamp.producer_id", (k,)]),
@@ -193,12 +201,15 @@ class Refinement(StateMapping[Transactions]):
     # ---- steps
 
     def calls(self, step: Step) -> list[Call]:
-        """Returns the abstract actions that explain a step: none for a client's send."""
+        """Returns the abstract actions that explain a step.
+
+        The list is empty for a client's send.
+        """
         return [*self._requests(step), *self._actions_of(step), *self._commits(step)]
 
     def _requests(self, step: Step) -> Iterator[Call]:
-        """Yields the abstract action of a client that requests a commit or an abort in this
-        step.
+        """Yields the abstract action of a client for each transaction whose commit or abort the
+        client requests in this step.
         """
         for k in range(self.detailed.transactions):
             outcome = step.after["requested", (k,)]
@@ -234,7 +245,9 @@ class Refinement(StateMapping[Transactions]):
                 return []
 
     def _commits(self, step: Step) -> Iterator[Call]:
-        """Yields the abstract action `commit_append` if the step both appends and commits."""
+        """Yields the abstract action `commit_append` if the step both makes an append and commits
+        it.
+        """
         if step.action in _APPENDS and not self.detailed.appends_wait():
             yield Call("commit_append", (ID,))
 
@@ -294,6 +307,8 @@ def _is_of(record: Mapping[str, Value], k: int) -> bool:
 
 
 def _outcome(records: list[Mapping[str, Value]], o: int) -> Value:
-    """Returns the outcome of the producer's next marker after the record at offset `o`, or None."""
+    """Returns the outcome in the first marker of the same producer after the record at offset `o`.
+    Returns None if the log has no such marker.
+    """
     markers = (r for r in records[o:] if r["producer_id"] == records[o]["producer_id"])
     return next((r["outcome"] for r in markers if r["outcome"] is not None), None)

@@ -1,11 +1,13 @@
 """The version `controller-failover` of `election` takes only steps of `reassignment-abstract`.
 
-A change of the controller is an abstract step when it is committed, because a failover may drop it
-before. So the abstract partition is the committed one. One commit may have several changes, and the
-abstract spec may skip the leader epochs between them. A broker starts in the step that commits its
-registration.
+A change that the controller makes is an abstract step when the change is committed, because a
+failover may drop the change before its commit. So the abstract partition is the committed partition
+of the detailed state. One commit may contain several changes, and the abstract spec may skip the
+leader epochs between these changes. In the abstract spec, a broker starts in the step that commits
+the broker's registration.
 
-Simplified: as in `detailed_reassignment`. No replica is added or removed.
+Simplified: the simplifications are those of `detailed_reassignment`. In addition, no replica is
+added or removed.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from properties.refinement.history_mapping import Difference, Transition
 
 
 class ReplicasWithFailover(ControllerFailover, ElrOfReplicas):
-    """Elections with a controller that fails, as a reassignment of nothing."""
+    """Elections with a controller that fails, as a version of `reassignment` in which no replica is
+    reassigned.
+    """
 
 
 COMMITTED: Final = "committed_partition"
@@ -30,7 +34,9 @@ NEWEST: Final = "partition_registration"
 
 
 def committed(state: State) -> State:
-    """Returns the state with the committed partition in place of the controller's newest one."""
+    """Returns the state in which the committed partition replaces the controller's newest
+    partition.
+    """
     view = dict(state)
     for (name, keys), value in state.items():
         whole, dot, part = name.partition(".")
@@ -58,10 +64,11 @@ class FailoverRefinement(Refinement):
         return [*registered, *self._changed(seen)]
 
     def _changed(self, step: Transition) -> list[Call]:
-        """Returns the abstract actions for a commit.
+        """Returns the abstract actions for a commit of the controller.
 
-        Brokers that the commit brings into the ISR come before its election, because the old leader
-        has proposed them. Brokers that stay eligible are the last that leave the ISR.
+        First, brokers join the ISR: the commit brings them into the ISR, because the old leader
+        proposed them. Then the commit's leader is elected. Finally, brokers leave the ISR. Among
+        these, brokers that the commit puts into the ELR leave last.
         """
         was, now = (self._members(s, f"{NEWEST}.isr") for s in step[2:])
         elr, eligible = (self._members(s, f"{NEWEST}.elr") for s in step[2:])

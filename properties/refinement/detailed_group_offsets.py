@@ -1,16 +1,18 @@
 """The spec `group-offsets` takes only steps that `pipeline-abstract` allows.
 
 In `group-offsets`, the group coordinator has a log and a cache. A new coordinator reads the log
-again, and markers commit or abort in the order of the log. The abstract state has the owners of
-former generations, which the detailed state forgets.
+from its beginning. The coordinator commits or aborts pending offsets in the order in which their
+markers are in the log. The abstract state contains the owners in former generations, which the
+detailed state does not contain.
 
 In the detailed spec, output records are committed when the coordinator decides to commit. So a
-decision is two abstract steps: the decision, and the marker in the output. A detailed marker is two
-steps too: the marker at the group coordinator, and the end of the transaction.
+decision is two abstract steps: the decision, and the marker in the output. The marker of the
+detailed spec is also two abstract steps: the marker at the group coordinator, and the end of the
+transaction.
 
-Simplified: no offset is reset, expired or deleted, because after that inputs are processed again.
-In `group-offsets`, each consumer has its own transactional id and is never fenced, and the group
-reads one partition.
+Simplified: no offset is reset, expired or deleted, because the group would then process inputs a
+second time. In `group-offsets`, each consumer has its own transactional id and is never fenced, and
+the group reads one partition.
 """
 
 from __future__ import annotations
@@ -36,17 +38,17 @@ class WithoutResets(GroupOffsets):
 
     @action
     def reset_offset(self, to: Offset) -> None:
-        """Always disabled: the offset is never reset."""
+        """This action is never enabled, so the offset is never reset."""
         when(false)
 
     @action
     def expire_offset(self) -> None:
-        """Always disabled: the offset never expires."""
+        """This action is never enabled, so the offset never expires."""
         when(false)
 
     @action
     def delete_group(self) -> None:
-        """Always disabled: the group is never deleted."""
+        """This action is never enabled, so the group is never deleted."""
         when(false)
 
 
@@ -151,9 +153,10 @@ class Refinement(HistoryMapping[GroupOffsets]):
         yield f"the decision of m{m}", (ended and commits, ended and not commits), decision
 
     def _replayed(self, detailed: State) -> Replayed:
-        """Returns the committed and the pending offsets, by a replay of the coordinator's log.
+        """Returns the committed offset and the pending offsets that result from the records of the
+        coordinator's log.
 
-        The log must have no tombstone.
+        The log must contain no tombstone (a record that deletes an offset).
         """
         read = Replayed()
         for at in range(as_int(detailed["end_offset", ()])):

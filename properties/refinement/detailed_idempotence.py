@@ -1,11 +1,11 @@
 """The spec `idempotence` takes only steps that the version `with-restarts` of
 `idempotence-abstract` allows.
 
-The abstract spec has one log and no follower. The abstract state has the earlier sequence numbers
-of a batch, which the detailed state forgets.
+The abstract spec has one log and no follower. The abstract state contains all earlier sequence
+numbers of a batch, which the detailed state does not contain.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
-Simplified: one partition; no records are deleted, and the client gives up no batch.
+Simplified: there is one partition. No records are deleted, and the client gives up no batch.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class Refinement(HistoryMapping[IdempotentProducer]):
                 yield Call("renumber", (PRODUCER, *old, new[1]))
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields the log, its high watermark, the client's epoch and the responses, as both states
-        have them.
+        """Yields the values that must be equal in both states: the log, its high watermark, the
+        client's epoch and the responses to the client.
         """
         end = as_int(detailed["log.end_offset", (PARTITION,)])
         yield "the log end", end, abstract["end_offset", ()]

@@ -1,20 +1,20 @@
 """The version `kip-939` of `transactions` takes only steps that `coordinator-abstract` allows.
 
-A new instance sends InitProducerId with keepPreparedTxn (KIP-939), and ends the *kept*, prepared
-transaction of an older instance as the database decided.
+A new instance of the client sends InitProducerId with keepPreparedTxn (KIP-939). It then ends the
+*kept* transaction, which an older instance has prepared, as the database decided.
 
-The abstract spec, in its version `kip-939`, remembers more than the detailed state: the refusals of
+In its version `kip-939`, the abstract spec remembers more than the detailed state: the refusals of
 the database, the requests of new instances, and which instance kept a transaction. All other
-variables are compared, by the mapping of states.
+variables of the abstract spec are compared with the values that `KeptStates` computes.
 
-When a new instance ends the kept transaction, one detailed step is two abstract steps: the instance
-reads the database and sends its request, and the coordinator prepares the commit or abort. If the
-coordinator fails before this is committed, the detailed step may be repeated, but the mapping sends
-no second request.
+When a new instance ends the kept transaction, one detailed step is two abstract steps. First, the
+instance reads the database and sends its request. Then the coordinator prepares the commit or
+abort. If the coordinator fails before this decision is committed, the detailed step may be
+repeated, but the mapping sends no second request.
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings (history variables).
-Simplified: as in `detailed_coordinator`. In addition, this module does not compare whether both
-specs accept the same markers.
+Simplified: the simplifications are those of `detailed_coordinator`. In addition, this module does
+not compare whether both specs accept the same markers.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ FORGOTTEN: Final = {  # history variables of the abstract spec
 class KeptStates(Refinement):
     """Maps the states and steps of the detailed spec to the abstract spec.
 
-    The abstract record of a prepared transaction that a new instance took over (InitProducerId with
-    keepPreparedTxn) reserves an epoch for the markers. The mapping computes this epoch.
+    A new instance may take over a prepared transaction (InitProducerId with keepPreparedTxn). The
+    abstract log record of such a transaction reserves an epoch for the markers. The mapping
+    computes this epoch.
     """
 
     @cached_property
@@ -69,8 +70,8 @@ class KeptStates(Refinement):
         """Maps a record of the coordinator's log to variables of the abstract spec, and adds them
         to `out`.
 
-        The abstract spec also has the epoch of a transaction's markers: the epoch of its records
-        plus 1.
+        The abstract spec also has a variable for the epoch of a transaction's markers. Its value is
+        the epoch of the transaction's records plus 1.
         """
         super()._metadata(state, of, to, out)
         k = as_int(state[f"{of}transaction", ()])
@@ -122,7 +123,9 @@ class KeptTransactionsRefinement(HistoryMapping[Transactions]):
         return [call for call in calls if not _is_sent(call, abstract)]
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields each variable of the abstract spec that the detailed state determines."""
+        """Yields each variable of the abstract spec that the detailed state determines, with its
+        value in both states.
+        """
         expected = self.states.abstraction(detailed)
         for (name, keys), theirs in abstract.items():
             if name not in FORGOTTEN:
@@ -130,7 +133,9 @@ class KeptTransactionsRefinement(HistoryMapping[Transactions]):
 
 
 def _is_sent(call: Call, abstract: State) -> bool:
-    """True if the instance has already sent this request to end the prepared transaction."""
+    """Returns True if the call is a request to end the prepared transaction, and the instance has
+    already sent this request.
+    """
     if call.action != "request_completion":
         return False
     (i,) = call.arguments

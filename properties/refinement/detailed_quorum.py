@@ -1,11 +1,12 @@
 """The spec `quorum` takes only steps that `quorum-abstract` allows.
 
-The abstract state has the votes and the leader's log of every former epoch, which the detailed
-state forgets.
+The abstract state contains the votes and the leader's log of every former epoch, which the detailed
+state does not contain.
 
-The detailed spec begins with a leader in epoch 0; the abstract spec first elects this leader, in
-epoch 1. So abstract epochs are larger by one. A detailed log begins with a record that names the
-voters, which an abstract log lacks. So abstract offsets are smaller by one.
+The detailed spec begins with a leader in epoch 0. The abstract spec first elects this leader, in
+epoch 1. So an abstract epoch is the detailed epoch plus one. A detailed log begins with a record
+that names the voters. An abstract log has no such record. So an abstract offset is the detailed
+offset minus one.
 
 Simplified: the voters do not change.
 """
@@ -25,15 +26,15 @@ from properties.refinement.history_mapping import Difference, HistoryMapping, Tr
 
 LEADER: Final = Role.labels.index("LEADER")
 
-# steps that the abstract spec does not have: pre-votes, and replicas that are cut off
+# actions that change nothing in the abstract spec: pre-votes, and replicas that are cut off
 WITHOUT_EFFECT: Final = frozenset({"time_out", "grant_pre_vote", "cut_off_replica"})
 
 
 class Refinement(HistoryMapping[Quorum]):
     @cached_property
     def abstract(self) -> QuorumProof:
-        """The abstract spec: one epoch more and one offset fewer than the detailed spec, but at
-        least two offsets.
+        """The abstract spec. It has one epoch more than the detailed spec, and one offset fewer,
+        but at least two offsets.
         """
         return QuorumProof(
             replicas=self.detailed.replicas,
@@ -122,11 +123,13 @@ class Refinement(HistoryMapping[Quorum]):
 
 
 def epoch_of(state: State, replica: int) -> int:
-    """Returns a replica's epoch, converted from the detailed spec to the abstract spec."""
+    """Returns the epoch of a replica in a detailed state, as the abstract spec numbers it."""
     return as_int(state["member.epoch", (replica,)]) + 1
 
 
 def end_of(state: State, replica: int) -> int:
-    """Returns a replica's log end offset in the abstract spec."""
+    """Returns the log end offset of a replica in a detailed state, as the abstract spec numbers
+    it.
+    """
     value: Value = state["log.end_offset", (replica,)]
     return as_int(value) - 1

@@ -1,12 +1,13 @@
 """The spec `transactions` takes only steps that `read-committed-abstract` allows on one partition.
 
-The detailed spec has no reader: predicates define which records a reader at read_committed
-receives, and where it stops. After each detailed step, the abstract reader reads up to this offset.
-Then it must have received exactly the records that the predicates allow, and must have no further
-record to read. The abstract log has truncated records, which the detailed log lacks.
+The detailed spec has no reader. Instead, its predicates define which records a reader at
+read_committed receives, and at which offset it stops. After each detailed step, the abstract reader
+reads up to this offset. Then the abstract reader must have received exactly the records that the
+predicates allow, and it must have no further record to read. The abstract log still contains
+truncated records, which the detailed log does not contain.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
-Simplified: one partition; no record is outside of transactions, and no leader restarts.
+Simplified: there is one partition. No record is outside of transactions, and no leader restarts.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class Refinement(HistoryMapping[Transactions]):
         return [*self._changes(step.before, step.after), *self.reads(abstract, step.after)]
 
     def _changes(self, before: State, after: State) -> Iterator[Call]:
-        """Yields the abstract actions that explain a step, except those of the reader."""
+        """Yields the abstract actions that explain a step, without the reads of the abstract
+        reader.
+        """
         for k in range(self.detailed.transactions):
             if _changed("owner", (k,), before, after):
                 yield Call("begin", (k, as_int(after["stamp.producer_id", (k,)])))
@@ -64,7 +67,9 @@ class Refinement(HistoryMapping[Transactions]):
             )
 
     def reads(self, abstract: State, after: State) -> Iterator[Call]:
-        """Yields the abstract reader's next reads, up to `read_end` of the detailed state."""
+        """Yields the next reads of the abstract reader, up to `read_end` of the detailed state
+        `after`.
+        """
         position = as_int(abstract["position", ()])
         yield from (Call("read", (o + 1,)) for o in range(position, self.read_end(after)))
 
@@ -73,14 +78,15 @@ class Refinement(HistoryMapping[Transactions]):
         return as_int(self._detailed.value(self._end, detailed, {IN.uid: PARTITION}))
 
     def is_read(self, detailed: State, offset: int) -> bool:
-        """True if a reader at read_committed may receive the record at `offset`."""
+        """Returns True if a reader at read_committed may receive the record at `offset`."""
         return self._detailed.holds(self._read, detailed, {IN.uid: PARTITION, AT.uid: offset})
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields the log, the decisions of the transactions, and the reads, in both states.
+        """Yields the log, the decisions of the transactions, and the reads, with their values in
+        both states.
 
-        In the last triple, `a further read`, the detailed value is None: the abstract reader must
-        have no further record to read.
+        The last triple is named `a further read`. Its detailed value is None, because the abstract
+        reader must have no further record to read.
         """
         end = end_of(detailed)
         yield "the log end", end, abstract["end_offset", ()]

@@ -1,16 +1,17 @@
 """The spec `reassignment` takes only steps that `reassignment-abstract` allows.
 
-The detailed spec has more detail in three ways: each change of the partition by the controller
-elects a leader, a leader's requests are in flight, and brokers stop and return. The abstract state
-has the ISR, the ELR and the leader of every former epoch, which the detailed state forgets.
+The detailed spec has more detail than the abstract spec in three ways: each change of the partition
+by the controller elects a leader, a leader's requests are in flight, and brokers stop and return.
+The abstract state contains the ISR, the ELR and the leader of every former epoch, which the
+detailed state does not contain.
 
-A detailed step may be several abstract ones. For example, a fenced broker leaves the ISR, and the
-next leader is elected. In the detailed spec, a broker loses records when it stops; in the abstract
-spec, when it has registered again.
+A detailed step may be several abstract steps. For example, a fenced broker leaves the ISR, and the
+next leader is elected. In the detailed spec, a broker loses records when it stops. In the abstract
+spec, a broker loses these records when it has registered again.
 
 Simplified: a log has one record. No last known leader is elected: such an election needs at least
-min.insync.replicas unclean stops, and the explored instances allow fewer. A partition never has
-fewer replicas than min.insync.replicas.
+min.insync.replicas unclean stops, and the explored instances allow fewer unclean stops. A partition
+never has fewer replicas than min.insync.replicas.
 """
 
 from __future__ import annotations
@@ -108,8 +109,10 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
                 return self._changed(step)
 
     def _fetched(self, step: Transition, leader: int, follower: int) -> Call:
-        """Returns the abstract action for a fetch: `propose_member` if the leader begins to change
-        the ISR in this step, otherwise `acknowledge`.
+        """Returns the abstract action for a fetch.
+
+        It is `propose_member` if the leader begins to change the ISR in this step, and
+        `acknowledge` otherwise.
         """
         proposes = all(
             (
@@ -203,8 +206,8 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
     def _known_by(
         self, detailed: State, abstract: State, r: int, epoch: int
     ) -> Iterator[Difference]:
-        """Yields what leader `r` knows of its ISR and followers, in the detailed and the abstract
-        state.
+        """Yields the knowledge of leader `r` about its ISR and its followers, with its value in the
+        detailed and in the abstract state.
         """
         known = self._set(abstract, "led.isr", epoch)
         isr = frozenset(f for f in self._brokers if detailed["broker.isr", (r, f)])

@@ -1,15 +1,15 @@
 """The spec `replication` takes only steps that `replication-abstract` allows.
 
 So the proof of the abstract spec also covers the detailed spec, `replication`. The abstract state
-keeps the log and the ISR of every former leader; the detailed state forgets them. So both specs are
-explored together (`history_mapping`).
+contains the log and the ISR of every former leader, which the detailed state does not contain. So
+both specs are explored together (`history_mapping`).
 
-A detailed step may be several abstract ones. For example, a detailed leader reads the logs of its
+A detailed step may be several abstract steps. For example, a detailed leader reads the logs of its
 followers. In the abstract spec, each follower fetches first, and then the leader acts.
 
-The detailed spec begins without a leader, in epoch -1. The abstract spec begins with a leader that
-has an empty log, in its first epoch. So abstract epochs are larger by one, and no step of the
-detailed spec is a step of the abstract initial leader.
+The detailed spec begins without a leader, in epoch -1. The abstract spec begins in its first epoch
+with a leader that has an empty log. So an abstract epoch is the detailed epoch plus one. No step of
+the detailed spec is mapped to an action of the abstract initial leader.
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings (history variables).
 Simplified: no replica restarts. A fetch and its response are one detailed step, so no fetch is
@@ -29,7 +29,9 @@ from properties.refinement.history_mapping import Difference, HistoryMapping, Tr
 
 
 class Refinement(HistoryMapping[FetchDivergence]):
-    """A version of `replication`, and the abstract spec that must allow the version's steps."""
+    """Maps a version of `replication` to the abstract spec, which must allow the version's
+    steps.
+    """
 
     @cached_property
     def abstract(self) -> ReplicationProof:
@@ -81,11 +83,12 @@ class Refinement(HistoryMapping[FetchDivergence]):
                 raise ValueError(f"{name} has no abstract step")
 
     def _failed(self, step: Transition, failed: int) -> list[Call]:
-        """Returns the abstract actions for a failed replica: it leaves the ISR, and a new epoch
-        begins.
+        """Returns the abstract actions for a failed replica: the replica leaves the ISR, and a new
+        epoch begins.
 
-        If no replica leads any more, the replica leaves the ISR after the epoch has begun, because
-        the abstract spec removes no replica that leads.
+        If the new epoch has no leader, the replica leaves the ISR after the epoch has begun,
+        because the abstract spec does not remove a leader from the ISR. If the replica stays in the
+        ISR, only the new epoch begins.
         """
         leader, newest = step.after["registration.leader", ()], _newest(step.after)
         leaves = (
@@ -150,7 +153,7 @@ def _high_watermark(state: State, r: int) -> int:
 
 
 def _latest(state: State, r: int) -> int:
-    """Returns the offset of the replica's last record; 0 if its log is empty."""
+    """Returns the offset of the replica's last record, or 0 if the log is empty."""
     return max(_end(state, r) - 1, 0)
 
 

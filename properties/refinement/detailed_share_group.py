@@ -1,14 +1,14 @@
 """The spec `share-group` takes only steps of `share-group-abstract`.
 
-In the detailed spec, a record has one of five states, and the leader delivers in the order of the
-log. The start offset moves in the step that makes the move possible. So the coordinator's result
-for a write is two abstract steps: the result, and the move of the start offset. An accept and a
-reject are the same abstract step.
+In the detailed spec, a record has one of five states, and the leader delivers records in the order
+of the log. The start offset moves in the step that makes the move possible. So the coordinator's
+result for a write is two abstract steps: the result, and the move of the start offset. The
+acceptance and the rejection of a record by a consumer are the same abstract action.
 
-The abstract state has the largest start offset that was ever stored, which the detailed state of
-Kafka 4.3 may forget.
+The abstract state contains the largest start offset that was ever stored. The detailed state of
+Kafka 4.3 may have lost this offset.
 
-Simplified: liveness is left out. In `share-group`, nobody appends to the log.
+Simplified: liveness is left out. In `share-group`, no record is appended to the log.
 """
 
 from __future__ import annotations
@@ -131,9 +131,9 @@ class Refinement(HistoryMapping[ShareGroup]):
 
 
 def _moved(after: State) -> list[Call]:
-    """Returns the action `move_start` with the leader's start offset; [] if no leader is active.
+    """Returns the action `move_start` with the leader's start offset, or [] if no leader is active.
 
-    The start offset may be the same as before. In the abstract spec, `move_start` also forgets the
-    records below it.
+    The start offset may have its old value. In the abstract spec, `move_start` also forgets the
+    records below the start offset.
     """
     return [Call("move_start", (as_int(after["start", ()]),))] if after["is_active", ()] else []

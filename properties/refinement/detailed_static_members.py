@@ -1,8 +1,9 @@
-"""The version `static-members` of `consumer-group` takes only steps that the version of the same
-name of `consumer-group-abstract` allows.
+"""The version `static-members` of `consumer-group` takes only steps that the version
+`static-members` of `consumer-group-abstract` allows.
 
-The abstract version has no group.instance.id, so a process that starts with one takes no abstract
-step. A replaced process that leaves is a consumer that is fenced.
+The abstract version has no group.instance.id, so a process that starts with a group.instance.id
+takes no abstract step. If a process leaves after another process has replaced it, the abstract
+action is `be_fenced`.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 """

@@ -1,14 +1,15 @@
 """The spec `transactions` takes only steps that `transactions-abstract` allows.
 
 The abstract spec has no log, no failover and no client. Every explored transition of the detailed
-spec must be one or two abstract actions, or no change.
+spec must be one or two abstract actions, or change nothing in the abstract state.
 
-When the epochs of a producer id run out, the producer gets a new id; in the abstract spec its
-epochs just continue. A detailed step is two abstract steps if it begins a transaction and adds the
-first partition, or if it begins and aborts a transaction without a partition.
+When the epochs of a producer id run out, the producer of the detailed spec gets a new id. In the
+abstract spec, the epochs of the producer continue without a limit. A detailed step is two abstract
+steps in two cases: it begins a transaction and adds the first partition, or it begins and aborts a
+transaction without a partition.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
-Simplified: transactional ids do not expire and no log is truncated, as in the abstract spec.
+Simplified: transactional ids do not expire, and no log is truncated, as in the abstract spec.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Steps = dict[tuple[frozenset[object], frozenset[object]], Actions | None]
 
 @dataclass(frozen=True)
 class Refinement:
-    """Maps states of the spec `transactions` to states of its abstract spec."""
+    """Maps the states of the spec `transactions` to states of the spec `transactions-abstract`."""
 
     detailed: Transactions
 
@@ -103,7 +104,9 @@ class Refinement:
             out["dropped", (k, p)] = ABORT in closed
 
     def _current(self, state: State) -> tuple[Value, Value]:
-        """Returns the producer id and epoch that are the abstract producer's present epoch."""
+        """Returns the producer id and epoch that are mapped to the current epoch of the abstract
+        producer.
+        """
         return state["metadata.producer_id", ()], state["metadata.producer_epoch", ()]
 
     def _epoch(self, producer_id: Value, producer_epoch: Value) -> int:
@@ -114,7 +117,8 @@ class Refinement:
     def actions_between(self, before: State, after: State) -> Actions | None:
         """Returns the one or two abstract actions that lead from `before` to `after`.
 
-        Returns () if both states are equal, and None if no such actions exist.
+        Returns () if both detailed states have the same abstract state. Returns None if no one or
+        two actions lead to `after`.
         """
         a, b = self.abstraction(before), self.abstraction(after)
         key = frozenset(a.items()), frozenset(b.items())

@@ -1,16 +1,18 @@
 """The version `kip-939` of `transactions` takes only steps that `transactions-abstract` allows.
 
-The abstract spec has one epoch for each producer. After InitProducerId with keepPreparedTxn, the
-detailed coordinator has two: the epoch of the open transaction, and that of the new instance. The
-mapping takes the epoch of the transaction, and then that of its markers until they are written. So
-InitProducerId does not change the abstract state. When the transaction is complete, the abstract
-producer moves to the new instance's next epoch (`init_producer`).
+The abstract spec has one current epoch for each producer. After InitProducerId with
+keepPreparedTxn, the detailed coordinator has two epochs: the epoch of the open transaction, and the
+epoch of the new instance. While the transaction is open, the mapping uses the epoch of its records.
+While its markers are not yet written, the mapping uses the epoch of the markers. So InitProducerId
+does not change the abstract state. When the transaction is complete, the abstract producer moves to
+the next epoch of the new instance (`init_producer`).
 
-The coordinator never fails in this abstract spec. For one that fails, see
-`detailed_kept_transactions`.
+The coordinator never fails in this abstract spec. `detailed_kept_transactions` covers a coordinator
+that fails.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
-Simplified: as in `detailed_transactions`; the database is left out.
+Simplified: the simplifications are those of `detailed_transactions`. In addition, the database is
+left out.
 """
 
 from __future__ import annotations
@@ -26,8 +28,11 @@ STAMPS: Final = {ONGOING: "stamp", PREPARE: "marker_stamp"}  # of the open trans
 
 class TwoPhaseRefinement(Refinement):
     def _current(self, state: State) -> tuple[Value, Value]:
-        """Returns the producer id and epoch of the transaction that is open or gets its markers, or
-        else those in the coordinator's metadata.
+        """Returns the producer id and epoch of the records of an open transaction, or of the
+        markers of a prepared transaction.
+
+        If no transaction is open or prepared, returns the producer id and epoch in the
+        coordinator's metadata.
         """
         stamp = STAMPS.get(as_int(state["metadata.state", ()]))
         if stamp is None:

@@ -1,14 +1,16 @@
 """The version `verification` of `transactions` takes only steps that `coordinator-abstract` allows.
 
-The abstract spec remembers which records arrived late, and whether any request or marker did. All
-other variables are compared, by the mapping of states. A verification of the detailed spec is two
-abstract steps: the leader asks, and the coordinator confirms.
+The abstract spec remembers which records arrived late, and whether any request or marker arrived
+late. All other variables of the abstract spec are compared with the values that `VerifiedStates`
+computes. A verification in the detailed spec is two abstract steps: the leader sends the request,
+and the coordinator confirms.
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings (history variables).
-Simplified: as in `detailed_coordinator`. An append of the coordinator fails only if the coordinator
-fails. With two transactions, no EndTxn request is late, because in the detailed spec a transaction
-that is opened again after its end keeps its old markers. Unlike `detailed_coordinator`, this module
-does not compare which markers the two specs accept.
+Simplified: the simplifications are those of `detailed_coordinator`. In addition, an append of the
+coordinator fails only if the coordinator fails. With two transactions, no EndTxn request is late,
+because in the detailed spec a transaction that is opened again after its end keeps its old markers.
+In contrast to `detailed_coordinator`, this module does not compare which markers the two specs
+accept.
 """
 
 from __future__ import annotations
@@ -29,15 +31,15 @@ from properties.refinement.state_mapping import Step
 
 
 class WithoutEmptyEnds(Verification):
-    """The version `verification`, except that a client gets no answer to the end of an empty
-    transaction.
+    """The version `verification`, except that a client receives no response to EndTxn for a
+    transaction without partitions.
 
     In Kafka, a client sends no EndTxn for a transaction without partitions.
     """
 
     @action(fair="weak")
     def receive_end(self, k: Transaction, i: Instance, outcome: Outcome) -> None:
-        """A client receives the answer to EndTxn, if the transaction has a partition."""
+        """A client receives the response to EndTxn, if the transaction has a partition."""
         when(exists(self.sent[k][p] | self.addressed[k][p] for p in TopicPartition))
         super().receive_end(k, i, outcome)
 
@@ -46,8 +48,9 @@ FORGOTTEN: Final = {"late", "disordered"}  # history variables of the abstract s
 
 
 class VerifiedStates(Refinement):
-    """The mapping for transaction version 1, in which a commit or abort does not raise the producer
-    epoch.
+    """The mapping of states for transaction version 1.
+
+    In this version, a commit or abort does not raise the producer epoch.
     """
 
     @cached_property
@@ -55,8 +58,8 @@ class VerifiedStates(Refinement):
         return AbstractVerification(**self.bounds())
 
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state of a detailed state, without the abstract spec's history
-        variables.
+        """Returns the abstract state of a detailed state, without the history variables of the
+        abstract spec (`FORGOTTEN`).
         """
         out: Cells = {**super().abstraction(state)}
         for k in range(self.detailed.transactions):
@@ -65,8 +68,9 @@ class VerifiedStates(Refinement):
         return out
 
     def _epoch_before(self, state: State, transaction: int, marker_epoch: int) -> int:
-        """Returns the transaction's producer epoch before its marker; the marker's epoch is equal
-        or larger.
+        """Returns the producer epoch of the transaction's records.
+
+        The epoch of the transaction's markers is this epoch or a larger one.
         """
         return as_int(state["stamp.producer_epoch", (transaction,)])
 
@@ -93,8 +97,8 @@ class VerificationRefinement(HistoryMapping[Transactions]):
         return self.states.calls(Step(**step._asdict()))
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields (name, value from the detailed state, value in `abstract`), without the variables
-        in `FORGOTTEN`.
+        """Yields each variable of the abstract spec except those in `FORGOTTEN`: its name, the
+        value from the detailed state, and the value in `abstract`.
         """
         expected = self.states.abstraction(detailed)
         for (name, keys), theirs in abstract.items():

@@ -1,8 +1,9 @@
-"""A simulated run of the reference broker as actions of each proved spec, event by event.
+"""Explains a simulated run of the reference broker as actions of each proved spec, event by event.
 
-The specs cover the replication of each topic partition, its idempotent producers, and transactions.
-A spec rejects a run at an event that it does not have, such as a power loss, a reassignment or an
-unclean election. This is no defect of the broker.
+The specs cover the replication of each topic partition, the idempotent producers of each topic
+partition, and the transactions of the cluster. A spec rejects a run at an event that the spec does
+not have, such as a power loss, a reassignment or an unclean election. Such a rejection does not
+mean that the broker has a defect.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ class ExplainedRun:
 
 
 def explained_runs(events: Sequence[Traced]) -> Iterator[ExplainedRun]:
-    """Yields, for each spec that covers a part of the run, this part as actions of the spec."""
+    """Yields the run as actions of each spec, up to the first event that the spec rejects.
+
+    The order is: for each topic partition, replication and idempotence, and finally transactions.
+    Internal topics are skipped. Transactions are skipped if no producer has a transactional id.
+    """
     for topic_partition in _topic_partitions(events):
         subject = str(topic_partition)
         replication = BrokerReplication.of(topic_partition, events)

@@ -1,9 +1,10 @@
 """Explores a detailed spec and an abstract spec together, step by step.
 
-No function computes the abstract state, which may remember what the detailed state has forgotten.
-Instead, `calls` maps each detailed step to the abstract actions that explain it, none or more. Each
-must be allowed, and afterwards both states must agree (`disagreement`). All pairs of states that
-are reached in this way are explored.
+The abstract state may contain facts about the past that the detailed state does not contain. So no
+function can compute the abstract state from the detailed state. Instead, `calls` maps each detailed
+step to a list of abstract actions that explain the step. The list may be empty. The abstract spec
+must allow each of these actions, and both states must agree after the step (`disagreement`). All
+pairs of states that are reached in this way are explored.
 
 Source: Lamport, Specifying Systems, chapter 5.8; Abadi and Lamport, The Existence of Refinement
 Mappings (history variables).
@@ -50,9 +51,10 @@ class Walk:
     """The numbers of explained and unexplained steps in an exploration of both specs, or in random
     walks.
 
-    `pairs` counts the pairs of states from which steps were taken. `explained` counts the detailed
-    steps by the abstract action that explains them, or `none` if the abstract state stays.
-    `unexplained` lists the other steps.
+    `pairs` is the number of times that steps were taken from a pair of states. `explained` has, for
+    each abstract action, the number of detailed steps that the action explains. A step that does
+    not change the abstract state counts as `none`. `unexplained` lists the steps that no abstract
+    actions explain.
     """
 
     pairs: int
@@ -67,8 +69,9 @@ Difference = tuple[str, object, object]  # the compared value, and both values
 
 @dataclass
 class HistoryMapping(ABC, Generic[R]):
-    """Explores a detailed spec together with an abstract spec, whose actions must explain every
-    step.
+    """Explores a detailed spec together with an abstract spec.
+
+    The actions of the abstract spec must explain every step of the detailed spec.
     """
 
     detailed: R
@@ -78,8 +81,9 @@ class HistoryMapping(ABC, Generic[R]):
     def abstract(self) -> Spec: ...
 
     def first_calls(self, state: State) -> list[Call]:
-        """Returns the abstract actions from the abstract initial state to the counterpart of the
-        detailed one.
+        """Returns the abstract actions that lead from the abstract initial state to the abstract
+        state that corresponds to the detailed initial state. Without an override, the list is
+        empty.
         """
         return []
 
@@ -89,34 +93,38 @@ class HistoryMapping(ABC, Generic[R]):
 
     @abstractmethod
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields all values to compare, equal or not, as (name, detailed value, abstract value)."""
+        """Yields all values to compare as (name, detailed value, abstract value). Equal values are
+        also yielded.
+        """
 
     def disagreement(self, detailed: State, abstract: State) -> str:
-        """Returns the first difference between the two states as text; empty if they agree."""
+        """Returns the first difference between the two states as text, or an empty text if they
+        agree.
+        """
         for name, ours, theirs in self.compared(detailed, abstract):
             if ours != theirs:
                 return f"{name}: {ours} in the detailed state, {theirs} in the abstract state"
         return ""
 
     def first_unexplained(self) -> Unexplained | None:
-        """Returns the first step that no abstract actions explain in an exploration of all pairs of
-        states, or None.
+        """Explores all pairs of states, and returns the first step that no abstract actions
+        explain. Returns None if every step is explained.
         """
         steps = (step for _, taken in self._explored() for step in taken)
         return next((reached for _, reached in steps if isinstance(reached, Unexplained)), None)
 
     def walk(self) -> Walk:
-        """Explores all reachable pairs of states; goes on after a step that no abstract actions
-        explain.
+        """Explores all reachable pairs of states, and counts their steps. The exploration continues
+        after a step that no abstract actions explain.
         """
         return _counted(self._explored())
 
     def random_walks(self, walks: int, *, length: int, seed: int) -> Walk:
-        """Makes random walks through pairs of states, if there are too many to explore; counts
-        their steps.
+        """Makes `walks` random walks through pairs of states, and counts their steps.
 
-        A walk has at most `length` steps of the detailed spec. It ends earlier at a step that no
-        abstract actions explain.
+        Random walks replace `walk` if there are too many pairs to explore. A walk has at most
+        `length` steps of the detailed spec. A walk ends earlier at a step that no abstract actions
+        explain, or in a state without steps.
         """
         return _counted(self._walked(walks, length, Random(seed)))
 
@@ -165,10 +173,11 @@ class HistoryMapping(ABC, Generic[R]):
         ]
 
     def _counterpart(self, detailed: State) -> State:
-        """Returns the abstract state after `first_calls`, which agrees with `detailed`, an initial
-        state.
+        """Returns the abstract state that corresponds to `detailed`, an initial state of the
+        detailed spec.
 
-        Raises AssertionError if no such state agrees.
+        It is an initial state of the abstract spec, changed by the actions of `first_calls`. Raises
+        AssertionError if no such abstract state agrees with `detailed`.
         """
         reasons: list[str] = []
         for abstract in self._abstract.initial(self.abstract):  # the first that agrees suffices
@@ -186,8 +195,9 @@ class HistoryMapping(ABC, Generic[R]):
             yield Transition(action.name, values, before, after)
 
     def _explained(self, step: Transition, abstract: State) -> Explained:
-        """Returns abstract actions for the step, and the abstract state after them, or an
-        `Unexplained` with the reason.
+        """Returns the abstract actions for the step, and the abstract state after these actions. If
+        the abstract actions do not explain the step, an `Unexplained` with the reason replaces the
+        state.
         """
         calls = self.calls(step, abstract)
         reached = self._taken(abstract, calls)

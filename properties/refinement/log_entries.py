@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import header
 
-SIGNED_FROM: Final = 21  # where the producer's bytes of a batch begin; the broker sets the others
+SIGNED_FROM: Final = 21  # the broker sets the bytes of a batch before this one
 
 
 class Entry(NamedTuple):
@@ -49,8 +49,9 @@ class Messages:
 
 
 def last_offset(end: int) -> int:
-    """Returns the offset of a log's last record: 6 if the log ends at 7.
+    """Returns the offset of the last record of a log that ends at `end`. For example, it is 6 for
+    `end` 7.
 
-    An empty log gives 0, like a log of one record.
+    For an empty log the result is 0, as for a log with one record.
     """
     return max(end - 1, 0)

@@ -1,7 +1,9 @@
-"""The knowledge of a broker about a topic partition: only facts that messages brought to it.
+"""Checks that a broker knows about a topic partition only facts that messages brought to the
+broker.
 
-In the abstract specs a node reads the state of other nodes directly. So these specs alone would
+In the abstract specs, a node reads the state of other nodes directly. So these specs alone would
 accept a leader that uses a fetch before the fetch arrives. Six rules prevent this:
+
 - A broker has only partition states that the controller has decided.
 - A leader knows the end offset of a follower only from a fetch that has arrived.
 - A leader moves its high watermark at most to the lowest fetch offset in its *maximal ISR*. This
@@ -46,8 +48,8 @@ class RequestsReceived:
         return replace(self, received=set(self.received))
 
     def violation(self, traced: Traced) -> str:
-        """Returns an error text if a node sent a response before it received the request, otherwise
-        an empty text.
+        """Returns an error text if a response arrives whose request has not arrived. Otherwise
+        returns an empty text, and stores the request if the event is the arrival of a request.
         """
         match traced.event:
             case RequestReceived(sender, correlation):
@@ -62,7 +64,7 @@ class RequestsReceived:
 
 @dataclass(slots=True)
 class MessageKnowledge:
-    """The facts about one topic partition that messages of a run have delivered so far."""
+    """The states of one topic partition that the controller has decided so far in a run."""
 
     topic_partition: TopicPartition
     decided: set[PartitionState] = field(default_factory=set[PartitionState])
@@ -71,7 +73,9 @@ class MessageKnowledge:
         return replace(self, decided=set(self.decided))
 
     def violation(self, traced: Traced, before: Replica | None, after: Replica) -> str:
-        """Returns, as text, the change of the replica that no message explains; empty if none."""
+        """Returns a text about a change of the replica that no message explains. The text is empty
+        if messages explain every change.
+        """
         return next(self._violations(traced, before, after), "")
 
     def _violations(self, traced: Traced, before: Replica | None, after: Replica) -> Iterator[str]:

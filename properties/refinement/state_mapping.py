@@ -1,8 +1,8 @@
 """A mapping of states: each step of a detailed spec corresponds to steps of an abstract spec.
 
-The mapping computes an abstract state from each detailed state. Abstract actions must lead from the
-abstract state before a detailed step to the one after it. In both states, the specs must also
-accept the same requests.
+The mapping computes an abstract state from each detailed state. For each detailed step, abstract
+actions must lead from the abstract state before the step to the abstract state after the step. In
+each detailed state and in its abstract state, the specs must also accept the same requests.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 """
@@ -37,8 +37,8 @@ class Agreement:
     """A predicate of the detailed spec and a predicate of the abstract spec that must have the same
     value.
 
-    The predicates are compared for each entry of `of`, which has a value for each of their
-    parameters.
+    The predicates are compared once for each entry of `of`. An entry has a value for each parameter
+    of the two predicates.
     """
 
     detailed: t.Node
@@ -50,9 +50,10 @@ class Agreement:
 class Walk:
     """The numbers of explained and unexplained steps in an exploration of the detailed spec.
 
-    `explained` counts the detailed steps by the abstract action that explains them, or `none` if
-    the abstract state stays. `unexplained` counts the other detailed steps, by detailed action.
-    `disagreements` counts the states in which predicates of both specs differ.
+    `explained` has, for each abstract action, how often the action is needed to explain a detailed
+    step. A step that does not change the abstract state counts as `none`. `unexplained` has, for
+    each detailed action, the number of its steps that no abstract actions explain. `disagreements`
+    is the number of states in which predicates of both specs have different values.
     """
 
     states: int
@@ -63,7 +64,9 @@ class Walk:
 
 @dataclass(frozen=True)
 class StateMapping(ABC, Generic[R]):
-    """A version of the detailed spec, and the abstract spec that must allow the version's steps."""
+    """A version of the detailed spec, and the abstract spec that must allow all steps of this
+    version.
+    """
 
     detailed: R
 
@@ -77,7 +80,9 @@ class StateMapping(ABC, Generic[R]):
 
     @abstractmethod
     def calls(self, step: Step) -> list[Call]:
-        """Returns the abstract actions of a detailed step, in the order in which they are taken."""
+        """Returns the abstract actions that correspond to a detailed step, in the order of their
+        execution.
+        """
 
     @abstractmethod
     def agreements(self) -> list[Agreement]:
@@ -115,8 +120,8 @@ class StateMapping(ABC, Generic[R]):
             yield Step(action=action.name, arguments=arguments, before=before, after=after)
 
     def explains(self, calls: list[Call], step: Step) -> bool:
-        """True if the abstract spec allows the actions one after another, and they make the same
-        change as the detailed step.
+        """Returns True if the abstract spec allows the actions one after another, and they lead
+        from the abstract state before the step to the abstract state after the step.
         """
         state = self.abstraction(step.before)
         for call in calls:
@@ -127,8 +132,8 @@ class StateMapping(ABC, Generic[R]):
         return state == self.abstraction(step.after)
 
     def agree(self, detailed: State) -> bool:
-        """Returns True if the two predicates of every `Agreement` have the same value, in
-        `detailed` and in its abstract state.
+        """Returns True if the two predicates of every `Agreement` have the same value: one in the
+        state `detailed`, and the other in the abstract state that corresponds to it.
         """
         abstract = self.abstraction(detailed)
         return all(

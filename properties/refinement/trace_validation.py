@@ -1,12 +1,12 @@
 """Trace validation of a run: each event must be one or more actions of a spec, or change nothing.
 
 A mapping translates each event to actions of the spec, and to values from the broker that the
-spec's state must have after them. No search is needed: the change of the broker's state determines
-the actions, and the spec decides whether they are allowed. An event without actions (a stutter)
-must change nothing that the mapping covers.
+spec's state must have after these actions. No search is needed: the change of the broker's state
+determines the actions, and the spec decides whether they are allowed. An event without actions (a
+stutter) must change nothing that the mapping covers.
 
 A run is accepted if the spec allows all its events. Otherwise the result names the first event that
-the spec does not allow, the actions tried, and the conjunct that was false.
+the spec does not allow, the actions that were tried, and the condition that was false.
 
 Source: Cirstea, Kuppe, Loillier and Merz, Validating Traces of Distributed Programs Against TLA+
 Specifications; Smart Casual Verification (arXiv 2406.17455).
@@ -27,7 +27,9 @@ from reference_impl.simulation.trace import Traced
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedStep:
-    """The spec's actions for an event, and values that the spec's state must have after them."""
+    """The actions of the spec for an event, and values that the spec's state must have after these
+    actions.
+    """
 
     calls: Iterable[Call]  # lazy: a call may depend on the state after the calls before it
     cells: Mapping[Cell, Value] = field(default_factory=dict[Cell, Value])  # values that follow
@@ -43,18 +45,18 @@ class Refinement(Protocol):
 
     @property
     def elements(self) -> Mapping[str, Sequence[str]]:
-        """Maps each sort (type) of the spec to the names of its elements: replica 0 may be `broker
-        1`.
+        """Maps each sort (type) of the spec to the names of its elements. For example, the name of
+        replica 0 may be `broker 1`.
         """
         ...
 
     def fork(self) -> Self: ...
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the actions that the spec must take at the event, and a check of the state after
-        them.
+        """Returns the actions that the spec must take at the event, and the values that the state
+        must have after these actions.
 
-        Returns None if the spec does not cover the event.
+        Returns None if the event changes nothing that the spec covers.
         """
         ...
 
@@ -72,11 +74,11 @@ class Unexplained:
 
 
 class Rejected(NamedTuple):
-    """A rejection of an event by the spec; the last reason of `why` decides.
+    """The reasons why the spec rejects an event. The last reason in `why` is decisive.
 
-    The others belong to optional actions that the spec refused before. `refusal` is None unless the
-    event needs an action that the spec refuses: for example, the values of the run differ from
-    those of the spec.
+    The earlier reasons belong to optional actions that the spec refused. `refusal` is the refused
+    action if the spec refuses an action that the event needs. It is None if the event is rejected
+    for another reason: for example, values of the run differ from values of the spec.
     """
 
     why: tuple[str, ...]
@@ -99,8 +101,9 @@ class Validated:
 
 
 def validate(mapping: Refinement, events: Sequence[Traced], done: int = 0) -> Validated:
-    """Validates the events of a run, from number `done` on, against one spec, up to the first
-    rejected event.
+    """Validates a run against one spec, up to the first event that the spec rejects.
+
+    The first `done` events of the run are skipped, because they are already validated.
     """
     consumed, steps = done, 0
     unexplained: Unexplained | None = None
@@ -123,7 +126,11 @@ def validate(mapping: Refinement, events: Sequence[Traced], done: int = 0) -> Va
 def first_unexplained(
     mappings: Sequence[Refinement], events: Sequence[Traced], done: int = 0
 ) -> Unexplained | None:
-    """Returns the first event that one of the specs rejects; None if no spec rejects any."""
+    """Returns the first event that one of the specs rejects, or None if every spec allows all
+    events.
+
+    The first `done` events of the run are skipped, because they are already validated.
+    """
     for number, traced in enumerate(islice(events, done, None), done):
         for mapping in mappings:
             step = mapping.expected_step(traced)
@@ -141,18 +148,21 @@ def _unexplained(
 
 
 def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
-    """Performs the spec's actions for an event; returns why the spec rejects them, or ().
+    """Performs the spec's actions for an event, and returns the reasons why the spec rejects the
+    event.
 
-    `behaviour` then has the state after the actions that the spec allowed.
+    The reasons are empty if the spec allows the event. `behaviour` is changed: it has performed the
+    actions that the spec allowed.
     """
     rejected = attempt(behaviour, step)
     return () if rejected is None else rejected.why
 
 
 def attempt(behaviour: Behaviour, step: ExpectedStep) -> Rejected | None:
-    """Performs the spec's actions for an event; returns None, or why the spec rejects the event.
+    """Performs the spec's actions for an event. Returns None if the spec allows the event, and
+    otherwise the reasons of the rejection.
 
-    `behaviour` then has the state after the actions that the spec allowed.
+    `behaviour` is changed: it has performed the actions that the spec allowed.
     """
     tried: list[str] = []
     for call in step.calls:

@@ -1,4 +1,4 @@
-"""The knowledge of a node about transactions: only facts that messages brought to the node.
+"""Checks that a node knows about transactions only facts that messages brought to the node.
 
 The abstract spec has no messages, so it would accept a node that acts on a fact too early. Five
 rules prevent this:
@@ -65,8 +65,8 @@ class Ending(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionKnowledge:
-    """The requests of clients, decisions and producer epochs that messages of a run have delivered
-    so far.
+    """The facts that messages of a run have delivered so far: the requests of clients, the
+    decisions of coordinators, and the producer epochs.
     """
 
     numbers: TransactionNumbers
@@ -98,10 +98,11 @@ class TransactionKnowledge:
     # ---- messages
 
     def violation(self, traced: Traced, state: State) -> str:
-        """Returns an error text if a received message states something that is not true yet,
-        otherwise an empty text.
+        """Returns an error text if a received message states a fact that is not true yet. Otherwise
+        returns an empty text.
 
-        For example, it states that a transaction is committed, but no coordinator has decided this.
+        For example, a message states that a transaction is committed, but no coordinator has
+        decided to commit it. If the event is the arrival of a request, the request is stored.
         """
         match traced.event:
             case RequestReceived(sender, correlation, request):
@@ -161,7 +162,11 @@ class TransactionKnowledge:
         return all(any(state[variable, (x, t)] for x in transactions) for t in numbers)
 
     def epoch_received(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the spec's step for a response with a client's producer epoch, or None."""
+        """Returns the spec's step for the arrival of a response that assigns a producer epoch to a
+        client.
+
+        Returns None for any other event.
+        """
         match traced.event:
             case ResponseReceived(
                 sender, correlation, InitializedProducerId(error=ErrorCode.NONE) as response
@@ -190,8 +195,8 @@ class TransactionKnowledge:
         before: TransactionCoordinator | None,
         after: TransactionCoordinator,
     ) -> str:
-        """Returns an error text if the coordinator's cache changed without a new committed record,
-        otherwise an empty text.
+        """Returns an error text if the coordinator's cache changed although no new record of its
+        log was committed. Otherwise returns an empty text.
         """
         topic_partition = after.topic_partition
         was = self._high_watermarks.get((traced.node, topic_partition))
@@ -204,7 +209,9 @@ class TransactionKnowledge:
         return _UNCOMMITTED if is_changed and not may_commit else ""
 
     def is_requested(self, before: TransactionMetadata | None, after: TransactionMetadata) -> bool:
-        """Returns True if a client requested the transaction's outcome: commit or abort."""
+        """Returns True if a client requested the outcome, commit or abort, that the transaction has
+        in `after`.
+        """
         was = after if before is None else before
         return Ending(was.producer_id, was.producer_epoch, RESULTS[after.state]) in self._requested
 

@@ -54,8 +54,9 @@ class TransactionNumbers:
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
         """Returns the numbers of the transactions to which a batch, marker or request belongs.
 
-        These transactions have the same producer id and epoch. `carries` selects the epoch to
-        compare: that of the transaction's records, or that of its markers.
+        These are the transactions that have the producer and the epoch of `stamped`. `carries`
+        selects the epoch to compare: the epoch of a transaction's records, or the epoch of its
+        markers. The list is empty if the producer id is unknown.
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

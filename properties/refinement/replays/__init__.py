@@ -1,14 +1,16 @@
 """Counterexamples of buggy specs, replayed on the reference broker with the same bug.
 
-A replay carries out the actions of a shortest counterexample on the *harness*, the driven part of
-the reference broker: a whole simulated cluster, or only a controller, a group coordinator, or two
-replicas.
+A replay carries out the actions of a shortest counterexample on the *harness*. The harness is the
+part of the reference broker on which the replay runs: a whole simulated cluster, or only a
+controller, a group coordinator, or two replicas.
 
-Then the spec's claim is evaluated on the broker's state. The claim must be false on a broker with
-the same bug, and true on one without it. This shows that a broker can have the model's bug, and
-that the model's fix also fixes the broker.
+After the last action, the spec's claim is evaluated on the broker's state. The claim must be false
+on a broker with the same bug, and true on a broker without the bug. This result shows that a broker
+can have the model's bug, and that the model's fix also fixes the broker.
 
-In this example (`elections`), replica 0 of the spec is broker 1, and replica 1 is broker 2:
+In the following example (`elections`), replica 0 of the spec is broker 1, and replica 1 is broker
+2. The left side has the actions of the counterexample, and the right side their effects on the
+controller:
 
     election, variant elects-the-dead            the controller of the reference broker
     -----------------------------------          ------------------------------------------------

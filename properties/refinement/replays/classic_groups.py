@@ -1,12 +1,15 @@
 """A counterexample of a buggy classic group, replayed on the broker's group with the same bug.
 
+The row has the spec and its variant (the spec with a seeded bug), the bug of the broker, and the
+claim that the counterexample violates:
+
     spec and variant                bug of the broker              claim
     classic-group adds-instances    static-replaced-when-stable    one_member_of_an_instance
 
 The harness has one group of the reference broker, and two processes that join the group. During a
-rebalance, the group does not respond to JoinGroup requests; the harness identifies a member by this
-request. The claim depends only on the members, the joining processes and the group.instance.id of
-each process.
+rebalance, the group does not respond to JoinGroup requests. So the harness identifies a member by
+its pending JoinGroup request. The claim depends only on the members, the joining processes and the
+group.instance.id of each process.
 """
 
 from __future__ import annotations
@@ -51,7 +54,9 @@ class ClassicGroupHarness:
         self.group, _ = join(self.group, context, Requester(PROCESSES[m], 0), request)
 
     def is_member(self, m: int) -> bool:
-        """True if a member of the group waits for the response to a JoinGroup of process `m`."""
+        """Returns True if a member of the group waits for the response to a JoinGroup of process
+        `m`.
+        """
         return any(
             member.joining is not None and member.joining.node_id == PROCESSES[m]
             for member in self.group.members.values()

@@ -1,5 +1,8 @@
 """Counterexamples of buggy consumer groups, replayed on the broker's group with the same bug.
 
+Each row has the spec and its variant (the spec with a seeded bug), the bug of the broker, and the
+claim that the counterexample violates. The dots stand for `consumer-group`:
+
     spec and variant                          bug of the broker         claim
     consumer-group erases-what-comes-back     partition-epoch-erased    no_double_assignment
     ... leaves-empty-group-open               empty-group-unsettled     an_empty_group_is_settled
@@ -9,16 +12,17 @@ The harness is one consumer group of the broker, and two consumers that send hea
 state of the spec is read from the group and the consumers.
 
 The liveness property `converges` is evaluated ten rounds after the last action. In a round, every
-member sends a heartbeat. The member rejoins if the coordinator refuses the heartbeat, and otherwise
-revokes the partitions that are no longer assigned to it.
+member sends a heartbeat. If the coordinator refuses the heartbeat, the member drops its state, and
+rejoins. Otherwise, the member revokes the partitions that are no longer assigned to it.
 
-Here the model has one partition, and chooses the member that gets it. On the broker, the uniform
-assignor chooses. So the harness has a topic of two partitions, to which the first member always
-subscribes. The second partition stands for that of the model: the second member gets it if it
-subscribes, otherwise the first one.
+In this replay, the model has one partition, and chooses the member that gets the partition. On the
+broker, the uniform assignor chooses. So the harness has a topic of two partitions, and the first
+member always subscribes to it. The second partition stands for the partition of the model. The
+second member gets this partition if it subscribes. Otherwise, the first member gets both
+partitions.
 
 Simplified: a member joins and gets its assignment by one heartbeat, while the model takes three
-steps; epochs increase more often than in the model. If the counterexample fences a member, the
+steps. Epochs increase more often than in the model. If the counterexample fences a member, the
 member rejoins.
 """
 
@@ -80,13 +84,17 @@ class ConsumerGroupHarness:
     consumers: tuple[Consumer, ...] = field(default_factory=_consumers)
 
     def send_heartbeat_if_joined(self, m: int) -> None:
-        """Sends the heartbeat of member `m`, unless the response to its join is still unread."""
+        """Sends a heartbeat of member `m`, unless the member has not yet read the response to its
+        join.
+        """
         consumer = self.consumers[m]
         if consumer.epoch > 0 or consumer.answer is None:
             self.send_heartbeat(m)
 
     def send_heartbeat(self, m: int) -> None:
-        """Sends the heartbeat of member `m`; its response replaces an earlier unread response."""
+        """Sends a heartbeat of member `m`. Its response replaces an earlier response that the
+        member has not read.
+        """
         consumer = self.consumers[m]
         request = ConsumerGroupHeartbeat(
             group=self.group.group,
@@ -100,9 +108,10 @@ class ConsumerGroupHarness:
         self._write(after)
 
     def receive(self, m: int) -> None:
-        """Makes member `m` adopt the epoch and the partitions of its unread response.
+        """Makes member `m` adopt the epoch and the partitions of the response that it has not read
+        yet.
 
-        Raises ValueError if there is none.
+        Raises ValueError if the member has no unread response with an assignment.
         """
         consumer = self.consumers[m]
         answer, consumer.answer = consumer.answer, None
@@ -112,13 +121,16 @@ class ConsumerGroupHarness:
         consumer.owned |= consumer.assigned
 
     def revoke(self, m: int, _: int = 0) -> None:
-        """Makes member `m` give up what its last response did not assign; the spec names its one
-        partition.
+        """Makes member `m` give up each partition that its latest response did not assign to it.
+
+        The spec's action also names a partition, which is ignored.
         """
         self.consumers[m].owned &= self.consumers[m].assigned
 
     def rejoin(self, m: int) -> None:
-        """Makes consumer `m` drop its partitions and epoch; its next heartbeat joins the group."""
+        """Makes consumer `m` drop its partitions and its epoch. So its next heartbeat joins the
+        group.
+        """
         consumer = self.consumers[m]
         consumer.epoch, consumer.answer = 0, None
         consumer.assigned = consumer.owned = frozenset()
@@ -169,7 +181,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "leave": ConsumerGroupHarness.leave,
     "be_fenced": ConsumerGroupHarness.rejoin,
 }
-# `assign_to` changes the second member's subscription, once the target of the partition is chosen.
+# `assign_to` changes the second member's subscription, in the step that chooses the owner.
 BY_THEMSELVES: Final = frozenset({"init", "change_subscription"})
 
 
@@ -179,7 +191,10 @@ def _settle(harness: ConsumerGroupHarness) -> None:
 
 
 def cells(harness: ConsumerGroupHarness) -> Mapping[Cell, Value]:
-    """Returns the group and its consumers as a state of the spec, whose epochs are lower by one."""
+    """Returns the group and its consumers as a state of the spec.
+
+    An epoch of the spec is the group's epoch minus the first epoch of a group.
+    """
     group = harness.group
     owners = (m for m, id_ in enumerate(MEMBERS) if PARTITION in group.target.get(id_, ()))
     read: dict[Cell, Value] = {

@@ -1,10 +1,14 @@
 """A counterexample of a buggy spec, replayed on the reference controller with the same bug.
 
+The row has the spec and its variant (the spec with a seeded bug), the bug of the controller, and
+the claim that the counterexample violates:
+
     spec and variant            bug of the controller    claim
     election elects-the-dead    dead-leader-returns      leader_is_alive_and_in_isr
 
-The harness is one controller of `reference_impl`, which gets the heartbeats and registrations of
-two brokers. A controller is enough, because the claim depends only on its variables.
+The harness is one controller of `reference_impl`, which receives the heartbeats and registrations
+of two brokers. The replay needs no brokers, because the claim depends only on variables of the
+controller.
 
 Simplified: the action `kill` does nothing. The heartbeats of the killed broker end only in the
 action `detect_crash`. In the action `register`, the broker registers with a new incarnation.
@@ -61,13 +65,17 @@ class ControllerHarness:
         return self.controller.topic_partitions[TOPIC_PARTITION]
 
     def register(self, r: int) -> None:
-        """Registers broker `r` again after an unclean shutdown, with a new incarnation id."""
+        """Registers broker `r` with a new incarnation id, as the broker does after an unclean
+        shutdown.
+        """
         self.lives[r] = self.lives.get(r, 0) + 1
         request = RegisterBroker(broker_id=BROKERS[r], incarnation=self.lives[r])
         self.request(NodeId(BROKERS[r]), request)
 
     def send_heartbeat(self, r: int) -> None:
-        """Sends a heartbeat of broker `r`, which reports that the broker has all metadata."""
+        """Sends a heartbeat of broker `r`, which reports that the broker has received all
+        metadata.
+        """
         known = self.controller.brokers[BROKERS[r]]
         request = BrokerHeartbeat(
             broker_id=BROKERS[r],
@@ -77,8 +85,8 @@ class ControllerHarness:
         self.request(NodeId(BROKERS[r]), request)
 
     def end_session(self, r: int) -> None:
-        """Lets the session of broker `r` expire; the other broker, unless fenced, first sends a
-        heartbeat.
+        """Lets the session of broker `r` expire. Before the sessions are checked, each other broker
+        that is not fenced sends a heartbeat.
         """
         self.now_ms += KAFKA_SETTINGS.session_timeout_ms
         for other, broker in enumerate(BROKERS):

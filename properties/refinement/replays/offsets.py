@@ -1,11 +1,15 @@
 """A counterexample of group offsets that expire too soon, replayed on the coordinator's code.
 
+The row has the spec and its variant (the spec with a seeded bug), the bug of the broker, and the
+claim that the counterexample violates:
+
     spec and variant                      bug of the broker             claim
     group-offsets expires-in-rebalance    offsets-expire-while-alive    committed_offsets_last
 
 The replay runs only the coordinator's code for one group: the members, the log of offsets, and the
 cache built from this log. It leaves out the spec's variables of transactions. The claim compares
-the states before and after a step, so it is evaluated on the last action of the counterexample.
+the states before and after a step, so the claim is evaluated on the last action of the
+counterexample.
 
 Simplified: the rebalance lasts as long as offsets are retained, and the member stays alive.
 """
@@ -63,7 +67,9 @@ class OffsetHarness:
         self.group, _ = join(self.group, self._context(), MEMBER, request)
 
     def expire(self) -> None:
-        """Lets the retention time of offsets pass, and lets the coordinator expire offsets."""
+        """Lets the retention time of offsets pass, and then makes the coordinator delete expired
+        offsets.
+        """
         self.now_ms += KAFKA_SETTINGS.offsets_retention_ms
         groups = {GROUP: self.group}
         self._write(expired_offsets(self.offsets, groups, {}, frozenset(), self._context()))

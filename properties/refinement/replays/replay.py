@@ -1,14 +1,14 @@
-"""A replay: the actions of a model's counterexample, carried out on the reference broker.
+"""A replay carries out the actions of a model's counterexample on the reference broker.
 
 A `Replay` has five parts:
 
-- the origin of the counterexample: its spec, variant and claim;
+- the origin of the counterexample: its spec, variant (the spec with a seeded bug) and claim;
 - the bug of the broker;
-- a function that builds the *harness*: the driven part of the broker;
-- for each action, a function that carries it out on the harness;
+- a function that builds the *harness*: the part of the reference broker on which the replay runs;
+- for each action of the spec, a function that carries the action out on the harness;
 - a function that reads the state of the spec from the harness.
 
-The package docstring has an example.
+The docstring of the package has an example.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def with_bug(bug: Bug) -> Defect:
 
 
 class Reading(NamedTuple):
-    """The part of a spec's state that a claim needs, read from the reference broker."""
+    """The part of a spec's state that a claim needs, as it was read from the reference broker."""
 
     spec: Spec
     cells: Mapping[Cell, Value]
@@ -65,9 +65,10 @@ class Reading(NamedTuple):
 class Replay(Generic[HarnessT]):
     """A counterexample of a spec's variant, and how to replay it on the reference broker.
 
-    `effects` maps an action of the spec to a function that carries it out on the harness; of a
-    tuple of functions, each occurrence calls the next one. The broker performs the actions in
-    `by_itself` without help.
+    `effects` maps an action of the spec to a function that carries the action out on the harness.
+    If an action has a tuple of functions, the first occurrence of the action calls the first
+    function, the second occurrence the second one, and occurrences after the end of the tuple call
+    no function. The broker performs the actions in `by_itself` without a call.
     """
 
     spec: str
@@ -83,7 +84,8 @@ class Replay(Generic[HarnessT]):
     def run(self, actions: Iterable[Action], *, defective: bool) -> HarnessT:
         """Carries out the actions on a new harness, and returns the harness.
 
-        Raises KeyError for an action that is neither in `by_itself` nor in `effects`.
+        The harness has the bug of the broker if `defective` is True. Raises KeyError for an action
+        that is neither in `by_itself` nor in `effects`.
         """
         harness = self.start(self.defect if defective else SOUND)
         times: Counter[str] = Counter()
@@ -102,7 +104,7 @@ class Replay(Generic[HarnessT]):
         return harness
 
     def holds(self, harness: HarnessT) -> bool:
-        """True if the spec's claim is true of the current state of the harness."""
+        """Returns True if the spec's claim is true in the current state of the harness."""
         spec, cells, sorts = self.read(harness)
         formulas = {c.name: c.formula for c in (*spec.claims, *spec.action_properties)}
         formulas |= {c.name: c.goal for c in spec.liveness_properties}
@@ -112,9 +114,9 @@ class Replay(Generic[HarnessT]):
         return interpreter.holds(formulas[self.claim], cells)
 
     def holds_after(self, actions: Iterable[Action], *, defective: bool) -> bool:
-        """Carries out `actions` on a new harness, and returns whether the spec's claim is then
-        true.
+        """Carries out `actions` on a new harness, and returns True if the spec's claim is true in
+        the state after the last action.
 
-        The harness has the defect if `defective`.
+        The harness has the bug of the broker if `defective` is True.
         """
         return self.holds(self.run(actions, defective=defective))

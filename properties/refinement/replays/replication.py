@@ -1,18 +1,22 @@
 """Counterexamples of buggy replication, replayed on a simulated cluster with the same bug.
 
+Each row has the spec and its variant (the spec with a seeded bug), the bug of the broker, and the
+claim that the counterexample violates:
+
     spec and variant                       bug of the broker            claim
     replication truncate-to-hw             truncate-to-high-watermark   isr_has_what_is_committed
     idempotence-abstract any-sequence      no-dedup                     in_order_without_duplicates
     idempotence-abstract unclean-election  none                         acknowledged_is_durable
 
-The last counterexample needs no bug, only a cluster that allows unclean elections.
+The counterexample of the last row needs no bug of the broker, but a cluster that allows unclean
+elections.
 
-The harness is a cluster of three brokers with one producer. For each action, it changes the
-cluster, or waits until the cluster has made the change by itself. The state of the spec comes from
-the logs of the brokers and from the controller's ISR.
+The harness is a cluster of three brokers with one producer. For each action, the harness changes
+the cluster, or waits until the cluster has made the change by itself. The state of the spec is read
+from the logs of the brokers and from the controller's ISR.
 
-Simplified: in the model, the leader may change at any time. In the cluster, it changes when the
-leader dies, or when all brokers in the ISR die.
+Simplified: in the model, the leader may change at any time. In the cluster, the leader changes when
+it crashes, or when all brokers in the ISR crash.
 """
 
 from __future__ import annotations
@@ -64,15 +68,18 @@ class ReplicationHarness:
         self.send()
 
     def commit(self) -> None:
-        """Waits until the leader's high watermark has reached its log end; no follower knows the
-        new high watermark yet.
+        """Waits until the leader's high watermark has reached its log end.
+
+        No follower knows the new high watermark yet.
         """
         leader = self.cluster.leader()
         self.cluster.run_until(lambda: _all_committed(self.log_in_memory(leader)), WAIT_MS)
         self.committed = self.log_in_memory(leader)
 
     def log_in_memory(self, broker: BrokerId) -> PartitionLog:
-        """Returns a broker's log with its current high watermark, which may be lower on disk."""
+        """Returns a broker's log with its current high watermark, which may be higher than the high
+        watermark on its disk. If no event of the broker is traced, the log is empty.
+        """
         for traced in reversed(self.cluster.trace.events):
             if traced.node == NodeId(broker) and isinstance(traced.after, Broker):
                 return traced.after.replicas[TOPIC_PARTITION].log
@@ -88,7 +95,7 @@ class ReplicationHarness:
         self.cluster.run_until(
             lambda: self.cluster.leader() not in others and self.cluster.is_led(), WAIT_MS
         )
-        self.cluster.run_for(0)  # to the end of this ms: no follower has fetched yet
+        self.cluster.run_for(0)  # until the end of this ms, before any follower fetches
 
     def isolate_one(self) -> None:
         broker = self.cluster.broker_ids[LAGGARD]
@@ -96,7 +103,7 @@ class ReplicationHarness:
         self.cluster.run_until(lambda: broker not in self.cluster.in_sync(), WAIT_MS)
 
     def lose_isr(self) -> None:
-        """Crashes all brokers in the ISR, and waits until the broker outside the ISR is elected
+        """Crashes all brokers in the ISR, and waits until the broker outside of the ISR is elected
         leader.
         """
         self.committed = self.log_in_memory(self.cluster.leader())
@@ -127,7 +134,9 @@ def _start(defect: Defect) -> ReplicationHarness:
 
 
 def read_replicas(harness: ReplicationHarness) -> Reading:
-    """Returns all brokers' logs and the controller's ISR as a state of abstract replication."""
+    """Returns the logs of all brokers and the controller's ISR as a state of abstract
+    replication.
+    """
     cluster, messages = harness.cluster, Messages()
     logs = [cluster.log(broker) for broker in cluster.broker_ids]
     ends = [log.end_offset for log in (*logs, harness.committed)]
@@ -156,7 +165,7 @@ def read_replicas(harness: ReplicationHarness) -> Reading:
 def read_leaders_log(harness: ReplicationHarness) -> Reading:
     """Returns the leader's log and the acknowledged records as a state of `idempotence-abstract`.
 
-    Without a leader, the state has the committed records instead.
+    If the partition has no leader, the committed records replace the leader's log.
     """
     cluster, stamps = harness.cluster, Stamps()
     log = cluster.log(cluster.leader()) if cluster.leader() != NO_BROKER else harness.committed

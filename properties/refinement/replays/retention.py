@@ -1,5 +1,8 @@
 """Counterexamples of buggy retention, replayed on two replicas with the same bug.
 
+Each row has the spec and its variant (the spec with a seeded bug), the bug of the broker, and the
+claim that the counterexample violates. The dots stand for `retention`:
+
     spec and variant                   bug of the broker            claim
     retention expires-uncommitted      deletes-uncommitted          log_start_is_committed
     ... leaves-high-watermark-behind   high-watermark-left-behind   log_start_is_committed
@@ -7,17 +10,17 @@
     ... cleans-past-hw                 compacts-uncommitted         latest_values_are_kept
 
 The harness is one topic partition on two brokers, a leader and a follower, and the fetches between
-them. When a broker with the bug deletes uncommitted records, its high watermark moves up with its
-log start; the spec's stays. So the harness uses the broker's high watermark from before the
-deletion.
+them. When a broker with the bug deletes uncommitted records, the broker's high watermark moves up
+with its log start. The spec's high watermark does not move. So the harness reads the high watermark
+that the broker had before the deletion.
 
-Simplified: the broker deletes in one step all records that it may delete; the model deletes one at
-a time. A broker does not compact the active segment, so the harness appends one more record before
-a compaction.
+Simplified: the broker deletes in one step all records that it may delete; the model deletes one
+record at a time. A broker does not compact the active segment, so the harness appends one more
+record before a compaction.
 
 For `cleans-past-hw`, one record must stay uncommitted. In the counterexample, the follower has left
-the ISR. The leader of the harness would then commit the record alone, so there the follower stays
-in the ISR, but does not fetch the record.
+the ISR. In the harness, a leader without a follower in the ISR would commit the record at once. So
+in the harness the follower stays in the ISR, but does not fetch the record.
 """
 
 from __future__ import annotations
@@ -122,7 +125,7 @@ class RetentionHarness:
         self._serve(r, request)
 
     def fetch(self, r: int) -> None:
-        """Fetches at most one record from the leader, and gives follower `r` the response."""
+        """Fetches at most one record from the leader, and delivers the response to follower `r`."""
         follower = self.replicas[r]
         assert isinstance(follower, Follower)
         follower, effects = fetch_again(follower, self._context(r))
@@ -134,7 +137,12 @@ class RetentionHarness:
         self.replicas[r], _ = on_fetched(follower, self._context(r), sent.correlation, answer)
 
     def advance(self, r: int) -> None:
-        """Lets ISR followers fetch until leader `r` has raised its high watermark by one record."""
+        """Makes each follower in the ISR of leader `r` fetch, until the high watermark is higher
+        than before.
+
+        A follower needs at most two fetches: the first one copies the record, and the second one
+        reports the follower's new log end.
+        """
         for other in range(len(BROKERS)):
             if other != r and BROKERS[other] in self.state.isr:
                 before = self.true_high_watermark
@@ -148,13 +156,15 @@ class RetentionHarness:
         self._describe(replace(self.state, isr=isr), BROKERS.index(self.state.leader))
 
     def elect(self, r: int) -> None:
-        """Makes replica `r` the leader; the other replica does not learn of the election."""
+        """Makes replica `r` the leader. The other replica does not receive the new partition
+        state.
+        """
         epoch = LeaderEpoch(self.state.leader_epoch + 1)
         self._describe(replace(self.state, leader=BROKERS[r], leader_epoch=epoch), r)
         self.asked = self.deleted
 
     def expire(self, r: int) -> None:
-        """Lets the retention time pass, and lets replica `r` delete expired records."""
+        """Lets the retention time pass, and then makes replica `r` delete its expired records."""
         self.now_ms += RETENTION_MS + 1
         self.marks[r] = self.replicas[r].log.high_watermark
         self._clean(r)
@@ -241,7 +251,9 @@ BY_THEMSELVES: Final = frozenset({"init", "answer_delete_records"})
 
 
 def spec_of(harness: RetentionHarness) -> Retention:
-    """Returns the spec of retention, with constants that suffice for the logs of the harness."""
+    """Returns the spec `retention` with constants that are large enough for the logs of the
+    harness.
+    """
     end = max(replica.log.end_offset for replica in harness.replicas)
     return Retention(
         keys=len(KEYS), log_size=max(end, 1), max_leader_epoch=harness.state.leader_epoch
@@ -249,9 +261,10 @@ def spec_of(harness: RetentionHarness) -> Retention:
 
 
 def cells(harness: RetentionHarness) -> Mapping[Cell, Value]:
-    """Returns the value of each variable of the spec, read from the two replicas.
+    """Returns the value of each variable of the spec.
 
-    The values include the history variables: committed records and requested deletions.
+    Most values are read from the two replicas. The harness itself stores the values of the history
+    variables: the committed records, and the requested and confirmed deletions.
     """
     offsets = range(spec_of(harness).log_size + 1)
     read: dict[Cell, Value] = {

@@ -1,8 +1,8 @@
 """A cluster and the client of one transactional id: the harness for replays of transactions.
 
-The client sends one request at a time, each on its own connection. It writes the number of the
-transaction into the records, because requests do not carry it. The state of each transaction is
-read from the coordinator's log, and the outcome of its records from the leader's log.
+The client sends one request at a time, each on its own connection. Requests do not carry the number
+of the transaction, so the client writes this number into the records. The state of each transaction
+is read from the coordinator's log, and the outcome of its records from the leader's log.
 
 Simplified: there is only one topic partition. The sequence numbers of records do not increase, so a
 transaction has at most one record.
@@ -60,7 +60,10 @@ REACTION_MS: Final = 50  # for the receiver of a message to react
 
 
 class Entry(NamedTuple):
-    """The content of one offset of the partition's log: a record of a transaction, or a marker."""
+    """The content of one offset of the partition's log: a record of a transaction, or a marker.
+
+    `transaction` is None for a marker, and `marker` is None for a record.
+    """
 
     transaction: int | None
     marker: TxnResult | None = None
@@ -77,9 +80,9 @@ class TransactionHarness:
 
     @classmethod
     def of(cls, version: TransactionVersion, bugs: Bugs, *, unclean: bool = False) -> Self:
-        """Returns a new harness, before its first transaction.
+        """Returns a new harness, in which no transaction has begun.
 
-        The broker of the coordinator has no replica of the partition to which the client writes.
+        The coordinator's broker has no replica of the partition to which the client writes.
         """
         cluster = Cluster(bugs=bugs)
         cluster.create_topic(
@@ -117,8 +120,8 @@ class TransactionHarness:
         )
 
     def send_with_late_verification(self) -> None:
-        """Sends a record, which waits at the leader until the delayed verification of its
-        transaction.
+        """Sends a record. The record waits at the leader, because the verification of its
+        transaction is delayed.
         """
         leader = NodeId(self.cluster.leader(WRITTEN))
         held = On(api="AddPartitionsToTxn", source=leader, does=Hold(VERIFIED_LATE_MS))
@@ -135,17 +138,23 @@ class TransactionHarness:
         self._end(TxnResult.ABORT)
 
     def commit_with_late_marker(self) -> None:
-        """Commits; the first marker is delayed, so the coordinator sends a second one."""
+        """Commits the transaction. The first marker is delayed, so the coordinator sends a second
+        marker.
+        """
         self.cluster.apply(On(api="WriteTxnMarker", moment="before", does=Hold(LATE_MS)))
         self.commit()
 
     def commit_with_late_copy(self) -> None:
-        """Commits; the first EndTxn is delayed, so the client sends a second one."""
+        """Commits the transaction. The first EndTxn is delayed, so the client sends a second
+        EndTxn.
+        """
         self.cluster.apply(On(api="EndTxn", moment="before", does=Hold(LATE_MS)))
         self.commit()
 
     def fence_while_isolated(self) -> None:
-        """Isolates a follower, and starts a newer producer, which aborts the open transaction."""
+        """Isolates a follower, and initializes the producer again, which aborts the open
+        transaction.
+        """
         leader = self.cluster.leader(WRITTEN)
         (laggard,) = {*self.cluster.in_sync(WRITTEN)} - {leader}
         self.cluster.isolate(laggard)
@@ -153,9 +162,9 @@ class TransactionHarness:
         self.init_producer()
 
     def fence_that_fails(self) -> None:
-        """Sends InitProducerId as a new producer would, while the coordinator's log cannot commit.
+        """Sends InitProducerId, as a new producer would, while the coordinator's log cannot commit.
 
-        All other brokers are down, and restart after the request.
+        All other brokers are down during the request, and restart after it.
         """
         coordinator, request = self.cluster.leader(STATE_LOG), InitProducerId(transactional_id=ID)
         others = {*self.cluster.broker_ids} - {coordinator}
@@ -198,7 +207,9 @@ class TransactionHarness:
         )
 
     def lose_leader(self) -> None:
-        """Crashes and restarts the leader; waits until the partition has a leader again."""
+        """Crashes the leader, waits until another broker leads the partition, and restarts the
+        first one.
+        """
         leader = self.cluster.leader(WRITTEN)
         self.cluster.crash(leader)
         self.cluster.heal()
@@ -292,7 +303,9 @@ class TransactionHarness:
         return known
 
     def entries(self) -> list[Entry]:
-        """Returns the content of each offset of the topic partition's log, in order."""
+        """Returns the content of the topic partition's log: one entry for each record or marker, in
+        the order of the log.
+        """
         return [
             Entry(None, transaction_marker.read(batch.data).result)
             if batch.header.is_control

@@ -1,5 +1,8 @@
 """Counterexamples of buggy transactions, replayed on a cluster with the same bug.
 
+Each row has the spec and its variant (the spec with a seeded bug, or an older version), the bug of
+the broker, and the claim that the counterexample violates:
+
     spec and variant                    bug of the broker       claim
     transactions-abstract lax-markers   late-marker-accepted    faithful
     transactions-abstract v1            late-produce-accepted   no_hanging_transaction
@@ -8,8 +11,8 @@
     transactions forgets-failed-fence   failed-fence-counts     metadata_is_the_log
     transactions unclean-election       none                    no_hanging_transaction
 
-The last counterexample needs no bug, only a cluster that allows unclean elections. The simulated
-network delays the messages that arrive late in a counterexample.
+The counterexample of the last row needs no bug of the broker, but a cluster that allows unclean
+elections. If a message arrives late in a counterexample, the simulated network delays this message.
 
 Source: KIP-890, KIP-1228; KAFKA-9666, KAFKA-14884, KAFKA-17754.
 Simplified: `verification` is replayed with transaction version 2, not 1 as in the counterexample.
@@ -32,7 +35,7 @@ from reference_impl.node.bugs import Bug
 from reference_impl.protocol.transactions import TransactionVersion, TxnResult
 from reference_impl.transactions.metadata import COMPLETED, RESULTS
 
-# The broker takes these steps without help: the client's requests make it do so.
+# The replay has no call for these actions: the broker performs them because of client requests.
 BY_THEMSELVES: Final = frozenset({
     "init", "send", "verify", "receive_end", "commit_append", "fail_append",
 })  # fmt: skip
@@ -48,8 +51,8 @@ def _start(defect: Defect, version: TransactionVersion) -> TransactionHarness:
 def read_abstract(harness: TransactionHarness) -> Reading:
     """Returns the cluster as a state of the spec `transactions-abstract`.
 
-    A transaction's decision comes from the transaction log, the outcome of a record from the first
-    marker after it; without a marker, the record is pending.
+    The decision about a transaction is read from the transaction log. The outcome of a record is
+    the outcome in the first marker after the record. If no marker follows, the record is pending.
     """
     entries = harness.entries()
     closed = {

@@ -1,16 +1,19 @@
 """Replays a counterexample in which the controller does not notice that a broker stopped uncleanly.
 
+The row has the spec and its variant (the spec with a seeded bug), the bug of the broker, and the
+claim that the counterexample violates:
+
     spec and variant           bug of the broker             claim
     election admits-unclean    unclean-shutdown-unnoticed    leader_completeness
 
 The harness is a cluster of two brokers with min.insync.replicas=2. One broker leads. The other
-copies the acknowledged record, and is then isolated. Then the leader loses power, and its copy of
-the record is gone. The replay reads only what the claim needs: the leader, the brokers that are up,
-the logs and the committed records.
+broker copies the acknowledged record, and is then isolated. Then the leader loses power, and its
+copy of the record is gone. The replay reads only the values that the claim needs: the leader, the
+running brokers, the logs and the committed records.
 
 Simplified: in the counterexample, the controller first ends the session of the isolated broker, and
-then that of the leader. To keep this order, the harness cuts the leader's power only in the action
-`detect_crash`, in which the controller ends the leader's session.
+then the session of the leader. To preserve this order, the harness cuts the leader's power only in
+the action `detect_crash`, in which the controller ends the leader's session.
 """
 
 from __future__ import annotations
@@ -41,7 +44,9 @@ def isolate(harness: ReplicationHarness) -> None:
 
 
 def lose_power(harness: ReplicationHarness) -> None:
-    """Cuts the leader's power (unflushed records are lost); waits until no broker leads."""
+    """Cuts the leader's power, which loses its unflushed records, and waits until no broker
+    leads.
+    """
     cluster = harness.cluster
     cluster.lose_power(cluster.leader())
     cluster.run_until(lambda: cluster.leader() == NO_BROKER, WAIT_MS)
