@@ -1,11 +1,12 @@
-"""Writes the record of the claims (Kafka's guarantees): each engine's verdicts on them.
+"""Writes the record of the claims (Kafka's guarantees): the verdicts of each engine on them.
 
 `python -m tools.claims [--profile pr] [--side outside] [--reprint] [NAME ...]` writes
-`checkers/claim_record.json`. A NAME is a suite, or `model`, `proof` or `history`. Only the rows of
-the given names are replaced; without a name, all rows are.
+`checkers/claim_record.json`. A NAME is a suite, or `model`, `proof` or `history`. If names are
+given, only their rows are replaced. Without a name, all rows are replaced.
 
-Inside its condition, for example a setting of clients, a claim must hold; outside, it should be
-violated.
+A claim has a condition, for example a setting of clients. Inside the condition (side `inside`), the
+claim must hold. Outside (side `outside`), the claim should be violated. The engines find their
+verdicts as follows:
 
     suite    Inside, no random run may break the claim. Outside, the suite searches for a
              counterexample on several seeds. The counterexample of the first seed is shrunk.
@@ -15,8 +16,8 @@ violated.
              anomaly. With a seeded bug that must be caught, some history must have an anomaly.
              If no simulated history has one, a suite searches for such a history.
 
-A counterexample of a suite is recorded as a program: the list of its calls, with comments.
-`--reprint` only runs the recorded programs again, and updates their comments.
+A counterexample of a suite is recorded as a program: the list of its calls, with comments. With
+`--reprint`, nothing is searched: the recorded programs are run, and their comments are updated.
 """
 
 from __future__ import annotations
@@ -61,8 +62,11 @@ SIDES: Final = ("inside", "outside")
 
 
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """A setting is a named configuration of the suite: with `inside` the claims must hold, with
-    `outside` they should break.
+    """Yields the verdicts of a suite on the selected sides.
+
+    A setting is a named configuration of the suite. On the side `inside`, there is one run for each
+    setting, and its claims must hold. On the side `outside`, there is one search for each entry of
+    `suite.outside`, and its claim should break.
     """
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):
@@ -115,7 +119,9 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Two verdicts for each bug that violates the claim: on the spec without it, and with it."""
+    """Yields two verdicts for each bug of the spec that violates the claim: the verdict on the
+    version that fixes the bug, and the verdict on the version with the bug.
+    """
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:
             yield Decided(
@@ -150,7 +156,9 @@ def _line(row: Caught) -> str:
 
 
 def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """The verdicts for the spec as it is, and for its seeded bugs."""
+    """Yields the verdict of the proof of the spec, and a verdict for each seeded bug that violates
+    the claim.
+    """
     spec, _, _ = decider.name.partition(".")
     proof = _proof(spec)
     yield Decided(
@@ -176,7 +184,12 @@ def _proof(spec: str) -> Proof:
 
 
 def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """A verdict for each sweep of a correct broker, and for each bug that breaks the claim."""
+    """Yields a verdict for each sweep of a correct broker, and for each seeded bug that breaks the
+    claim.
+
+    A sweep is a series of simulated runs of one scenario on many seeds. Sweeps in which no
+    operation was checked for the anomaly are left out.
+    """
     sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
     for sweep in sweeps:
         shown = any(decider.name in _judged(sweep, seed).occurs for seed in range(SEEDS))
@@ -249,8 +262,9 @@ ENGINES: Final = {"model": by_model, "proof": by_proof, "history": by_history}
 def verdicts_of(
     names: Collection[str], sides: Collection[str], profile: Profile
 ) -> Iterator[Decided]:
-    """The verdicts of the named suites and engines; `sides` selects those inside the claims'
-    conditions, outside, or both.
+    """Yields the verdicts of the named suites and engines.
+
+    `sides` selects the side inside the claims' conditions, the side outside, or both.
     """
     for suite in SUITES.values():
         if suite.name in names:

@@ -1,11 +1,12 @@
 """Writes the record of counterexamples: a shortest trace for each bug and old version of a spec.
 
 `python -m tools.counterexamples [SPEC ...]` writes `checkers/counterexample_record.json`. Each
-variant is explored once, at its recorded constants, until its claim is violated. With names of
-specs, only the variants of these specs are explored again.
+variant (a spec with a bug, or an old version of the spec) is explored once, with its recorded
+constants, until its claim is violated. If the command line names specs, only the variants of these
+specs are explored, and all other recorded traces stay.
 
 `python -m tools.counterexamples --replay [SPEC ...]` explores nothing. It replays the recorded
-traces, and exits with 1 if one does not end in a violation of its claim.
+traces, and exits with 1 if a trace does not end in a violation of its claim.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tools.named_specs import add_specs
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the record, or replays its traces; returns the exit code."""
+    """Writes the record, or replays the recorded traces, and returns the exit code."""
     parser = ArgumentParser(prog="python -m tools.counterexamples", description=__doc__)
     add_specs(parser)
     parser.add_argument("--replay", action="store_true", help="replay the recorded traces")
@@ -45,7 +46,9 @@ def main(arguments: list[str]) -> int:
 
 
 def replay_all(record: Iterable[Counterexample]) -> int:
-    """Returns 1 if a recorded trace does not end in a violation, else 0."""
+    """Replays the recorded traces. Returns 1 if a trace does not end in a violation, and 0
+    otherwise.
+    """
     failed = 0
     for found in record:
         if not ends_in_a_violation(found):
@@ -55,13 +58,15 @@ def replay_all(record: Iterable[Counterexample]) -> int:
 
 
 def ends_in_a_violation(found: Counterexample) -> bool:
-    """True if every recorded step can be taken, and the last step violates the claim."""
+    """Returns True if every recorded step can be taken, and the last step violates the claim."""
     ended = repeated(found)
     return not ended.stopped and ended.broken == len(found.steps)
 
 
 def write(specs: Sequence[str]) -> None:
-    """Explores the variants of the named specs again, by default all; writes the record."""
+    """Explores the variants of the named specs, and writes the record. If `specs` is empty, the
+    variants of all specs are explored. The recorded traces of all other variants stay.
+    """
     known = kept()
     record: list[Counterexample] = []
     for variant in all_variants():
@@ -78,7 +83,10 @@ def write(specs: Sequence[str]) -> None:
 
 
 def searched(variant: Variant) -> Counterexample:
-    """The trace to a violation; raises AssertionError if the claim is not violated."""
+    """Returns the trace of a variant to a violation of its claim.
+
+    Raises AssertionError if the claim is not violated.
+    """
     assert variant.breaks is not None
     spec, claim = variant.make(variant.at), variant.breaks
     found = _decided(spec, claim)
@@ -111,9 +119,9 @@ class _Step:
 
 
 def repeated(found: Counterexample) -> Replayed:
-    """Replays a counterexample in the reference interpreter, from every initial state; without a
-    violation, returns the longest replay.
+    """Replays a counterexample in the reference interpreter, from every initial state of the spec.
 
+    Returns a replay with a violation. If no replay has a violation, returns the longest replay.
     Raises KeyError for an action or a claim that the spec no longer has.
     """
     variant = find(found.spec, found.variant)

@@ -2,8 +2,8 @@
 
     python -m tools.error_messages [FOLDER]...
 
-The errors are found in the sources: each `raise` or call of a class that derives from `InputFault`
-or from click's exceptions. In a text, `{...}` stands for an expression.
+The errors are found in the sources: each call of a class that derives from `InputFault` or from
+click's exceptions. In a text, `{...}` stands for an expression.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ErrorMessage:
 
 
 def error_messages(folders: Iterable[str] = FOLDERS) -> list[ErrorMessage]:
-    """The errors, sorted by file and line."""
+    """Returns the errors in the folders, sorted by file and line."""
     files = sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
     trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in files}
     classes = error_classes(trees)
@@ -40,7 +40,7 @@ def error_messages(folders: Iterable[str] = FOLDERS) -> list[ErrorMessage]:
 
 
 def error_classes(trees: Mapping[str, ast.Module]) -> frozenset[str]:
-    """All classes that derive from InputFault or from click's exceptions."""
+    """Returns the names of all classes that derive from InputFault or from click's exceptions."""
     bases = {
         node.name: {_name(base) for base in node.bases}
         for tree in trees.values()

@@ -1,12 +1,15 @@
-"""Counts how often each action of an abstract spec is taken, for docs/abstract-steps.md.
+"""Counts how often each action of an abstract spec is taken, and writes docs/abstract-steps.md.
+
+The actions are counted in three sources:
 
     explored    steps of a detailed spec, mapped to steps of the abstract spec
     simulated   events of the reference broker in simulations
     real        log lines of Apache Kafka
 
-`python -m tools.abstract_steps` writes the page and `benchmarks/results/abstract_steps.json`. With
-names such as `quorum-abstract`, only these specs are counted again. The exit code is 1 if some
-action is never taken and the page gives no reason. A run with all specs takes five minutes.
+`python -m tools.abstract_steps` writes the page and `benchmarks/results/abstract_steps.json`. If
+the command line names specs, such as `quorum-abstract`, only the actions of these specs are
+counted, and the recorded counts of all other specs stay. The exit code is 1 if some action is never
+taken and the page gives no reason for this. A run with all specs takes five minutes.
 """
 
 from __future__ import annotations

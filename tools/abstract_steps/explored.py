@@ -1,7 +1,8 @@
 """Counts how often the steps of detailed specs take each action of an abstract spec.
 
 Each exploration also checks that abstract actions explain every step, as the tests in
-`tests/properties/refinement` do. Random walks replace an exploration with too many pairs of states.
+`tests/properties/refinement` do. If an exploration would have too many pairs of states, random
+walks replace it.
 """
 
 from __future__ import annotations
@@ -65,11 +66,13 @@ LENGTH: Final = 40  # steps of a walk
 
 
 class NotExplained(AssertionError):
-    """No actions of the abstract spec explain this step of a detailed spec."""
+    """Raised if no actions of the abstract spec explain a step of a detailed spec."""
 
 
 def walk(mapping: StateMapping[Any] | HistoryMapping[Any]) -> Exploration:
-    """The function explores the detailed spec and counts the abstract actions."""
+    """Returns a function that explores the detailed spec and counts the abstract actions of its
+    steps.
+    """
     return lambda: _explained(mapping, mapping.walk())
 
 
@@ -84,7 +87,9 @@ def _explained(mapping: object, found: StateWalk | Walk) -> Mapping[str, int]:
 
 
 def edges(spec: Transactions) -> Exploration:
-    """Counts the edges of the detailed spec's state graph for each abstract action."""
+    """Returns a function that counts the edges of the detailed spec's state graph for each abstract
+    action.
+    """
 
     def explored() -> Mapping[str, int]:
         found, refinement = compiled_graph(spec), detailed_transactions.Refinement(spec)
@@ -240,7 +245,9 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
 
 
 def explored(specs: Collection[str]) -> Iterator[tuple[str, Counter[str]]]:
-    """Each detailed spec, and how often its steps take each action of its abstract spec."""
+    """Yields, for each abstract spec in `specs`, how often the steps of its detailed specs take
+    each of its actions.
+    """
     for spec, explorations in EXPLORATIONS.items():
         if spec in specs:
             counts: Counter[str] = Counter()

@@ -58,7 +58,7 @@ def kept() -> Record:
 
 
 def never_taken(record: Record) -> list[tuple[str, str]]:
-    """The actions that are never taken and have no reason in `NEVER`."""
+    """Returns the (spec, action) pairs that are never taken and have no reason in `NEVER`."""
     return [
         (spec, action)
         for spec, actions in record.items()

@@ -15,7 +15,7 @@ from properties.refinement.trace_validation import validate
 from tests.properties.refinement.scenarios import SCENARIOS
 
 DATA: Final = Path(__file__).parents[2] / "tests" / "data"
-# Folders with the log files of Apache Kafka; the README of each says how it was recorded.
+# Folders with log files of Apache Kafka. The README of a folder describes how they were recorded.
 RECORDED: Final = (
     "kafka_trace",
     "kafka_trace_3_9",
@@ -35,7 +35,10 @@ Counts = dict[str, Counter[str]]  # abstract spec -> action -> how often
 
 
 def simulated() -> Counts:
-    """A run ends at the first step that a spec refuses."""
+    """Returns how often the simulated scenarios take each action of the abstract specs.
+
+    The actions of a run are counted up to the first step that a spec refuses.
+    """
     counts: Counts = {}
     for kind, scenario in SCENARIOS.items():
         for seed in SEEDS.get(kind, ANY_SEEDS):

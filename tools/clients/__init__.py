@@ -1,1 +1,3 @@
-"""Runs real Kafka clients against the reference broker, and prints which scenarios each passes."""
+"""Runs real Kafka clients against the reference broker, and records which scenarios each client
+passes.
+"""

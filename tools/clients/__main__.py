@@ -5,9 +5,9 @@
     python -m tools.clients --examples                 only the examples of docs/how-to
     python -m tools.clients --page                     only the page, from the recorded results
 
-Results go to benchmarks/results/clients.json, and replace older ones of the same client and
-scenario. Exits with 1 if a scenario failed and reasons.py does not explain the failure, and with 2
-if a client cannot be installed.
+The results are written to benchmarks/results/clients.json. A result replaces the earlier result of
+the same client and scenario. The exit code is 1 if a scenario failed and reasons.py does not
+explain the failure, and 2 if a client cannot be installed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ def _runs(options: argparse.Namespace) -> list[bool]:
 
 
 def run_client(client: installed.Client, options: argparse.Namespace) -> bool:
-    """True if each failure has an entry in reasons.py."""
+    """Runs the selected scenarios of a client, and saves the results.
+
+    Returns True if reasons.py has an entry for each scenario that failed.
+    """
     program = client.install()
     row = Row.of(kept(), client, program)
     is_green = True
@@ -80,7 +83,9 @@ def run_client(client: installed.Client, options: argparse.Namespace) -> bool:
 
 
 def run_examples() -> bool:
-    """True if all examples of the documentation pass."""
+    """Runs all examples of the documentation, and saves the results. Returns True if all of them
+    pass.
+    """
     is_green = True
     with Broker() as broker:
         for example in EXAMPLES:

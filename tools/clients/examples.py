@@ -1,7 +1,7 @@
-"""Runs the examples of docs/how-to/faults-in-your-tests.md in other languages than Python.
+"""Runs the examples of docs/how-to/faults-in-your-tests.md in languages other than Python.
 
-Each example is a program that starts no broker, and ends with code 0 if it saw the effect of its
-fault.
+Each example is a program that uses a running broker. It ends with exit code 0 if it saw the effect
+of its fault.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ LIMIT_S: Final = 90.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """`language` is the name of its language for a Markdown code block, such as `js`."""
+    """An example program of the documentation.
+
+    `language` is the name of its language in a Markdown code block, such as `js`.
+    """
 
     title: str
     client: str
@@ -62,12 +65,16 @@ EXAMPLES: Final = (
 
 
 def on_page(example: Example) -> str:
-    """The Markdown section of faults-in-your-tests.md that contains the program."""
+    """Returns the Markdown section of faults-in-your-tests.md that contains the program."""
     return f"## {example.title}\n\n```{example.language}\n{example.source.read_text()}```\n"
 
 
 def try_example(broker: Broker, example: Example) -> Cell:
-    """`failed` has a note with the program's errors, or the time limit."""
+    """Runs an example against the broker, and returns its result.
+
+    If the example failed, the note of the result has the program's errors, or the time limit that
+    it exceeded.
+    """
     broker.reset()
     call = [*example.install().command, broker.bootstrap_servers, broker.control_url]
     try:

@@ -1,13 +1,14 @@
-"""Installs the clients: each language's own tool fetches pinned packages.
+"""Installs the clients: the package manager of each language fetches pinned packages.
 
-Clients that were built before are taken from Urteil's cache, unless their sources have changed.
+A client is built only once. Later calls find it in Urteil's cache, unless its sources have changed.
+Each row has a language, and how its clients are installed:
 
-Python      the development requirements of this project
-Node        npm, with node/package.json
-Go          go build, with go/go.mod
-Java        Maven copies the jars of java/pom.xml, javac compiles
-Rust        cargo build, with rust/Cargo.toml
-kcat        the package of the operating system
+    Python      the development requirements of this project
+    Node        npm, with node/package.json
+    Go          go build, with go/go.mod
+    Java        Maven copies the jars of java/pom.xml, javac compiles
+    Rust        cargo build, with rust/Cargo.toml
+    kcat        the package of the operating system
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ Install = Callable[[], Installed]  # raises InputFault if the program cannot be 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """`install` installs the client, and raises InputFault if that fails."""
+    """A client to try. `install` installs the client, and raises InputFault if the installation
+    fails.
+    """
 
     name: str
     language: str
@@ -153,10 +156,10 @@ BY_NAME: Final = {client.name: client for client in CLIENTS}
 
 
 def built(sources_in: Path, *calls: Command) -> Path:
-    """Runs the commands in a copy of a folder, unless the cache has a copy of the same content;
-    returns the copy.
+    """Returns a copy of the folder `sources_in` in which the commands `calls` have been run.
 
-    Raises InputFault if a command is missing or fails.
+    If the cache already has a copy with the same sources, this copy is returned, and no command is
+    run. Raises InputFault if a command is missing or fails.
     """
     language = sources_in.name
     sources = sorted(path for path in sources_in.rglob("*") if path.is_file())

@@ -1,7 +1,7 @@
-"""The reason for each failure in docs/clients.md; none is a fault of the reference broker.
+"""The reason for each failure in docs/clients.md. No failure is a defect of the reference broker.
 
-A cell is the result of one client in one scenario; a test checks that failed cells and reasons
-match.
+A key of `REASONS` is a client and a scenario. A test checks that exactly the failed results have a
+reason.
 """
 
 from __future__ import annotations

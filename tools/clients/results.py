@@ -1,7 +1,7 @@
 """The recorded results of the clients' scenarios: benchmarks/results/clients.json.
 
-A row has one client, with the version that was tried last. The file also has the result of each
-example of docs/how-to/faults-in-your-tests.md.
+A row has the results of one client, in the version that was tried most recently. The file also has
+the result of each example of docs/how-to/faults-in-your-tests.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Row:
 
     @classmethod
     def of(cls, rows: Sequence[Row], client: Client, program: Installed) -> Row:
-        """The recorded results of this client and version; empty if none."""
+        """Returns the recorded results of this client in this version, or a row without results."""
         for row in rows:
             if (row.client, row.version) == (client.name, program.version):
                 return row
@@ -39,24 +39,26 @@ class Row:
 
 
 def kept(path: Path = RESULTS) -> list[Row]:
-    """In the order of the file; [] without a file."""
+    """Returns the recorded rows in the order of the file, or [] if there is no file."""
     return [_row(entry) for entry in _document(path)["clients"]]
 
 
 def kept_examples(path: Path = RESULTS) -> dict[str, Cell]:
-    """The results by the title of the example; empty if there is no file."""
+    """Returns the results of the examples by their titles. The result is empty if there is no
+    file.
+    """
     return {title: _cell(entry) for title, entry in _document(path)["examples"].items()}
 
 
 def save(row: Row, path: Path = RESULTS) -> None:
-    """Replaces the client's earlier results."""
+    """Writes the results of a client to the file. They replace the client's earlier results."""
     rows = {one.client: one for one in kept(path)} | {row.client: row}
     order = [client.name for client in CLIENTS if client.name in rows]
     _write(path, clients=[_entry(rows[name]) for name in order])
 
 
 def save_example(title: str, cell: Cell, path: Path = RESULTS) -> None:
-    """Replaces the earlier result of the example."""
+    """Writes the result of an example to the file. It replaces the example's earlier result."""
     cells = kept_examples(path) | {title: cell}
     _write(path, examples={name: _entry_of_cell(one) for name, one in cells.items()})
 

@@ -1,7 +1,7 @@
-"""The scenarios that every client runs, and what the driver prepares for each.
+"""The scenarios that every client runs, and the topics and crashes that each scenario needs.
 
-A program gets the name of a scenario, the bootstrap servers, a topic and a number of records; the
-driver creates the topics and plans crashes of brokers.
+The program of a client receives the name of a scenario, the bootstrap servers, a topic and a number
+of records. `prepare` creates the topics, and plans the crashes of brokers.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from checkers.testing.broker import Broker, InjectedFault
 
 When = Mapping[str, Any]  # the requests that a fault of the control port selects
 OWN: Final = "the scenario's topic"
-RETURNS_AFTER: Final = 400  # requests to the others, while one broker is down
+RETURNS_AFTER: Final = 400  # requests after which a crashed broker restarts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """The topic's name is the scenario's topic name, followed by `suffix`."""
+    """A topic that a scenario needs. Its name is the topic name of the scenario, followed by
+    `suffix`.
+    """
 
     suffix: str = ""
     partitions: int = 1
@@ -31,8 +33,10 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """Each entry of `crashes` selects a request, such as the third commit, whose broker crashes; at
-    least one crash must happen.
+    """A scenario, which ends with an error after `limit_s` seconds.
+
+    Each entry of `crashes` selects a request, such as the third commit, after which a broker
+    crashes. The scenario fails unless at least one of these crashes happens.
     """
 
     name: str
@@ -156,7 +160,9 @@ BY_NAME: Final = {scenario.name: scenario for scenario in SCENARIOS}
 
 
 def prepare(scenario: Scenario, broker: Broker, topic: str) -> list[InjectedFault]:
-    """Creates the scenario's topics, and returns its planned crashes of brokers."""
+    """Creates the scenario's topics, plans the crashes of brokers, and returns the planned
+    crashes.
+    """
     new = [
         NewTopic(topic + one.suffix, one.partitions, 3, config=dict(one.settings or {}))
         for one in scenario.topics

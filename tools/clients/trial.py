@@ -22,7 +22,11 @@ ACTS_WITHIN_S: Final = 1.0  # the program has ended, so its last request has arr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """`note` explains the outcome, such as a failure, or the codecs that were used."""
+    """The result of one client in one scenario.
+
+    `note` explains the outcome. For example, it describes a failure, or names the codecs that were
+    used.
+    """
 
     outcome: Outcome
     note: str = ""
@@ -31,7 +35,9 @@ class Cell:
 def try_scenario(
     broker: Broker, client: Installed, scenario: Scenario, topic: str, records: int
 ) -> tuple[Cell, str]:
-    """The result, and what the program wrote to its standard error."""
+    """Runs a scenario of a client, and returns its result and the text that the program wrote to
+    its standard error.
+    """
     broker.reset()
     crashes = prepare(scenario, broker, topic)
     call = [*client.command, scenario.name, broker.bootstrap_servers, topic, str(records)]

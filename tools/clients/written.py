@@ -17,7 +17,10 @@ FEW_BYTES: Final = 4_000_000
 
 
 def codecs(broker: Broker, topic: str) -> set[str]:
-    """Raises ValueError if a batch has no producer id."""
+    """Returns the compression codecs of the topic's batches.
+
+    Raises ValueError if a batch has no producer id.
+    """
     found: set[str] = set()
     for batch in _headers(broker, topic):
         if batch.producer_id < 0:

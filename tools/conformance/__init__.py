@@ -1,1 +1,1 @@
-"""Compares systems with the reference broker, and records how their answers differ."""
+"""Compares systems with the reference broker, and records how their responses differ."""

@@ -1,10 +1,11 @@
-"""Writes the record of conformance: how the answers of systems differ from the reference broker's.
+"""Writes the record of conformance: how the responses of systems differ from those of the reference
+broker.
 
-`python -m tools.conformance --on kfake [--pairs 2000] [--seed 0]` compares the answers of a system
-with those of the reference broker. The result replaces the row of the system in
-`tools/conformance/record.json`. `--against FILE` needs no running system: it compares answers that
-were recorded before. The program also writes the page docs/conformance.md from the record; with
-`--page` it only writes this page.
+`python -m tools.conformance --on kfake [--pairs 2000] [--seed 0]` compares the responses of a
+system with the responses of the reference broker. The result replaces the row of the system in
+`tools/conformance/record.json`. With `--against FILE`, no system needs to run: the program compares
+responses that were recorded before. The program also writes the page docs/conformance.md from the
+record. With `--page`, it writes only this page.
 """
 
 from __future__ import annotations
@@ -76,9 +77,11 @@ def main() -> None:
 
 
 def counted(sequences: Iterable[Compared], pairs: int | None) -> Found:
-    """Counts pairs: sent, compared, without a difference, and explained by each known reason.
+    """Counts the compared pairs: a pair is one request with the responses of both systems.
 
-    A pair is one request with the answers of both systems; None for `pairs` compares all sequences.
+    The counts are the pairs that were sent, compared, and without a difference, and the pairs that
+    each known reason explains. The comparison ends after the sequence with which `pairs` pairs are
+    reached. If `pairs` is None, all sequences are compared.
     """
     found = Found()
     for compared in sequences:
@@ -89,7 +92,9 @@ def counted(sequences: Iterable[Compared], pairs: int | None) -> Found:
 
 
 def page(rows: Sequence[Outcome]) -> str:
-    """A row for each system, then its differences by reason."""
+    """Returns the page: a table with a row for each system, and then the differences of each system
+    by reason.
+    """
     return TOP + "\n".join(_lines(rows)).rstrip() + "\n"
 
 

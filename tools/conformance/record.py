@@ -1,7 +1,7 @@
-"""The record of comparisons: how the answers of each system differ from those of Kafka.
+"""The record of comparisons: how the responses of each system differ from the responses of Kafka.
 
-`record.json` has one row for each system; `python -m tools.conformance` writes it, and from it
-docs/conformance.md.
+`record.json` has one row for each system. `python -m tools.conformance` writes this file, and
+builds docs/conformance.md from it.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ class Outcome:
 
 
 def outcome(system: str, seed: int, found: Found, rows: Sequence[Reason], day: str) -> Outcome:
-    """The system's entry of `record.json`, with those reasons in `rows` that explain a
-    difference between the compared answers.
+    """Returns the system's entry of `record.json`.
+
+    The entry lists those reasons in `rows` that explain a difference between the compared
+    responses.
     """
     names = dict.fromkeys(row.name for row in rows if found.explained[row.name])
     by_name = {row.name: row for row in reversed(rows)}
@@ -70,7 +72,7 @@ def outcome(system: str, seed: int, found: Found, rows: Sequence[Reason], day: s
 
 
 def kept() -> tuple[Outcome, ...]:
-    """One entry for each system; none if there is no such file."""
+    """Returns the recorded entries, one for each system, or () if there is no file."""
     if not KEPT.exists():
         return ()
     rows: list[dict[str, Any]] = json.loads(KEPT.read_text(encoding="utf-8"))
@@ -85,7 +87,9 @@ def kept() -> tuple[Outcome, ...]:
 
 
 def keep(rows: Iterable[Outcome]) -> None:
-    """The last entry of each system in `rows` counts."""
+    """Writes the record. If `rows` has several entries of a system, only the last one is
+    written.
+    """
     last = {row.system: asdict(row) for row in rows}
     text = json.dumps([last[system] for system in sorted(last)], indent=1)
     KEPT.write_text(f"{text}\n", encoding="utf-8")

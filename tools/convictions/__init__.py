@@ -1,1 +1,1 @@
-"""A campaign that looks for false positives: anomalies that `urteil analyze` reports wrongly."""
+"""Searches for false positives: anomalies that `urteil analyze` reports wrongly."""

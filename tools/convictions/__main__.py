@@ -1,12 +1,13 @@
-"""Looks for false positives: anomalies that history analysis reports without a cause.
+"""Searches for false positives: anomalies that history analysis reports without a cause.
 
     python -m tools.convictions --seconds 900              # simulates further histories
     python -m tools.convictions --case transactions/bug/no-dedup --seed 3    # one history
     python -m tools.convictions --page                     # only the page
 
-It simulates histories with one planted fault or none, analyzes them, and counts the anomalies. The
-record is benchmarks/results/convictions.json, the page docs/convictions.md. The exit code is 1 if a
-history has an anomaly that its fault does not explain, directly or through another anomaly.
+The program simulates histories with at most one planted fault, analyzes them, and counts the
+anomalies. It writes the record benchmarks/results/convictions.json and the page
+docs/convictions.md. The exit code is 1 if a history has an anomaly that its fault does not explain,
+directly or through another anomaly.
 """
 
 from __future__ import annotations

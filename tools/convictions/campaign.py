@@ -1,4 +1,4 @@
-"""Simulates histories with one planted fault or none, analyzes them, and counts the anomalies."""
+"""Simulates histories with at most one planted fault, analyzes them, and counts the anomalies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ BATCH: Final = 64  # histories that are started at once
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
-    """An anomaly that is neither an effect of the planted fault nor its consequence."""
+    """An anomaly that is neither an effect of the planted fault nor a consequence of such an
+    effect.
+    """
 
     case: Case
     anomaly: str
@@ -34,10 +36,11 @@ class Defect:
 
 
 def conduct(some: Sequence[tuple[Case, int]]) -> list[Outcome]:
-    """The outcome of each case with its seed; `no progress` if the cluster does not recover.
+    """Returns the outcome of each pair of a case and a seed, in the order of `some`.
 
-    Each analysis has a fixed cost, so histories with the same `declared` assumptions are joined. A
-    violation belongs to the history that has its operations.
+    The verdict is `no progress` if the simulated cluster does not recover. Each analysis has a
+    fixed cost, so histories with the same assumptions (`declared`) are joined and analyzed
+    together. A violation belongs to the history that contains its operations.
     """
     outcomes: dict[tuple[str, int], Outcome] = {}
     recorded: dict[Declarations, list[_Recorded]] = {}
@@ -102,9 +105,9 @@ def outcomes(
     jobs: int,
     batch: int = BATCH,
 ) -> Iterator[Outcome]:
-    """The outcomes of all cases, seed after seed, in batches of `batch` histories.
+    """Yields the outcomes of all cases, one seed after another, in groups of `batch` histories.
 
-    No batch but the first begins after the monotonic time `until`.
+    At least one group is simulated. No further group begins after the monotonic time `until`.
     """
     todo = _todo(tuple(cases), tallies)
     with ProcessPoolExecutor(jobs) as pool:
@@ -125,7 +128,7 @@ def _todo(cases: tuple[Case, ...], tallies: Mapping[str, Tally]) -> Iterator[tup
 
 
 def defects(cases: Iterable[Case], tallies: Mapping[str, Tally]) -> Iterator[Defect]:
-    """Each anomaly in the tallies that the fault of its case does not explain."""
+    """Yields each anomaly in the tallies that the fault of its case does not explain."""
     for case in cases:
         tally = tallies.get(case.name)
         if tally is not None:

@@ -1,13 +1,15 @@
-"""The cases to simulate; a case is a workload with one kind of planted fault, or without a fault.
+"""The cases to simulate. A case is a workload with one kind of planted fault, or without a fault.
+
+The kinds of cases are:
 
     clean     no fault
     fault     one crash, cut link, lost disk or lost message
     network   a network that delays, loses, doubles or reorders messages
     bug       a seeded bug of the broker, with two random faults of brokers and links
 
-Kafka keeps its promises in the first three kinds, so their histories must show no anomaly; with a
-seeded bug, they may show its effects and their consequences. Most seeded bugs have an effect only
-under faults.
+Kafka fulfils its guarantees in the first three kinds. So the histories of these kinds must show no
+anomaly, except those in `effects`. With a seeded bug, a history may show the effects of the bug and
+their consequences. Most seeded bugs have an effect only if faults occur.
 """
 
 from __future__ import annotations
@@ -144,7 +146,9 @@ def _explained(bug: Bug) -> frozenset[str]:
 
 
 def cases() -> tuple[Case, ...]:
-    """Each workload without a fault, and with each planted fault in turn."""
+    """Returns a case for each workload without a fault, and for each workload with each planted
+    fault.
+    """
     explained = {row.bug: _explained(row.bug) for row in SEEDED_BUGS}
     of_faults = {name: closure(FAULT_EFFECTS.get(name, {})) for name in _FAULTS}
     return tuple(

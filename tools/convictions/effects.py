@@ -1,7 +1,8 @@
 """The anomalies that a seeded bug or a fault can cause in a simulation, each with the reason.
 
-`reference_impl.node.seeded_bugs` has those that the checks must find. With random faults of brokers
-and links, a bug can also cause those in `EFFECTS`; a fault in `FAULT_EFFECTS` needs no bug.
+`reference_impl.node.seeded_bugs` lists the anomalies of a bug that the checks must find. With
+random faults of brokers and links, a bug can also cause the anomalies in `EFFECTS`. The faults in
+`FAULT_EFFECTS` cause anomalies without a bug.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes the page docs/convictions.md from the recorded results of `tools.convictions`."""
+"""Builds the page docs/convictions.md from the recorded results of `tools.convictions`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if one is explained, not their rows. Only one fault is planted at a time.
 
 
 def page(every: Sequence[Case], tallies: Mapping[str, Tally]) -> str:
-    """False positives, and the anomalies of each seeded bug."""
+    """Returns the page: the false positives, and the anomalies of each seeded bug."""
     return "\n".join((TOP, *_lines(every, tallies), FOOT)).rstrip() + "\n"
 
 

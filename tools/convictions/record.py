@@ -1,7 +1,7 @@
-"""The record of `tools.convictions`: for each case, counts of histories and anomalies.
+"""The record of `tools.convictions`: for each case, the numbers of histories and anomalies.
 
-The 20 histories of a case have the seeds 0 to 19, for example, and the next run continues with seed
-20.
+The histories of a case have consecutive seeds. For example, 20 histories have the seeds 0 to 19,
+and the next run continues with seed 20.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KEPT: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "conviction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The verdict on one history, and its anomalies that are not permitted."""
+    """The verdict on one history, and the anomalies of the history that are not permitted."""
 
     case: str
     seed: int
@@ -27,7 +27,9 @@ class Outcome:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """The counts of one case; `first` has the first seed with each anomaly."""
+    """The counts of one case. `first` maps each anomaly to the first seed whose history has the
+    anomaly.
+    """
 
     case: str
     histories: int = 0
@@ -44,7 +46,7 @@ class Tally:
 
 
 def kept(file: Path = KEPT) -> dict[str, Tally]:
-    """The counts by the name of the case; {} if there is no file."""
+    """Returns the counts by the name of the case, or {} if there is no file."""
     if not file.exists():
         return {}
     return {row["case"]: Tally(**row) for row in json.loads(file.read_text(encoding="utf-8"))}

@@ -1,1 +1,1 @@
-"""Fuzzing: readers of bytes, and atheris, which searches for bytes on which a reader fails."""
+"""Fuzzing: atheris searches for bytes on which one of the project's readers of bytes fails."""

@@ -7,10 +7,11 @@
     python -m tools.fuzz delta --seconds 3600        # logs of Delta tables
     python -m tools.fuzz iceberg --seconds 3600      # metadata and delete files of Iceberg tables
 
-A reader may refuse the bytes, but must not fail in any other way. Another exception, and an abort
-of the process, ends the run; the input is then written to a file in `--folder`. The run begins with
-valid inputs. Its result is in `benchmarks/results/fuzz-TARGET.json`. atheris is no dependency of
-the project: it has no release for some versions of Python.
+A reader may refuse the bytes with its documented exception, but must not fail in any other way. Any
+other exception ends the run, and so does an abort of the process. The input of the failure is then
+written to a file in `--folder`. The run begins with valid inputs. Its result is written to
+`benchmarks/results/fuzz-TARGET.json`. atheris is not a dependency of the project, because atheris
+has no release for some versions of Python.
 """
 
 from __future__ import annotations
@@ -79,10 +80,11 @@ def _fuzz(name: str, folder: Path, seconds: int) -> None:
 
 
 def of_valid_input(data: bytes, valid: Sequence[bytes], seed: int) -> bytes:
-    """The input to mutate: the fuzzer's choice, or in half of the cases a valid input.
+    """Returns the input to mutate: in half of the cases a valid input, otherwise the fuzzer's
+    choice `data`.
 
-    The fuzzer drops an input that reaches no new branch. All files of a valid table are read on one
-    path, so it would keep only the first.
+    The fuzzer drops an input that reaches no new branch. All files of a valid table are read by the
+    same branches, so the fuzzer would retain only the first of these files.
     """
     return valid[seed // 2 % len(valid)] if seed % 2 else data
 

@@ -1,6 +1,6 @@
 """Feeds the bytes of a fuzzer to the reader of operations in Avro.
 
-The first byte of an input selects what the other bytes are:
+The first byte of an input selects one of two formats of the bytes after it:
 
 - a container file;
 - the length of a schema in two bytes, the schema, and a record of a Kafka topic.
@@ -34,14 +34,18 @@ _FOLDER: Final = tempfile.TemporaryDirectory(prefix="urteil-fuzz-")
 
 
 def run(data: bytes) -> None:
-    """Any exception but UnreadableHistory is a fault."""
+    """Reads the operations in the bytes. Any exception but UnreadableHistory is a defect of the
+    reader.
+    """
     if data:
         with contextlib.suppress(UnreadableHistory):
             operations(data)
 
 
 def operations(data: bytes) -> pa.Table:
-    """The operations of a file or a record; raises UnreadableHistory."""
+    """Returns the operations of a file or of a record. Raises UnreadableHistory if they cannot be
+    read.
+    """
     if data[0] % 2 == FILE:
         path = Path(_FOLDER.name) / "history.avro"
         path.write_bytes(data[1:])
@@ -55,8 +59,8 @@ def operations(data: bytes) -> pa.Table:
 
 
 def valid_inputs() -> Iterator[bytes]:
-    """Three Avro files, one for each codec, and one record without a file, with the first
-    operations of the demo history.
+    """Yields three Avro files, one for each codec, with the first operations of the demo history.
+    The final input is the first operation as a record without a file.
     """
     table = whole(Path(demo).with_name("three-anomalies.edn"))
     some: list[dict[str, Any]] = table.slice(0, OPERATIONS).to_pylist()

@@ -1,6 +1,7 @@
-"""Runs the fuzzer in a process of its own, and writes its results to `benchmarks/results`.
+"""Runs the fuzzer in a child process, and writes its results to `benchmarks/results`.
 
-libFuzzer ends the process in which it runs, so this module reads the log of a child process:
+libFuzzer ends the process in which it runs, so this module reads the log of a child process. These
+are two lines of such a log:
 
     #13046305 NEW    cov: 396 ft: 1226 corp: 247/38Kb lim: 4096 exec/s: 3623 rss: 126Mb ...
     Done 13046325 runs in 3601 second(s)
@@ -23,7 +24,7 @@ _NO_INPUTS: Final = frozenset({"corpus", "log"})
 
 
 def run(target: str, folder: Path, call: list[str]) -> int:
-    """Shows the fuzzer's log, writes the result as JSON, and returns the exit code."""
+    """Runs the fuzzer, prints its log, writes the result as JSON, and returns the exit code."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
     with (
@@ -40,7 +41,11 @@ def run(target: str, folder: Path, call: list[str]) -> int:
 
 
 def result(log: str, exit_code: int, failures: list[str]) -> dict[str, Any]:
-    """The totals in libFuzzer's log, or None; `failures` are the inputs that ended the run."""
+    """Returns the result of a run as a JSON object.
+
+    The totals are read from libFuzzer's log. A total is None if the log does not contain it.
+    `failures` are the inputs that ended the run.
+    """
     done = _DONE.search(log)
     statuses = _STATUS.findall(log)
     branches, _, inputs = statuses[-1] if statuses else (None, None, None)
@@ -56,5 +61,5 @@ def result(log: str, exit_code: int, failures: list[str]) -> dict[str, Any]:
 
 
 def failures(folder: Path) -> list[str]:
-    """The files that libFuzzer has written because of a failure."""
+    """Returns the names of the files that libFuzzer has written because of a failure."""
     return sorted(file.name for file in folder.iterdir() if file.name not in _NO_INPUTS)

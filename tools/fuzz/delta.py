@@ -1,7 +1,7 @@
 """Feeds the bytes of a fuzzer to the reader of Delta logs.
 
-The log has two commits, and a checkpoint of the first. The first byte of an input selects one of
-these files, whose content the other bytes replace.
+The log has two commits, and a checkpoint of the first commit. The first byte of an input selects
+one of these three files. The remaining bytes replace the content of the selected file.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ TABLE: Final = Path(_FOLDER.name)
 
 
 def run(data: bytes) -> None:
-    """Any exception but InputFault is a fault of the reader."""
+    """Reads a log with the replaced file. Any exception but InputFault is a defect of the
+    reader.
+    """
     if not data:
         return
     number = data[0] % 3
@@ -71,7 +73,7 @@ def commit(actions: tuple[dict[str, Any], ...]) -> bytes:
 
 
 def valid_inputs() -> Iterator[bytes]:
-    """An unchanged input for each file."""
+    """Yields, for each file of the log, an input with the unchanged content of the file."""
     yield b"\0" + commit(ACTIONS)
     yield b"\1" + commit(LATER)
     checkpoint = pa.BufferOutputStream()

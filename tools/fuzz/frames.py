@@ -1,6 +1,6 @@
 """Feeds the bytes of a fuzzer to the decoders of request frames and of record batches.
 
-The first byte of an input selects the decoder, which gets the other bytes.
+The first byte of an input selects the decoder. The remaining bytes are decoded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FRAME, BATCH = 0, 1
 
 
 def run(data: bytes) -> None:
-    """Decodes the bytes; any exception is a fault."""
+    """Decodes the bytes. Any exception of this function is a defect of the decoders."""
     if not data:
         return
     if data[0] % 2 == FRAME:
@@ -42,7 +42,8 @@ def frame(data: bytes) -> None:
 def batch(data: bytes) -> None:
     """Validates the bytes as a leader does before an append.
 
-    Asserts that an accepted batch can be decoded, and has as many records as its header counts.
+    Asserts that an accepted batch can be decoded, and that it has as many records as its header
+    states.
     """
     found = only_batch(sealed(data) if len(data) >= 61 else data)
     if isinstance(found, ErrorCode):
@@ -55,20 +56,20 @@ def batch(data: bytes) -> None:
 
 
 def valid_inputs() -> Iterator[bytes]:
-    """A request of each API and version, and a batch of each compression codec."""
+    """Yields a request of each API and version, and a record batch of each compression codec."""
     yield from frames(random.Random(1))
     yield from batches()
 
 
 def frames(rng: random.Random) -> Iterator[bytes]:
-    """A valid request frame for each API and version."""
+    """Yields a valid request frame for each API and version."""
     for api in VERSIONS:
         for version in versions(api):
             yield bytes([FRAME]) + request(api, version, rng).data
 
 
 def batches() -> Iterator[bytes]:
-    """A valid batch for each compression codec."""
+    """Yields a valid record batch for each compression codec."""
     records = [Record(value=b"v", key=b"k", headers=(("h", b"x"),))] * 2
     for compression in COMPRESSIONS:
         yield bytes([BATCH]) + encode(records, compression=compression)

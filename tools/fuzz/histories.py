@@ -1,6 +1,6 @@
 """Feeds the bytes of a fuzzer to the readers of histories.
 
-The first byte of an input selects the format; the other bytes are the file.
+The first byte of an input selects the format. The remaining bytes are the content of the file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FOLDER: Final = tempfile.TemporaryDirectory(prefix="urteil-fuzz-")
 
 
 def run(data: bytes) -> None:
-    """Any exception but UnreadableHistory is a fault."""
+    """Reads the bytes as a file. Any exception but UnreadableHistory is a defect of the reader."""
     if not data:
         return
     path = Path(_FOLDER.name) / f"history{ENDINGS[data[0] % len(ENDINGS)]}"
@@ -38,7 +38,7 @@ def run(data: bytes) -> None:
 
 
 def valid_inputs() -> Iterator[bytes]:
-    """The first operations of `urteil analyze --demo` in each format."""
+    """Yields the first operations of the history of `urteil analyze --demo`, in each format."""
     history = Path(demo).with_name("three-anomalies.edn")
     lines = history.read_bytes().splitlines(keepends=True)[:OPERATIONS]
     rows: pa.Table = whole(history).slice(0, OPERATIONS)

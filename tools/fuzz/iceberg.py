@@ -1,8 +1,9 @@
 """Feeds the bytes of a fuzzer to the reader of Iceberg tables.
 
 The first byte of an input selects a file of a small table with deleted rows: its metadata, manifest
-list, a manifest or a delete file. The other bytes replace its content. Inputs have another text of
-the same length for the folder of the table, whose name changes with each run.
+list, a manifest or a delete file. The remaining bytes replace the content of the selected file. The
+folder of the table has another name in each run. So an input contains a fixed text of the same
+length in place of the folder's name.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ _ANY_NAME: Final = b"_" * len(_NAME)
 
 
 def run(data: bytes) -> None:
-    """Any exception but InputFault is a fault of the reader."""
+    """Reads the table with the replaced file. Any exception but InputFault is a defect of the
+    reader.
+    """
     if not data:
         return
     some = files()
@@ -47,14 +50,16 @@ def run(data: bytes) -> None:
 
 @cache
 def files() -> list[Path]:
-    """The files of the table, the metadata file first; the first call writes them."""
+    """Returns the files of the table. The first one is the metadata file. The first call writes the
+    files.
+    """
     metadata = described.written(TABLE, Path(_FOLDER.name) / "table")
     deletes = [metadata.parents[1] / f"{number}.parquet" for number in (2, 3, 4)]
     return [metadata, *sorted(metadata.parent.glob("*.avro")), *deletes]
 
 
 def operations() -> list[int]:
-    """The number of the operation of each row in the table."""
+    """Returns the operation number of each row in the table."""
     found = iceberg.files_of(files()[0])
     assert found.reader is not None
     parts = (part for file in found.files for part in found.reader(file))
@@ -62,6 +67,6 @@ def operations() -> list[int]:
 
 
 def valid_inputs() -> Iterator[bytes]:
-    """The bytes of each file of the table."""
+    """Yields, for each file of the table, an input with the unchanged content of the file."""
     for number, file in enumerate(files()):
         yield bytes([number]) + file.read_bytes().replace(_NAME, _ANY_NAME)

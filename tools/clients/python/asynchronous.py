@@ -246,14 +246,16 @@ async def read(consumer: Any, seen: list[str]) -> None:
 
 
 async def committed(args: Args) -> int:
-    """The sum of the offsets that the scenario's group has committed."""
+    """Returns the sum of the offsets that the scenario's group has committed."""
     async with administrator(args) as admin:
         found = await admin.list_consumer_group_offsets(args.topic)
     return sum(max(place.offset, 0) for place in found.values())
 
 
 async def expect_values(args: Args, topic: str, wanted: list[str]) -> None:
-    """Fails unless partition 0 has these values below the last stable offset, in order."""
+    """Raises Unexpected unless partition 0 of the topic has exactly the values `wanted` below its
+    last stable offset, in this order.
+    """
     place = TopicPartition(topic, 0)
     seen: list[str] = []
     async with AIOKafkaConsumer(

@@ -242,7 +242,8 @@ def member(args: Args, **settings: Any) -> Any:
 
 
 def size_of(consumer: Any) -> int:
-    """Polls once, which may end a rebalance, and returns how many partitions the consumer owns.
+    """Polls once, and returns the number of partitions that the consumer owns. The poll may
+    complete a rebalance.
 
     Raises Unexpected if the poll returns a record.
     """
@@ -262,7 +263,7 @@ def send(producer: Any, topic: str, value: str) -> None:
 
 
 def refusal(producer: Any, topic: str, value: bytes) -> int | None:
-    """The error code of one write, or None."""
+    """Writes one record, and returns the error code of the write, or None if the write succeeds."""
     errors: list[int | None] = []
     producer.produce(
         topic, value, on_delivery=lambda error, _: errors.append(error.code() if error else None)
@@ -285,7 +286,7 @@ def values(messages: list[Any]) -> list[str]:
 
 
 def committed(args: Args) -> int:
-    """The sum of the offsets that the scenario's group has committed."""
+    """Returns the sum of the offsets that the scenario's group has committed."""
     consumer = consumer_of_group(args)
     partitions = consumer.list_topics(args.topic, timeout=10).topics[args.topic].partitions
     places = [TopicPartition(args.topic, index) for index in partitions]
@@ -295,7 +296,7 @@ def committed(args: Args) -> int:
 
 
 def all_values(args: Args, topic: str) -> list[str]:
-    """The committed values of partition 0, below its last stable offset."""
+    """Returns the committed values of partition 0, below its last stable offset."""
     consumer = Consumer(
         {
             "bootstrap.servers": args.servers,
@@ -318,7 +319,7 @@ def all_values(args: Args, topic: str) -> list[str]:
 
 
 def retried(call: Callable[[], Any]) -> None:
-    """Calls the function until it succeeds; raises the first error that is not retriable."""
+    """Calls the function until it succeeds. Raises the first error that is not retriable."""
     while True:
         try:
             call()

@@ -152,7 +152,7 @@ def crash_of_transaction_coordinator(args: Args) -> str:
 
 
 def kcat(args: Args, *words: str, values: Sequence[str] = ()) -> str:
-    """Returns kcat's output; raises Unexpected if kcat fails."""
+    """Runs kcat, and returns its output. Raises Unexpected if kcat fails."""
     ended = call(args, *words, values=values)
     expect(ended.returncode == 0, f"kcat {words}: {ended.stderr}")
     return ended.stdout
@@ -173,7 +173,9 @@ def write_in_transaction(args: Args, value: str) -> None:
 
 
 def interrupt_transaction(args: Args, value: str) -> None:
-    """Ends kcat by SIGINT in a transaction, when its first records are in the log."""
+    """Begins a transaction with kcat, and stops kcat by SIGINT when its first records are in the
+    log.
+    """
     words = ["kcat", "-b", args.servers, *transactional(args)]
     before = end_of_log(args)
     with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
@@ -196,7 +198,9 @@ def transactional(args: Args) -> Sequence[str]:
 
 
 def rest_of_group(args: Args) -> list[str]:
-    """The records from the group's committed offsets to the end, which is then committed."""
+    """Returns the records from the group's committed offsets to the end of the topic. Afterwards,
+    the group has committed this end.
+    """
     return kcat(args, *in_group(args), "-e", "-q", args.topic).split()
 
 
@@ -221,7 +225,9 @@ class Member:
 
     @property
     def partitions(self) -> set[int]:
-        """The partitions after the rebalances in the output so far."""
+        """The partitions that the member owns after the rebalances that kcat has reported so
+        far.
+        """
         found: set[int] = set()
         for change in REBALANCED.findall(Path(self.errors.name).read_text(encoding="utf-8")):
             named = {int(index) for index in PARTITION.findall(change)}
@@ -231,7 +237,10 @@ class Member:
 
 @contextmanager
 def member(args: Args, *settings: str) -> Generator[Member]:
-    """A kcat process, which commits its offsets and leaves the group at the end of the block."""
+    """Runs kcat as a member of the group for the duration of a `with` block.
+
+    At the end of the block, kcat commits its offsets and leaves the group.
+    """
     words = ["kcat", "-b", args.servers, *in_group(args), "-u", *settings, args.topic]
     with (
         tempfile.NamedTemporaryFile("w+", encoding="utf-8") as output,

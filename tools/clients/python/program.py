@@ -1,8 +1,8 @@
-"""Runs one scenario of a Python client and prints its result as one line of JSON.
+"""Runs one scenario of a Python client, and prints the result as one line of JSON.
 
     python -m tools.clients.python.confluent SCENARIO SERVERS TOPIC RECORDS
 
-The programs of the other languages have the same arguments and print the same line.
+The programs in other languages have the same arguments, and print a line in the same format.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Args(NamedTuple):
 
 
 class NotOffered(Exception):
-    """The client cannot run this scenario; the message says what the client lacks."""
+    """Raised if the client cannot run this scenario. The message states the reason."""
 
 
 class Unexpected(Exception):
-    """The client or the broker behaved differently from Kafka."""
+    """Raised if the client or the broker behaves differently from Kafka."""
 
 
 Scenario = Callable[[Args], str]  # returns a note, such as the codecs tried
@@ -50,7 +50,7 @@ def expect_once(found: Iterable[str], wanted: Iterable[str]) -> None:
 
 
 def await_until(condition: Callable[[], object], why: str, within_s: float = 20) -> None:
-    """Raises Unexpected after `within_s` seconds."""
+    """Waits until the condition is true. Raises Unexpected after `within_s` seconds."""
     deadline = time.monotonic() + within_s
     while not condition():
         expect(time.monotonic() < deadline, f"after {within_s} s: {why}")
@@ -58,7 +58,11 @@ def await_until(condition: Callable[[], object], why: str, within_s: float = 20)
 
 
 def run(scenarios: Mapping[str, Scenario]) -> None:
-    """Prints the scenario's result as JSON: `not offered` if `scenarios` lacks it."""
+    """Runs the scenario that the command line names, and prints its result as JSON.
+
+    The outcome is `not offered` if `scenarios` has no such scenario, and `failed` if the scenario
+    raises an error.
+    """
     name, servers, topic, records = sys.argv[1:]
     try:
         if name not in scenarios:

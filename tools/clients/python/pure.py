@@ -250,7 +250,8 @@ def member(args: Args, **settings: Any) -> Any:
 
 
 def size_of(consumer: Any) -> int:
-    """Polls once, which may end a rebalance, and returns how many partitions the consumer owns.
+    """Polls once, and returns the number of partitions that the consumer owns. The poll may
+    complete a rebalance.
 
     Raises Unexpected if the poll returns a record.
     """
@@ -259,14 +260,14 @@ def size_of(consumer: Any) -> int:
 
 
 def read(consumer: Any, seen: list[str]) -> int:
-    """Polls once, appends the values to `seen`, and returns its length."""
+    """Polls once, appends the polled values to `seen`, and returns the length of `seen`."""
     for polled in consumer.poll(300).values():
         seen.extend(record.value.decode() for record in polled)
     return len(seen)
 
 
 def committed(args: Args) -> int:
-    """The sum of the offsets that the scenario's group has committed."""
+    """Returns the sum of the offsets that the scenario's group has committed."""
     admin = KafkaAdminClient(bootstrap_servers=args.servers)
     found = admin.list_group_offsets(args.topic)[args.topic]
     admin.close()
@@ -274,7 +275,7 @@ def committed(args: Args) -> int:
 
 
 def all_values(args: Args, topic: str) -> list[str]:
-    """The values of partition 0, below its last stable offset."""
+    """Returns the committed values of partition 0, below its last stable offset."""
     consumer = KafkaConsumer(bootstrap_servers=args.servers, isolation_level="read_committed")
     place = TopicPartition(topic, 0)
     consumer.assign([place])
