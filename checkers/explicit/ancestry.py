@@ -29,8 +29,8 @@ class Ancestry:
         self._labels.append(labels)
 
     def path_to(self, state: int) -> tuple[int, list[int]]:
-        """Returns a path to `state`: the number of its initial state, and the list of its
-        transitions.
+        """Returns a path from an initial state to `state`: the number of the initial state, and
+        the list of the path's transitions.
         """
         ends = np.cumsum([len(x) for x in self._parents])
         labels: list[int] = []

@@ -1,8 +1,8 @@
 """The table of search engines, the fastest engine first. All engines find the same result for a
 spec.
 
-An engine declines a search that it does not support. Then the next engine of the table runs, and
-the result contains the reason as a note.
+An engine declines a search that it does not support. In this case, the next engine of the table
+runs, and the result contains the reason as a note.
 """
 
 from __future__ import annotations

@@ -133,8 +133,10 @@ class Discovery:
     """The verdict on one property.
 
     If the property is a violated liveness property, the trace is a lasso: the steps after step
-    `loop` repeat forever. If there are no such steps, the last state repeats forever. A lasso may
-    not be the shortest one, but the trace of every other violation is a shortest trace.
+    `loop` repeat forever. If there are no such steps, the last state repeats forever.
+
+    A lasso may not be the shortest one. The trace of any other violation is a shortest trace,
+    unless a random walk found it.
     """
 
     claim: Claim | Liveness
@@ -179,7 +181,8 @@ def not_every_state(claims: Sequence[Liveness], why: object) -> dict[str, Discov
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WitnessResult:
-    """The number of states that satisfy a witness, and a shortest trace to one of these states.
+    """The number of states that satisfy a witness, and a trace to one of these states. The trace is
+    a shortest one, unless a random walk found it.
 
     A witness is a formula of the spec that should be true in some reachable state.
     """

@@ -107,11 +107,10 @@ class Fairness:
         return int(self.graph.source[edge]), int(self.graph.target[edge])
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of the states that a fair behaviour can visit infinitely often, under two
-        conditions.
+        """Returns a mask of the states that some fair behaviour visits infinitely often.
 
-        From some state on, the behaviour stays in the states of `within`. It visits states of
-        `through` infinitely often.
+        From some state on, the behaviour must stay in the states of `within`. It must visit states
+        of `through` infinitely often.
         """
         found = np.zeros_like(within)
         for nodes in self.sets(within, through):

@@ -65,7 +65,7 @@ class Instance:
         """The positions of the variables among the bytes of a step, by the names of the variables.
 
         The bytes of a step are the packed state before the step, followed by the packed state after
-        it. The variable `v` of the second state has the name `v.after`.
+        it. A variable `v` of the state after the step has the name of `v.after`.
         """
         out: dict[str, Block] = {}
         start = 0

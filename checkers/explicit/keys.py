@@ -50,8 +50,9 @@ class Numbering:
 
     @cached_property
     def weights(self) -> Keys:
-        """Returns the weight of each byte of a state. If keys are exact, a weight is a place
-        value, as of a digit in a number. Otherwise the weights are random.
+        """Returns the weight of each byte of a state. If keys are exact, a key is a number whose
+        digits are the bytes, and the weights are the place values of these digits. Otherwise the
+        weights are random.
         """
         if self.exact:
             places = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]

@@ -233,8 +233,11 @@ _EXAMPLES: Final = {
 
 
 def written(run: KeptRun, *, owner: str, reason: str, expires: date) -> str:
-    """Returns the text of a baseline for a run. It has an entry for each violation of the run
-    that the run's own baseline does not excuse.
+    """Returns the text of a baseline for a run. It has an entry for each violation of each claim
+    whose verdict fails the run.
+
+    A claim fails the run even if only some of its violations are known. In this case, the known
+    violations have an entry, too.
     """
     lines = [
         f"# Known violations of {run.id}: {run.command_line}",

@@ -20,7 +20,9 @@ END_OFFSET_PAUSE_S: Final = 0.005
 
 
 def run(options: RecordOptions, shared: Shared, clients: Clients, topic: Topic) -> tuple[str, ...]:
-    """Runs the workload. Returns the keys of the partitions that could not be read to their end."""
+    """Runs the workload. Returns the partitions that could not be read to their end, as texts
+    such as `orders-0`.
+    """
     sending = Threads(shared)
     watching = Threads(shared)
     start_senders(options, shared, clients, topic, sending)

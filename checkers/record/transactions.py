@@ -35,7 +35,9 @@ DRAINED_WITHIN_S: Final = 60.0  # without progress of the group's offsets
 def run(
     options: RecordOptions, shared: Shared, clients: Clients, source: Topic, target: Topic
 ) -> tuple[str, ...]:
-    """Runs the workload. Returns the keys of the partitions that could not be read to their end."""
+    """Runs the workload. Returns the partitions that could not be read to their end, as texts
+    such as `orders-0`.
+    """
     route = Route(source=source, target=target, group=f"{target.name}-group")
     kept = shared.history.kept
     if kept is None or "subscribe" not in kept.names:  # else members have committed since

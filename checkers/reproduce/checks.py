@@ -1,5 +1,5 @@
-"""The checks of the steps on real brokers. Each function returns a check whether a step has
-happened.
+"""The checks of the steps on real brokers. A check is a function of the `Stage`. Its result is
+True if a step has happened, together with a text about what was seen.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Quantifiers become loops in statement expressions, a GNU extension of C. The C c
 in the same order as `model.language.interpreter`.
 
 If a value is outside its type, the C function `inside` marks the state as undefined and returns 0.
-The search stops at the first marked state. Every property that no state has violated before is then
-undecided.
+The search stops at the first marked state. In this case, a property is undecided if no violation of
+it was found before.
 """
 
 from __future__ import annotations

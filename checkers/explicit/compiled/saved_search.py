@@ -140,11 +140,11 @@ class SavedSearch:
     def restore(
         self, kept: Checkpoint, *, edges: Callable[[], bool], pulse: Callable[[], None]
     ) -> None:
-        """Restores the states, the level and the results from a checkpoint, in a search without
-        states.
+        """Restores the states, the level and the results from a checkpoint. The search must not
+        have any state before.
 
-        Calls `pulse` after each group of states or transitions. Before each file of the checkpoint,
-        calls `edges`, and restores the transitions of the file only if `edges` returns True.
+        Calls `pulse` after each group of states or transitions. Calls `edges` for each file of the
+        checkpoint, and restores the transitions of the file only if `edges` returns True.
         """
         c, search = self.library.c, self.library.search
         c.restore_room(search, kept.facts["states"])
@@ -220,8 +220,8 @@ class SavedSearch:
 
 
 def padded(array: Bytes) -> Bytes:
-    """Returns a copy of the array in memory. The bytes after its end are readable, because C
-    reads a few bytes too many.
+    """Returns a copy of the array in memory. The C code reads whole words, so some bytes after
+    the end of the copy are readable, too.
     """
     return np.concatenate([array, np.zeros(SLACK, np.uint8)])[: len(array)]
 

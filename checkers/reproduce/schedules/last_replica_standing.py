@@ -37,8 +37,8 @@ def broker_1_loses_its_disk(*, elr: bool) -> tuple[Step, ...]:
     """Returns the steps in which broker 2 stops cleanly, broker 1 loses its disk, and both brokers
     start again. The last step sends one more record.
 
-    `elr` is True if the cluster has eligible leader replicas. In this case, broker 2 must be
-    elected, and otherwise broker 1.
+    If `elr` is true, the cluster has eligible leader replicas, and broker 2 must be elected.
+    Otherwise, broker 1 must be elected.
     """
     # Broker 2 stops cleanly before the loss. It can be elected only if it is an eligible leader
     # replica.
