@@ -1,5 +1,5 @@
-"""Committed offsets of a group: consumers read, process and commit in transactions during
-rebalances.
+"""The committed offsets of a group: consumers read, process and commit in transactions, while
+the group rebalances.
 """
 
 from model.group_offsets import bugs, versions

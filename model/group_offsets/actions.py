@@ -1,18 +1,21 @@
 """The actions of committed offsets: the coordinator replays its log, and consumers commit.
 
-A commit *counts* when it takes effect: outside transactions as soon as it is in the coordinator's
-log. In a transaction it is *pending* until the marker of the transaction. A marker ABORT drops it;
-a marker COMMIT makes it count, unless a later commit in the log counts already. A tombstone deletes
-the committed offset and all pending commits. A new coordinator reads the log from the start, and
-answers no request before the end.
+A commit *counts* as soon as it takes effect. A commit outside transactions counts as soon as it is
+in the coordinator's log. A commit in a transaction is *pending* until the log has the marker of the
+transaction. A marker ABORT drops the pending commit. A marker COMMIT makes the pending commit
+count, unless a later commit in the log counts already. A tombstone deletes the committed offset and
+all pending commits. A new coordinator reads the log from the start, and answers no request until it
+has reached the end.
 
-The group reads one partition. Its new owner starts at the committed offset, and waits while a
-commit is pending. The consumer commits its output and its offset in one transaction. The group may
-give the partition to another consumer before the old owner learns of it, and does not fence the
-producer of the old owner. So each commit carries the generation in which the consumer read.
+The group reads one partition. A new owner of the partition starts at the committed offset, and
+waits while a commit is pending. The consumer commits its output and its offset in one transaction.
+The group may give the partition to another consumer before the old owner learns of this, and it
+does not fence the producer of the old owner. So each commit carries the generation in which the
+consumer has read.
 
-The table lists all actions (`Next` in TLA+); WF is weakly fair, SF strongly fair, and the others
-are not fair.
+The table lists all actions (`Next` in TLA+). Each row begins with the part of the system that takes
+the actions. WF marks a weakly fair action, and SF a strongly fair action; the actions without a
+mark are not fair.
 
     coordinator  fail_over, WF load
     group        begin_rebalance, complete_rebalance, lose_all_members
@@ -20,8 +23,8 @@ are not fair.
                  commit_too_much, end_commit, WF end_abort, SF write_marker
     operator     reset_offset, expire_offset, delete_group
 
-Simplified: a transaction commits or aborts in one step, and its marker follows. A consumer sends
-its offset before it ends the transaction. A consumer may use an answer when it is old.
+Simplified: a transaction commits or aborts in one step, and its marker follows later. A consumer
+sends its offset before it ends the transaction. A consumer may act on a response that is old.
 """
 
 from __future__ import annotations
@@ -61,7 +64,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.apply(entry, at)
 
     def apply(s, entry: Entry, at: LogOffset) -> None:
-        """Updates the cache with the record at offset `at` of the log."""
+        """Updates the coordinator's cache with `entry`, the record at offset `at` of the log."""
         committed, waiting = s.cache.committed, s.cache.pending[entry.producer]
         counts = all_of(entry.is_marker(), s.commits(entry), s.outranks(waiting, committed))
         own = Commit(offset=entry.offset, at=at)
@@ -84,8 +87,9 @@ class GroupOffsetsActions(GroupOffsetsState):
         return marker.commits
 
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:
-        """True if a COMMIT marker puts the pending commit into effect: this commit is later in the
-        log.
+        """Returns True if a COMMIT marker puts the pending commit `waiting` into effect, because
+        `waiting` is later in the log than `committed`. If no commit is pending, the function
+        returns False.
 
         Without the comparison, the claim `committed_is_the_last_that_counts` breaks (bug
         `ranks-by-marker`, 11 steps).
@@ -97,10 +101,11 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def fail_over(s) -> None:
-        """A new coordinator starts with an empty cache.
+        """Another coordinator takes over the group, and starts with an empty cache.
 
-        Kafka: GroupCoordinatorService.onElection. Simplified: the new coordinator has the same log.
-        The action has no guard, because a failover may happen in any state.
+        Kafka: GroupCoordinatorService.onElection.
+        Simplified: the new coordinator has the same log as the old one. The action has no guard,
+        because a failover may happen in any state.
         """
         for m in Member:
             s.cache.pending[m] = Commit.blank()
@@ -112,11 +117,13 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action(fair="weak")
     def load(s) -> None:
-        """The new coordinator reads the next record of the log.
+        """The new coordinator reads the next record of the log into its cache.
 
-        Kafka: OffsetMetadataManager.replay. Simplified: one record per step. If the records are not
-        applied in the order of the log, the claim `committed_is_the_last_that_counts` breaks (bug
-        `drops-deleted-groups`, 7 steps; KAFKA-4704).
+        Kafka: OffsetMetadataManager.replay.
+        Simplified: each step reads one record.
+        If the records are not applied in the order of the log, the claim
+        `committed_is_the_last_that_counts` breaks (bug `drops-deleted-groups`, 7 steps;
+        KAFKA-4704).
         """
         at = s.cache.loaded
         when(at < s.end_offset)
@@ -131,7 +138,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def begin_rebalance(s) -> None:
         """A member joins, leaves or times out, and a rebalance begins.
 
-        Kafka: GroupMetadataManager.prepareRebalance. Simplified: this action covers every cause.
+        Kafka: GroupMetadataManager.prepareRebalance.
+        Simplified: this action stands for every cause of a rebalance.
         Every claim also holds without the guard that no rebalance is in progress.
         """
         when(~s.group.is_rebalancing)
@@ -145,18 +153,21 @@ class GroupOffsetsActions(GroupOffsetsState):
     def complete_rebalance(s, owner: Member) -> None:
         """The rebalance ends, and the partition gets an owner.
 
-        A member that did not join learns of the new generation later. Kafka:
-        GroupMetadataManager.completeClassicGroupJoin. Simplified: the generation and its assignment
-        are one step. Every claim also holds without the guard that a rebalance is in progress.
+        A consumer that did not join learns of the new generation later.
+
+        Kafka: GroupMetadataManager.completeClassicGroupJoin.
+        Simplified: the new generation and its assignment are one step.
+        Every claim also holds without the guard that a rebalance is in progress.
         """
         s.assign(owner)
 
     @action
     def lose_all_members(s) -> None:
-        """The rebalance ends without members, and the group is empty.
+        """The rebalance ends without members, so the group is empty.
 
-        Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the members may be gone at
-        any time. Every claim also holds without the guard that a rebalance is in progress.
+        Kafka: GroupMetadataManager.completeClassicGroupJoin.
+        Simplified: the members may disappear at any time.
+        Every claim also holds without the guard that a rebalance is in progress.
         """
         s.assign(nothing)
 
@@ -171,10 +182,10 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def learn_generation(s, m: Member) -> None:
-        """A consumer without an open transaction learns the group's generation, and stops
-        reading.
+        """A consumer without an open transaction learns the group's generation, and stops reading.
 
-        Kafka: ConsumerCoordinator.onJoinPrepare and onJoinComplete. Simplified: both are one step.
+        Kafka: ConsumerCoordinator.onJoinPrepare and onJoinComplete.
+        Simplified: both methods are one step.
         Without the guard that no transaction is open, the claim `each_input_once` breaks in 15
         steps.
         """
@@ -183,7 +194,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.stop_reading(m)
 
     def may_return_offset(s) -> Bool:
-        """True if no commit is pending, as OffsetFetch with requireStable wants.
+        """Returns True if no commit is pending. OffsetFetch with requireStable waits until this is
+        so.
 
         Without this rule, the claim `each_input_once` breaks (bug `returns-unstable`, 14 steps).
         """
@@ -191,11 +203,12 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def fetch_offset(s, m: Member) -> None:
-        """The owner starts to read at the group's committed offset.
+        """The owner of the partition starts to read at the group's committed offset.
 
-        Kafka: OffsetFetch with requireStable (KIP-447). Simplified: if the group has no committed
-        offset, the owner starts at 0. Without the guard that the consumer owns the partition, the
-        claim `each_input_once` breaks in 8 steps.
+        Kafka: OffsetFetch with requireStable (KIP-447).
+        Simplified: if the group has no committed offset, the owner starts at 0.
+        Without the guard that the consumer owns the partition, the claim `each_input_once` breaks
+        in 8 steps.
         """
         when(
             s.group.owner == m,
@@ -212,12 +225,13 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def process(s, m: Member) -> None:
-        """The consumer reads the next input record, and writes its output in the open
+        """The consumer reads the next input record, and writes its output record in the open
         transaction.
 
-        Kafka: KafkaConsumer.poll and KafkaProducer.send. Simplified: both are one step. Without the
-        guard that the consumer has fetched its position, the claim `each_input_once` breaks in 11
-        steps.
+        Kafka: KafkaConsumer.poll and KafkaProducer.send.
+        Simplified: the read and the write are one step.
+        Without the guard that the consumer has fetched its position, the claim `each_input_once`
+        breaks in 11 steps.
         """
         c = s.consumer[m]
         at = c.position
@@ -228,7 +242,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     # ---- commits
 
     def accepts(s, m: Member) -> Bool:
-        """True if the coordinator accepts the consumer's commits, also during a rebalance.
+        """Returns True if the coordinator accepts the commits of the consumer `m`, because the
+        consumer knows the group's present generation. A rebalance in progress makes no difference.
 
         Without the check of the generation (before KIP-447), the claim `each_input_once` breaks
         (bug `forgets-generation`, 14 steps).
@@ -237,13 +252,14 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def commit_in_transaction(s, m: Member) -> None:
-        """The consumer commits its position in its transaction (TxnOffsetCommit), and the commit is
-        pending.
+        """The consumer commits its position as part of its transaction (TxnOffsetCommit). The
+        commit is pending until the marker of the transaction arrives.
 
-        Kafka: OffsetMetadataManager.commitTransactionalOffset. Simplified: one partition. Kafka's
-        transaction coordinator has already opened the transaction when a commit is refused; this
-        spec has no such coordinator. Without the guard that the coordinator has read its whole log,
-        the claim `committed_is_the_last_that_counts` breaks in 8 steps.
+        Kafka: OffsetMetadataManager.commitTransactionalOffset.
+        Simplified: the commit has one partition. When a commit is refused, Kafka's transaction
+        coordinator has already opened the transaction; this spec has no transaction coordinator.
+        Without the guard that the coordinator has read its whole log, the claim
+        `committed_is_the_last_that_counts` breaks in 8 steps.
         """
         c = s.consumer[m]
         when(c.reads, ~c.sent, exists(c.written[x] for x in Offset), s.accepts(m))
@@ -252,13 +268,14 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def commit(s, m: Member) -> None:
-        """The consumer commits outside a transaction (OffsetCommit), and the offset is in effect at
-        once.
+        """The consumer commits its position outside a transaction (OffsetCommit). The commit takes
+        effect at once.
 
-        Kafka: OffsetMetadataManager.commitOffset. Simplified: a commit is accepted during the whole
-        rebalance; Kafka refuses it while the members wait for their assignment. Without the guard
-        that the consumer has no output in an open transaction, the claim `no_input_is_skipped`
-        breaks in 6 steps.
+        Kafka: OffsetMetadataManager.commitOffset.
+        Simplified: the coordinator accepts a commit during the whole rebalance; Kafka refuses it
+        while the members wait for their assignment.
+        Without the guard that the consumer has no output in an open transaction, the claim
+        `no_input_is_skipped` breaks in 6 steps.
         """
         c = s.consumer[m]
         when(c.reads, s.has_nothing_open(m), s.accepts(m))
@@ -266,11 +283,12 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def commit_too_much(s, m: Member) -> None:
-        """The coordinator refuses a commit with too much metadata, and the cache does not change.
+        """The coordinator refuses a commit with too much metadata, and its cache does not change.
 
-        Kafka: OFFSET_METADATA_TOO_LARGE. Simplified: the metadata is left out. If the refused
-        commit stays pending in the cache, the claim `pending_is_decided` breaks (bug
-        `forgets-refused`, 5 steps; KAFKA-16371).
+        Kafka: OFFSET_METADATA_TOO_LARGE.
+        Simplified: the spec contains no metadata.
+        If the refused commit remains pending in the cache, the claim `pending_is_decided` breaks
+        (bug `forgets-refused`, 5 steps; KAFKA-16371).
         """
         when(s.consumer[m].reads, s.has_nothing_open(m), s.accepts(m), s.serves())
 
@@ -278,9 +296,11 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def end_commit(s, m: Member) -> None:
-        """The consumer's transaction commits its output records; its COMMIT marker is in flight.
+        """The consumer's transaction commits its output records, and its COMMIT marker is in
+        flight.
 
-        Kafka: KafkaProducer.commitTransaction. Simplified: the coordinator commits in one step.
+        Kafka: KafkaProducer.commitTransaction.
+        Simplified: the transaction coordinator commits in one step.
         Without the guard that the transaction has not ended yet, the claim `no_input_is_skipped`
         breaks in 9 steps.
         """
@@ -295,12 +315,13 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action(fair="weak")
     def end_abort(s, m: Member) -> None:
-        """The transaction aborts, on request or after a timeout; the consumer will read its inputs
-        again.
+        """The transaction aborts, on request or after a timeout. The consumer must then read its
+        inputs again.
 
         Kafka: KafkaProducer.abortTransaction; TransactionCoordinator.abortTimedOutTransactions.
-        Simplified: a timeout may end at any time. Every claim also holds without the guard that the
-        transaction has output or an offset, and without the guard that it has not ended.
+        Simplified: the transaction may time out at any time.
+        Every claim also holds without the guard that the transaction has output or an offset, and
+        without the guard that it has not ended.
         """
         c = s.consumer[m]
         when(~s.has_nothing_open(m), ~c.ended)
@@ -315,8 +336,9 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The coordinator appends the transaction's marker to its log, and commits or drops the
         pending offset.
 
-        Kafka: WriteTxnMarkers to `__consumer_offsets`. Simplified: each transaction has exactly one
-        marker. If an ABORT does not drop the offset, the claim `no_input_is_skipped` breaks (bug
+        Kafka: WriteTxnMarkers to `__consumer_offsets`.
+        Simplified: each transaction has exactly one marker.
+        If an ABORT does not drop the offset, the claim `no_input_is_skipped` breaks (bug
         `counts-aborted`, 8 steps).
         """
         c = s.consumer[m]
@@ -332,8 +354,9 @@ class GroupOffsetsActions(GroupOffsetsState):
     def reset_offset(s, to: Offset) -> None:
         """An operator commits an offset for a group without members.
 
-        Kafka: OffsetMetadataManager.commitOffset, without a member id. Simplified: the operator may
-        commit any offset. Without the guard that the coordinator has read its whole log, the claim
+        Kafka: OffsetMetadataManager.commitOffset, without a member id.
+        Simplified: the operator may commit any offset.
+        Without the guard that the coordinator has read its whole log, the claim
         `pending_is_what_markers_will_decide` breaks in 10 steps.
         """
         when(s.is_empty())
@@ -341,16 +364,18 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.was_reset = true
 
     def may_expire(s) -> Bool:
-        """True if the group is empty, except in the bug `expires-in-rebalance`."""
+        """Returns True if the group is empty. The bug `expires-in-rebalance` changes this rule."""
         return s.is_empty()
 
     @action
     def expire_offset(s) -> None:
-        """The offset expires, because the group had no members for offsets.retention.minutes.
+        """The committed offset expires, because the group had no members for
+        offsets.retention.minutes.
 
-        Kafka: OffsetMetadataManager.cleanupExpiredOffsets. Simplified: the retention time may end
-        at any time. Without the guard that the group is empty, the claim `committed_offsets_last`
-        breaks (bug `expires-in-rebalance`, 3 steps; KAFKA-13636).
+        Kafka: OffsetMetadataManager.cleanupExpiredOffsets.
+        Simplified: the retention time may end at any time.
+        Without the guard that the group is empty, the claim `committed_offsets_last` breaks (bug
+        `expires-in-rebalance`, 3 steps; KAFKA-13636).
         """
         when(s.may_expire(), s.cache.committed.offset != nothing, s.is_stable())
         s.append(Entry.plain(nothing))
@@ -358,11 +383,12 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def delete_group(s) -> None:
-        """An operator deletes the group with its offsets; a later group may have the same name.
+        """An operator deletes the group with its offset. A later group may have the same name.
 
-        Kafka: GroupCoordinatorService.deleteGroups. Simplified: one record deletes the group and
-        its offset. Without the guard that the group has no members, the claim
-        `committed_offsets_last` breaks in 3 steps.
+        Kafka: GroupCoordinatorService.deleteGroups.
+        Simplified: one record deletes the group and its offset.
+        Without the guard that the group has no members, the claim `committed_offsets_last` breaks
+        in 3 steps.
         """
         has_been = (s.group.generation > 0) | (s.cache.committed.offset != nothing)
         when(s.is_empty(), s.is_stable(), has_been)

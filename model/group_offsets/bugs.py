@@ -1,6 +1,6 @@
-"""Bugs of committed offsets: each class changes the spec so that a claim breaks.
+"""Bugs of committed offsets. Each class changes the spec so that a claim no longer holds.
 
-The decorator of the class names the claim.
+The decorator of each class names the claim.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from model.variants import bug
     in_force=kafka("0.11", "2.4"),
 )
 class ForgetsGeneration(GroupOffsets):
-    """Before KIP-447: a transactional commit carries no generation, so a zombie's commit is
-    accepted.
+    """Before KIP-447: a transactional commit carries no generation, so the coordinator accepts the
+    commit of a zombie.
 
-    The group has given the zombie's partition to another consumer, which has committed the same
-    inputs.
+    The group has given the zombie's partition to another consumer, which has committed the output
+    of the same inputs.
     """
 
     def accepts(s, m: Member) -> Bool:
@@ -39,11 +39,11 @@ class ForgetsGeneration(GroupOffsets):
     in_force=kafka("0.11", "2.4"),
 )
 class ReturnsUnstable(GroupOffsets):
-    """Without requireStable, OffsetFetch returns the committed offset while a later commit is
+    """Without requireStable, OffsetFetch returns the committed offset even while a later commit is
     pending.
 
-    The new owner starts at the old offset, because the marker of its predecessor's transaction is
-    still in flight (KIP-447).
+    The new owner of the partition starts at the old offset, because the marker of the old owner's
+    transaction is still in flight (KIP-447).
     """
 
     def may_return_offset(s) -> Bool:
@@ -58,10 +58,11 @@ class ReturnsUnstable(GroupOffsets):
     in_force=kafka(None, "3.7.0"),
 )
 class ForgetsRefused(GroupOffsets):
-    """A commit that is refused for its size stays pending in the cache (KAFKA-16371).
+    """A commit that the coordinator refuses for its size remains pending in the cache
+    (KAFKA-16371).
 
-    The coordinator changes its cache before it checks the size. No marker will come, so the offset
-    stays unstable for ever.
+    The coordinator changes its cache before it checks the size. No marker for this commit will ever
+    come, so the offset is unstable for ever.
     """
 
     @action
@@ -79,9 +80,9 @@ class ForgetsRefused(GroupOffsets):
     in_force=kafka("2.4", "3.1.0", fixed_in=("2.8.2", "3.0.1")),
 )
 class ExpiresInRebalance(GroupOffsets):
-    """Committed offsets expire during a rebalance, if they were committed long ago (KAFKA-13636).
+    """A committed offset expires during a rebalance, if it was committed long ago (KAFKA-13636).
 
-    A group with little traffic commits seldom, but has members.
+    This happens to a group that has members, but commits seldom because it has little traffic.
     """
 
     def may_expire(s) -> Bool:
@@ -96,10 +97,11 @@ class ExpiresInRebalance(GroupOffsets):
     in_force=kafka("0.10.1", "0.10.1", "the new coordinator fails while it reads the log"),
 )
 class DropsDeletedGroups(GroupOffsets):
-    """A new coordinator drops a group if its tombstone is anywhere in the log (KAFKA-4704).
+    """A new coordinator drops a group if the log contains a tombstone of the group at any position
+    (KAFKA-4704).
 
-    The tombstone belongs to an earlier group of the same name, and the present group loses the
-    commits after it.
+    The tombstone belongs to an earlier group of the same name. The present group loses the commits
+    that follow the tombstone.
     """
 
     def read(s, at: LogOffset) -> Entry:
@@ -109,9 +111,11 @@ class DropsDeletedGroups(GroupOffsets):
 
 @bug("ranks-by-marker", breaks="committed_is_the_last_that_counts", steps=11, in_force=UNRELEASED)
 class RanksByMarker(GroupOffsets):
-    """A marker COMMIT replaces the committed offset, even if a later commit has set it.
+    """A marker COMMIT replaces the committed offset, even if a commit later than the pending one
+    has set it.
 
-    A transaction commits offset 3, then a plain commit sets 5, then the marker sets 3.
+    For example, a transaction sends offset 3, then a plain commit sets 5, and then the marker sets
+    3.
     """
 
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:
@@ -122,7 +126,7 @@ class RanksByMarker(GroupOffsets):
 class CountsAborted(GroupOffsets):
     """A marker commits the pending offset, even if the marker is an ABORT.
 
-    Then inputs below the committed offset have no output.
+    As a consequence, inputs below the committed offset have no output.
     """
 
     def commits(s, marker: Entry) -> Bool:

@@ -1,4 +1,6 @@
-"""The claims about committed offsets: the coordinator's answers, and exactly-once processing."""
+"""The claims about committed offsets: about the coordinator's responses, and about exactly-once
+processing.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class GroupOffsetsClaims(GroupOffsetsActions):
     # ---- claims
 
     def stands(s, at: LogOffset) -> Bool:
-        """True if the record at offset `at` is a commit with no tombstone after it."""
+        """Returns True if the record at offset `at` of the log is a commit, and no tombstone
+        follows it.
+        """
         return all_of(
             at < s.end_offset,
             s.log[at].offset != nothing,
@@ -45,10 +49,11 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         return s.log[x].is_marker() & (s.log[x].producer == s.log[at].producer)
 
     def counts(s, at: LogOffset) -> Bool:
-        """True if the commit at the offset `at` took effect, and no later tombstone has dropped it.
+        """Returns True if the commit at the offset `at` took effect, and no later tombstone has
+        deleted it.
 
-        A commit in a transaction takes effect if the next marker of its producer is a COMMIT, and
-        any other commit at once.
+        A commit in a transaction takes effect if the next marker of its producer is a COMMIT. A
+        commit outside transactions takes effect at once.
         """
         decided = exists(
             all_of(
@@ -64,10 +69,10 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @invariant
     def committed_is_the_last_that_counts(s) -> Bool:
-        """The coordinator's committed offset is the offset of the last commit in the log that took
-        effect.
+        """Whenever the coordinator has read its whole log, its committed offset is the offset of
+        the last commit in the log that took effect.
 
-        This is true whenever the coordinator has read its whole log.
+        If there is no such commit, the coordinator has no committed offset.
         """
         at = last(LogOffset, s.counts, default=LogOffset(0))
         known = ite(s.counts(at), s.log[at].offset, nothing)
@@ -75,8 +80,10 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @invariant
     def pending_is_what_markers_will_decide(s) -> Bool:
-        """A transactional commit is pending until the log has a later marker of its transaction or
+        """A transactional commit is pending until the log has a later marker of its transaction, or
         a later tombstone.
+
+        The claim is about a coordinator that has read its whole log.
         """
         return implies(
             s.serves(),
@@ -99,15 +106,15 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @invariant
     def each_input_once(s) -> Bool:
-        """No input has its output committed twice, unless the group's offset was reset, expired or
-        deleted.
+        """The output of an input is never committed twice, unless the group's offset was reset,
+        expired or deleted.
         """
         return s.was_reset | forall(~s.repeated[x] for x in Offset)
 
     @invariant
     def no_input_is_skipped(s) -> Bool:
-        """Every input below the committed offset has committed output, unless the offset was reset,
-        expired or deleted.
+        """Every input below the committed offset has committed output, unless the offset was
+        reset, expired or deleted.
         """
         return s.was_reset | forall(
             implies(
@@ -118,8 +125,8 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @action_property
     def commits_are_current(s, after: Self) -> Bool:
-        """A transactional commit is accepted only from a consumer in the group's present
-        generation.
+        """The coordinator accepts a transactional commit only from a consumer that knows the
+        group's present generation.
         """
         return forall(
             implies(
@@ -138,14 +145,16 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @action_property
     def committed_offsets_last(s, after: Self) -> Bool:
-        """A group that is not empty never loses its committed offset."""
+        """A group with members never loses its committed offset."""
         forgets = (s.cache.committed.offset != nothing) & (after.cache.committed.offset == nothing)
         return implies(all_of(s.serves(), after.serves(), forgets), s.is_empty())
 
     @liveness
     def pending_is_decided(s, m: Member) -> Temporal:
-        """Every pending offset is eventually committed or dropped, unless the log reaches the
-        largest size that is explored.
+        """Every pending offset is eventually committed or dropped.
+
+        The claim ends at the bound of the search: it also accepts that the log reaches the largest
+        size that is explored.
         """
         return leads_to(s.is_pending(m), ~s.is_pending(m) | (s.end_offset == s.log_size))
 
@@ -153,7 +162,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_transaction_commits_an_offset(s) -> Bool:
-        """Reachable: the committed offset was committed in a transaction."""
+        """Reachable: the group's committed offset comes from a commit in a transaction."""
         return s.serves() & exists(
             all_of(s.counts(at), s.log[at].in_transaction, s.cache.committed.at == at)
             for at in LogOffset
@@ -164,7 +173,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         """Reachable: a commit is in effect, although the marker of an earlier commit follows it in
         the log.
 
-        So the earlier commit was pending when the later commit was appended.
+        The earlier commit was pending when the later commit was appended.
         """
         known = s.cache.committed
         return all_of(s.serves(), known.offset != nothing) & exists(
@@ -181,8 +190,8 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_member_is_behind(s) -> Bool:
-        """Reachable: a consumer has written output in an old generation, after the group has
-        started a newer one.
+        """Reachable: a consumer has written output in an old generation, although the group has
+        started a newer generation.
         """
         return exists(
             all_of(s.consumer[m].generation < s.group.generation, s.consumer[m].written[x])

@@ -1,9 +1,10 @@
 """The state of committed offsets: the coordinator's log and cache, the group, and its consumers.
 
-Source: KIP-98, KIP-447; KIP-211 and KIP-496 on the deletion of offsets;
-OffsetMetadataManager of Apache Kafka 4.3.
+Source: KIP-98, KIP-447; KIP-211 and KIP-496 on the deletion of offsets; OffsetMetadataManager of
+Apache Kafka 4.3.
 Simplified: a group reads one partition, so it has one committed offset. A record is committed as
-soon as it is appended. The log is not compacted. The group keeps its members after a failover.
+soon as it is appended. The log is not compacted. The members of the group do not change at a
+failover.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ class Member(Sort):
 
 
 class Offset(Int):
-    """An offset of the partition that the group reads: the next record to read."""
+    """An offset of the partition that the group reads. A committed offset is the offset of the
+    next record to read.
+    """
 
 
 class LogOffset(Int):
@@ -42,8 +45,8 @@ class LogOffset(Int):
 
 
 class Entry(Record):
-    """A record of the coordinator's log: a commit if it has an offset, otherwise a marker or a
-    tombstone.
+    """A record of the coordinator's log. A record with an offset is a commit. A record without
+    an offset is a marker if it belongs to a transaction, and a tombstone otherwise.
     """
 
     offset: Offset | Nothing
@@ -60,8 +63,8 @@ class Entry(Record):
 
     @classmethod
     def plain(cls, offset: Offset | Nothing, ends_group: Bool = false) -> Entry:
-        """Returns a commit of `offset` outside transactions, or a tombstone if `offset` is
-        nothing.
+        """Returns a commit of `offset` outside transactions. If `offset` is nothing, the record
+        is a tombstone.
         """
         return cls(
             offset=offset,
@@ -75,8 +78,8 @@ class Entry(Record):
     def of_transaction(
         cls, producer: Member, offset: Offset | Nothing, commits: Bool = false
     ) -> Entry:
-        """Returns a commit of `offset` in a transaction, or a marker if `offset` is nothing: COMMIT
-        if `commits`, else ABORT.
+        """Returns a commit of `offset` in a transaction of `producer`. If `offset` is nothing,
+        the record is a marker: COMMIT if `commits` is true, and ABORT otherwise.
         """
         return cls(
             offset=offset,
@@ -95,7 +98,9 @@ class Commit(Record):
 
 
 class Cache(Record):
-    """The coordinator's cache, built from its log up to the offset `loaded`."""
+    """The coordinator's cache. It contains the effect of all log records below the offset
+    `loaded`.
+    """
 
     committed: Commit
     pending: Map[Member, Commit]
@@ -103,11 +108,13 @@ class Cache(Record):
 
 
 class Generation(Int):
-    """The generation of a group: the number of its completed rebalances."""
+    """The generation of a group: the number of rebalances that have ended."""
 
 
 class Group(Record):
-    """The group's generation, the partition's owner, and whether a rebalance is under way."""
+    """The state of the group: its generation, the partition's owner, and whether a rebalance is
+    under way.
+    """
 
     generation: Generation
     owner: Member | Nothing  # of the partition; nothing: the group is empty
@@ -115,7 +122,7 @@ class Group(Record):
 
 
 class Consumer(Record):
-    """What a consumer believes about its generation and position, and its open transaction."""
+    """The generation and position that a consumer believes to have, and its open transaction."""
 
     generation: Generation  # the latest that it knows
     reads: Bool  # it believes that it owns the partition
@@ -152,7 +159,7 @@ class GroupOffsetsState(Spec):
         }
 
     def serves(s) -> Bool:
-        """True if the coordinator has loaded its whole log, so that it answers requests."""
+        """Returns True if the coordinator has read its whole log, so that it answers requests."""
         return s.cache.loaded == s.end_offset
 
     def is_pending(s, m: Member) -> Bool:

@@ -9,6 +9,6 @@ from model.variants import version
 
 @version("kip-447", in_force=kafka("2.5", LATEST), default=True)
 class GroupOffsets(GroupOffsetsClaims):
-    """KIP-447: a transactional commit has the consumer's generation, and OffsetFetch waits for
-    pending commits.
+    """The rules of KIP-447: a transactional commit carries the consumer's generation, and
+    OffsetFetch waits for pending commits.
     """
