@@ -145,7 +145,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @action_property
     def committed_offsets_last(s, after: Self) -> Bool:
-        """A group with members never loses its committed offset."""
+        """While a group has members or rebalances, it never loses its committed offset."""
         forgets = (s.cache.committed.offset != nothing) & (after.cache.committed.offset == nothing)
         return implies(all_of(s.serves(), after.serves(), forgets), s.is_empty())
 

@@ -1,4 +1,6 @@
-"""Share groups (KIP-932): members share the records of a partition like the jobs of a queue."""
+"""Share groups (KIP-932): the members of a group share the records of a partition like the jobs
+of a queue.
+"""
 
 from model.share_group import bugs, versions
 from model.variants import variants_in

@@ -1,4 +1,4 @@
-"""Bugs of share groups: each class changes the spec so that a claim breaks."""
+"""Bugs of share groups. Each class changes the spec so that a claim no longer holds."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ ONE_RECORD = {"members": 1, "records": 1, "max_leader_epoch": 0, "max_deleted": 
     in_force=kafka("4.0", "4.0"),
 )
 class SkipsGaps(ShareGroup):
-    """A new leader skips a record without a stored state, if a later record has a stored state.
+    """A new leader skips a record without a stored state, if a later record has a stored state
+    (KAFKA-18494).
 
-    The old leader had delivered the skipped record, and nobody had acknowledged it (KAFKA-18494).
+    The old leader had delivered the skipped record, and no member had acknowledged it.
     """
 
     def is_gap(s, x: Offset) -> Bool:
@@ -43,8 +44,8 @@ class SkipsGaps(ShareGroup):
         return super().may_acquire(x) & ~s.is_gap(x)
 
     def is_passed(s, x: Offset) -> Bool:
-        """True if the record is final, or a gap above the start offset: NOT_FETCHED, before a
-        record with another state.
+        """Returns True if the record `x` is final, or a gap above the start offset. A gap is a
+        record in the state NOT_FETCHED before a record in another state.
         """
         return s.is_final(x) | ((s.start < x) & s.is_gap(x))
 
@@ -63,11 +64,11 @@ class SkipsGaps(ShareGroup):
     in_force=kafka("4.0", "4.1"),
 )
 class KeepsExpiredLock(ShareGroup):
-    """A lock that times out while an acknowledgement is written never ends if the write fails
-    (KAFKA-19476).
+    """If a lock times out while an acknowledgement is being written, and the write fails, the lock
+    never ends (KAFKA-19476).
 
-    The member has the record again, but no timer runs any more. If the member has stopped, nobody
-    gets the record.
+    The member has the record again, but no timer runs for its lock. If the member has stopped, no
+    member ever gets the record.
     """
 
     def state_after_failure(s, x: Offset) -> RecordState:
@@ -82,11 +83,11 @@ class KeepsExpiredLock(ShareGroup):
     in_force=kafka("4.0", LATEST, "not tried on real brokers"),
 )
 class StartOffsetWaits(MovesStartAfterWrites):
-    """The leader looks for a new start offset only when a write succeeds or a lock has timed out.
+    """The leader looks for a new start offset only after a write succeeds or a lock has timed out.
 
-    In two other cases, the start offset stays before a final record until another write ends: an
-    acknowledgement fails after its lock has timed out, and the record is archived; or the topic
-    deletes all records before the final record.
+    In two other cases, the start offset remains before a final record until another write ends. In
+    the first case, an acknowledgement fails after its lock has timed out, and the record is
+    archived. In the second case, the topic deletes all records before the final record.
     """
 
 
@@ -99,7 +100,8 @@ class StartOffsetWaits(MovesStartAfterWrites):
     in_force=UNRELEASED,
 )
 class AcquiresInTransition(ShareGroup):
-    """A member acquires a record whose release is still being written (KAFKA-18084).
+    """A member acquires a record while the release of this record is still being written
+    (KAFKA-18084).
 
     When the write ends, the leader removes the lock of the member that has acquired the record.
     """
@@ -118,11 +120,11 @@ class AcquiresInTransition(ShareGroup):
     in_force=UNRELEASED,
 )
 class ReadsWithoutFencing(ShareGroup):
-    """The coordinator forgets the leader epoch of a new leader that has read the state
-    (KAFKA-17796).
+    """When a new leader reads the stored state, the coordinator does not store the epoch of this
+    leader (KAFKA-17796).
 
-    The coordinator accepts a write of the old leader after this read, and the old leader answers
-    its member. The new leader does not learn this, and delivers the record.
+    So the coordinator accepts a write of the old leader after this read, and the old leader answers
+    its member. The new leader does not learn of the write, and delivers the record.
     """
 
     def epoch_after_read(s) -> LeaderEpoch:
@@ -138,8 +140,8 @@ class ReadsWithoutFencing(ShareGroup):
     in_force=UNRELEASED,
 )
 class AvailableAfterTheLimit(ShareGroup):
-    """A record is available again after its acknowledgement failed and its lock timed out, even at
-    the delivery limit.
+    """A record is available again after its acknowledgement has failed and its lock has timed out,
+    even at the delivery limit.
 
     The first fix of KAFKA-19476 had this bug.
     """
@@ -156,10 +158,11 @@ class AvailableAfterTheLimit(ShareGroup):
     in_force=UNRELEASED,
 )
 class LastWriteWins(ShareGroup):
-    """The coordinator stores each write, even if it has stored a larger delivery count.
+    """The coordinator stores each write, even if it has stored a larger delivery count for the
+    record.
 
-    A delayed write for a delivery that timed out replaces the stored acknowledgement of a later
-    delivery.
+    For example, a delayed write belongs to a delivery that timed out. It replaces the stored
+    acknowledgement of a later delivery.
     """
 
     def is_newer(s, w: Slot) -> Bool:
@@ -174,8 +177,8 @@ class LastWriteWins(ShareGroup):
     in_force=UNRELEASED,
 )
 class AcknowledgesForOthers(ShareGroup):
-    """The leader accepts the acknowledgement of a member whose lock has timed out, although another
-    member has acquired the record since then.
+    """The leader accepts an acknowledgement from a member whose lock has timed out, although
+    another member has acquired the record since then.
     """
 
     def may_acknowledge(s, m: Member, x: Offset) -> Bool:
@@ -192,8 +195,8 @@ class AcknowledgesForOthers(ShareGroup):
 class DeliversWithoutLimit(ShareGroup):
     """The leader never archives a record that members release or let time out.
 
-    A record that no member can process is delivered for ever. Simplified: the limit is exceeded
-    once.
+    A record that no member can process is delivered for ever.
+    Simplified: the record is delivered only once more than the limit allows.
     """
 
     def is_at_limit(s, x: Offset) -> Bool:
@@ -211,7 +214,7 @@ class DeliversWithoutLimit(ShareGroup):
     in_force=UNRELEASED,
 )
 class LocksNothing(ShareGroup):
-    """A member acquires records that another member has acquired already."""
+    """A member acquires a record that another member has acquired already."""
 
     def may_acquire(s, x: Offset) -> Bool:
         return super().may_acquire(x) | all_of(

@@ -1,4 +1,6 @@
-"""The claims about a share partition: locks, acknowledgements, deliveries and start offsets."""
+"""The claims about a share partition: claims about locks, acknowledgements, deliveries and start
+offsets.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,11 @@ class ShareGroupClaims(ShareGroupActions):
 
     @action_property
     def locks_are_exclusive(s, after: Self) -> Bool:
-        """A member that has acquired a record loses it to no other member, unless its lock times
-        out, or the leader changes.
+        """A record that a member has acquired does not pass directly to another member while the
+        same leader is in office.
+
+        Before another member may acquire the record, the member must have acknowledged it, or the
+        member's lock must have timed out.
         """
         return forall(
             implies(
@@ -78,8 +83,8 @@ class ShareGroupClaims(ShareGroupActions):
 
     @invariant
     def acknowledgements_last(s) -> Bool:
-        """After a member has received the answer that its accept or reject succeeded, no member
-        acquires the record again.
+        """No member acquires a record after a member has received the answer that its accept or
+        reject of the record succeeded.
         """
         return forall(
             implies(s.outcome[x] == CONFIRMED, s.record[x].state != ACQUIRED) for x in Offset
@@ -111,7 +116,9 @@ class ShareGroupClaims(ShareGroupActions):
 
     @action_property
     def start_offset_grows(s, after: Self) -> Bool:
-        """Neither the start offset of a leader nor the stored start offset ever decreases."""
+        """The start offset of a leader never decreases, and the stored start offset never
+        decreases.
+        """
         return all_of(
             s.stored_start <= after.stored_start,
             implies(
@@ -129,15 +136,15 @@ class ShareGroupClaims(ShareGroupActions):
 
     @liveness
     def start_offset_reaches_the_end(s) -> Temporal:
-        """The start offset reaches the end of the log if nobody appends to it."""
+        """The start offset eventually reaches the end of the log, to which no producer appends."""
         return always_eventually(s.is_active & (s.start == s.end_offset))
 
     # ---- witnesses
 
     @witness
     def redelivered_after_a_timeout(s) -> Bool:
-        """Reachable: a lock has timed out, and a member has the record again before the timeout is
-        stored.
+        """Reachable: a lock has timed out, and a member has the record again before the
+        coordinator has stored the timeout.
         """
         return exists(
             all_of(
@@ -180,8 +187,8 @@ class ShareGroupClaims(ShareGroupActions):
 
     @witness
     def a_record_before_others_is_unknown(s) -> Bool:
-        """Reachable: a leader knows that a record is acknowledged, but not that an earlier
-        leader has delivered a record at a smaller offset.
+        """Reachable: a leader knows that a record is acknowledged, but does not know that an
+        earlier leader has delivered a record before it.
         """
         return exists(
             all_of(
@@ -197,7 +204,7 @@ class ShareGroupClaims(ShareGroupActions):
 
     @witness
     def a_failed_acknowledgement_is_kept(s) -> Bool:
-        """Reachable: the leader believes that an accept failed and delivers the record again, but
+        """Reachable: the leader believes that an accept failed and offers the record again, but
         the coordinator has stored the accept.
         """
         return exists(

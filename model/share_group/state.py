@@ -1,9 +1,10 @@
-"""The state of a share partition: which records are in flight, and what is stored about them.
+"""The state of a share partition: the records in flight, and what the coordinator has stored about
+them.
 
-In a *share group* (KIP-932), all members may read the same partition at the same time: single
-records are assigned to members, not partitions. So one committed offset is not enough. For each
-share group, the partition's leader keeps a *share partition*: a start offset, and a state for each
-record above it.
+In a *share group* (KIP-932), all members may read the same partition at the same time. The group
+assigns single records to members, and not whole partitions. So one committed offset is not enough.
+For each share group, the partition's leader keeps a *share partition*: a start offset, and a state
+for each record at or above the start offset. The table explains each state of a record.
 
     NOT_FETCHED     no member got the record under this leader
     AVAILABLE       a member had the record, and any member may get it now
@@ -12,26 +13,28 @@ record above it.
     ARCHIVED        nobody gets the record again: a member has rejected it, or the last delivery
                     that the limit permits was not accepted
 
-A member acquires a record by fetching it, and answers with an *acknowledgement*: accept, release
-(give it to any member again), or reject. If the *acquisition lock* times out first, the record
-becomes available again. The leader counts the deliveries of each record. At the limit
-`group.share.delivery.count.limit`, it archives the record instead. The *start offset* moves past
-*final* records: acknowledged or archived ones.
+A member acquires a record when it fetches the record. The member answers with an *acknowledgement*:
+accept, release (any member may get the record again), or reject. If the *acquisition lock* times
+out before the acknowledgement, the record becomes available again. The leader counts the deliveries
+of each record. When the count reaches `group.share.delivery.count.limit`, the leader archives the
+record instead of making it available. A record is *final* if it is acknowledged or archived. The
+*start offset* moves past final records.
 
-Each leader writes changes of record states to the share coordinator, another broker, which stores
-them in the topic __share_group_state. An acknowledgement succeeds when its write is stored. An
-acquisition is not written: the next leader delivers the record again, and counts from the last
-stored count. Each write has the epoch of its leader. When a new leader reads the stored state, the
-coordinator learns its epoch, and refuses the writes of older leaders from then on.
+Each leader writes changes of record states to the share coordinator. This is another broker, which
+stores them in the topic __share_group_state. An acknowledgement succeeds when its write is stored.
+The leader does not write acquisitions, so the next leader delivers the record again, and counts
+from the last stored count. Each write carries the epoch of its leader. When a new leader reads the
+stored state, the coordinator learns the epoch of this leader, and from then on refuses the writes
+of older leaders.
 
 Source: KIP-932; Kafka 4.3: SharePartition and InFlightState of the leader, PersisterStateManager
 between leader and coordinator, ShareCoordinatorShard and PersisterStateBatchCombiner of the
 coordinator.
-Simplified: one share partition, with a log to which nobody appends. A batch is one record. The
-coordinator never fails, and loses nothing. Time does not exist: a lock may time out at any moment,
-so a renewal of the lock (KIP-1222) changes nothing. Left out: share sessions and their epochs, the
-limit of records in flight, isolation levels, and gaps of compaction. No administrator changes the
-start offset, so the spec needs no state epoch.
+Simplified: there is one share partition, and no producer appends to its log. A batch has one
+record. The coordinator never fails, and loses nothing. The spec has no clock: a lock may time out
+at any moment, so a renewal of the lock (KIP-1222) changes nothing. Left out: share sessions and
+their epochs, the limit of records in flight, isolation levels, and gaps of compaction. No
+administrator changes the start offset, so the spec needs no state epoch.
 """
 
 from __future__ import annotations
@@ -64,7 +67,7 @@ class Offset(Int):
 
 
 class LeaderEpoch(Int):
-    """The leader epoch of the partition: the number of its elections."""
+    """The leader epoch of the partition: the number of leader elections so far."""
 
 
 class DeliveryCount(Int):
@@ -72,17 +75,19 @@ class DeliveryCount(Int):
 
 
 class Slot(Int):
-    """A slot for one write in flight; the number of slots limits the writes in flight."""
+    """A place for one write in flight. The number of slots limits the number of writes in
+    flight.
+    """
 
 
 class Changes(Int):
-    """The number of writes that have failed; the constant `max_failures` limits it."""
+    """The number of writes that have failed. The constant `max_failures` limits this number."""
 
 
 class RecordState(Int):
     """The state of a record in a share group.
 
-    Of two states with the same delivery count, the coordinator keeps the one that is later in
+    If two states have the same delivery count, the coordinator stores the state that is later in
     `labels`.
     """
 
@@ -97,10 +102,14 @@ def is_final_state(state: RecordState) -> Bool:
 
 
 class Outcome(Int):
-    """The outcome of a record's deliveries; only claims read this field.
+    """The outcome of a record's deliveries. Only claims read this value.
 
-    DECIDED: accepted or rejected by a member, or archived by the leader at the delivery limit.
-    CONFIRMED: the member has also received the answer that its decision is stored.
+    OPEN: the record is neither decided nor confirmed.
+
+    DECIDED: a member has accepted or rejected the record, or the leader has archived it at the
+    delivery limit.
+
+    CONFIRMED: a member has also received the answer that its decision is stored.
     """
 
     labels = ("OPEN", "DECIDED", "CONFIRMED")
@@ -110,7 +119,7 @@ OPEN, DECIDED, CONFIRMED = map(Outcome, range(3))
 
 
 class InFlight(Record):
-    """A record as the leader sees it (InFlightState)."""
+    """The state of a record at the leader (Kafka's class InFlightState)."""
 
     state: RecordState
     count: DeliveryCount
@@ -120,14 +129,16 @@ class InFlight(Record):
 
 
 class Stored(Record):
-    """A record as the coordinator has stored it (PersisterStateBatch)."""
+    """The state of a record that the coordinator has stored (Kafka's class PersisterStateBatch)."""
 
     state: RecordState  # NOT_FETCHED: nothing is stored
     count: DeliveryCount
 
 
 class Write(Record):
-    """A write on its way to the coordinator: the state of one record, and the start offset."""
+    """A write in flight to the coordinator. It contains the state of one record, and the start
+    offset.
+    """
 
     sent: Bool
     leader_epoch: LeaderEpoch
@@ -177,28 +188,32 @@ class ShareGroupState(Spec):
         }
 
     def init(s) -> None:
-        """The log has all records, and the leader has read the stored state, which is empty."""
+        """Sets the initial state: the log has all its records, and the leader has read the
+        stored state, which is empty.
+        """
         s.end_offset = Offset(s.records)
         s.is_active = true
 
     def is_in_transition(s, x: Offset) -> Bool:
-        """True if a member's acknowledgement of the record is being written."""
+        """Returns True if a member's acknowledgement of the record `x` is being written."""
         return s.record[x].previous != nothing
 
     def is_final(s, x: Offset) -> Bool:
-        """True if the record is acknowledged or archived, and the leader waits for no write."""
+        """Returns True if the record `x` is acknowledged or archived, and the leader waits for
+        no write of this state.
+        """
         return is_final_state(s.record[x].state) & ~s.is_in_transition(x)
 
     def is_held(s, x: Offset) -> Bool:
-        """True if a member has acquired the record, or the record's acknowledgement is being
-        written.
+        """Returns True if a member has acquired the record `x`, or if an acknowledgement of the
+        record is being written.
         """
         return any_of(s.record[x].state == ACQUIRED, s.is_in_transition(x))
 
     def may_acquire(s, x: Offset) -> Bool:
-        """True if the leader may deliver the record to any member.
+        """Returns True if the leader may deliver the record `x` to any member.
 
-        If it delivers a record whose acknowledgement is being written, the claim
+        If the leader delivers a record whose acknowledgement is being written, the claim
         `one_member_at_a_time` breaks (bug `acquires-in-transition`, 3 steps; KAFKA-18084). If it
         does not deliver a NOT_FETCHED record, the claim `no_record_is_skipped` breaks (bug
         `skips-gaps`, 9 steps; KAFKA-18494). Without locks, the claim `locks_are_exclusive` breaks
@@ -213,7 +228,9 @@ class ShareGroupState(Spec):
         )
 
     def next_fetch_offset(s) -> Offset:
-        """Returns the first record that a member may acquire, or the end of the log."""
+        """Returns the offset of the first record that a member may acquire, or the end of the
+        log if there is no such record.
+        """
         return first(Offset, s.may_acquire, default=s.end_offset)
 
     def free_slot(s) -> Slot:

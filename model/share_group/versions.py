@@ -1,4 +1,6 @@
-"""The versions of share groups: Kafka 4.3, and a version whose stored start offset only grows."""
+"""The versions of the spec `share-group`: Kafka 4.3, and a version whose stored start offset
+only grows.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from model.variants import version
     default=True,
 )
 class ShareGroup(ShareGroupClaims):
-    """Share groups of Kafka 4.3, plus two rules for the start offset that Kafka 4.3 lacks.
+    """Share groups of Kafka 4.3 with two additional rules for the start offset, which Kafka 4.3
+    lacks.
 
     The stored start offset only grows. A leader looks for a new start offset also after a failed
     write, and after the topic has deleted records.
@@ -31,14 +34,15 @@ class MovesStartAfterWrites(ShareGroup):
     """
 
     def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
-        """False only for an acknowledgement that failed.
+        """Returns False if the write `w` stores an acknowledgement and has failed, and True for
+        every other write.
 
         Kafka: SharePartition.rollbackOrProcessStateUpdates.
         """
         return true if succeeds else s.write[w].member == nothing
 
     def start_after_deletion(s) -> Offset:
-        """Returns the log start, even if the records after it are already final.
+        """Returns the log start, even if the records after the log start are already final.
 
         Kafka: SharePartition.updateCacheAndOffsets.
         """
@@ -56,15 +60,15 @@ class MovesStartAfterWrites(ShareGroup):
 class Kafka43(MovesStartAfterWrites):
     """Kafka 4.3: a write that arrives late moves the stored start offset back.
 
-    The coordinator has forgotten the records below the stored start offset. A repeated write may
-    arrive after later writes, and moves this offset back. The next leader delivers these records
-    again, although members have the answer that their acknowledgements succeeded. Real brokers do
-    this: docs/findings/accepted-record-returns.md. This version also has the bug
-    `start-offset-waits`.
+    A leader that sends a write again may cause this: the write arrives after later writes, and its
+    start offset is smaller than the stored one. The coordinator has already forgotten the records
+    between the two offsets. So the next leader delivers these records again, although members have
+    the answer that their acknowledgements succeeded. Real brokers do this:
+    docs/findings/accepted-record-returns.md. This version also has the bug `start-offset-waits`.
     """
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the start offset in the write, even if the stored start offset is larger.
+        """Returns the start offset in the write `w`, even if the stored start offset is larger.
 
         Kafka: ShareCoordinatorShard.merge, generateShareStateRecord.
         """

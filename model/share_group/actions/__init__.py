@@ -1,7 +1,8 @@
 """The actions of a share partition: deliveries, acknowledgements, writes, and a change of leader.
 
-The table lists all actions (`Next` in TLA+). WF: weakly fair. No acknowledgement is fair: a member
-may stop at any moment, without a trace.
+The table lists all actions (`Next` in TLA+). Each row begins with the topic of its actions. WF
+marks a weakly fair action; the actions without a mark are not fair. No acknowledgement is fair,
+because a member may stop at any moment without a message.
 
     deliveries          WF acquire
     acknowledgements    accept, release, reject

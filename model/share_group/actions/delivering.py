@@ -1,7 +1,7 @@
-"""Deliveries: members acquire records, acknowledge them, or let their locks time out.
+"""The actions of deliveries: members acquire records and acknowledge them, or their locks time out.
 
-Each step except the acquisition sends a write to the coordinator; the constant `writes` limits the
-writes in flight.
+Each acknowledgement and each `time_out` sends a write to the share coordinator. The constant
+`writes` limits the writes in flight.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from model.share_group.state import (
 class Deliveries(ShareGroupState):
     @action(fair="weak")
     def acquire(s, m: Member) -> None:
-        """A member fetches, and acquires the first record that it may acquire; the leader does not
-        store this.
+        """A member fetches, and acquires the first record that it may acquire. The leader does not
+        write this to the coordinator.
 
-        Kafka: SharePartition.nextFetchOffset, acquire. Simplified: one record per fetch. Without
-        the guard that the leader has read the stored state, the claim `acknowledgements_last`
-        breaks in 5 steps.
+        Kafka: SharePartition.nextFetchOffset, acquire.
+        Simplified: each fetch acquires one record.
+        Without the guard that the leader has read the stored state, the claim
+        `acknowledgements_last` breaks in 5 steps.
         """
         x = s.next_fetch_offset()
         when(s.is_active, s.log_start <= x, x < s.end_offset)
@@ -49,17 +50,18 @@ class Deliveries(ShareGroupState):
     # ---- acknowledgements
 
     def may_acknowledge(s, m: Member, x: Offset) -> Bool:
-        """True if the member has acquired the record.
+        """Returns True if the member `m` has acquired the record `x`.
 
-        If any member may acknowledge, the claim `only_the_holder_acknowledges` breaks (bug
-        `acknowledges-for-others`, 2 steps).
+        If any member may acknowledge the record, the claim `only_the_holder_acknowledges` breaks
+        (bug `acknowledges-for-others`, 2 steps).
         """
         return all_of(s.record[x].state == ACQUIRED, s.record[x].member == m)
 
     def acknowledge(s, m: Member, x: Offset, state: RecordState) -> None:
-        """The record gets the new state; the leader answers after this state is stored.
+        """Gives the record `x` the new state `state`, and sends a write with this state to the
+        coordinator. The leader answers the member only after the state is stored.
 
-        If the write fails, the member has the record again.
+        If the write fails, the leader gives the record back to the member.
         """
         when(s.start <= x, s.may_acknowledge(m, x), s.has_free_slot())
         count, holder = s.record[x].count, s.record[x].member
@@ -87,15 +89,15 @@ class Deliveries(ShareGroupState):
         )
 
     def decide(s, x: Offset, state: RecordState) -> None:
-        """Sets the record's outcome to DECIDED if the new state is final; only claims read the
-        outcome.
+        """Sets the outcome of the record `x` to DECIDED, if `state` is final and the outcome is
+        OPEN. Only claims read the outcome.
         """
         seen = s.outcome[x]
         s.outcome[x] = ite(is_final_state(state) & (seen == OPEN), DECIDED, seen)
 
     @action
     def accept(s, m: Member, x: Offset) -> None:
-        """A member accepts a record: it has processed the record.
+        """A member accepts a record, which means that it has processed the record.
 
         Kafka: SharePartition.acknowledge, InFlightState.startStateTransition.
         """
@@ -103,31 +105,35 @@ class Deliveries(ShareGroupState):
 
     @action
     def release(s, m: Member, x: Offset) -> None:
-        """A member gives a record back; at the delivery limit, the record is archived.
+        """A member gives a record back, so that any member may acquire it. At the delivery limit,
+        the leader archives the record instead.
 
-        A closed session gives back all its records in this way. Kafka: SharePartition.acknowledge,
-        releaseAcquiredRecords.
+        The end of a member's session gives back all its records in this way.
+
+        Kafka: SharePartition.acknowledge, releaseAcquiredRecords.
         """
         s.acknowledge(m, x, s.state_after_delivery(x))
 
     @action
     def reject(s, m: Member, x: Offset) -> None:
-        """A member refuses a record for good, for example because it cannot be parsed.
+        """A member refuses a record for good, for example because it cannot parse the record.
 
         Kafka: SharePartition.acknowledge.
         """
         s.acknowledge(m, x, ARCHIVED)
 
     def is_at_limit(s, x: Offset) -> Bool:
-        """True if the record was delivered as often as the group's limit allows.
+        """Returns True if the record `x` was delivered as often as the group's limit allows.
 
-        After a release or a timeout, the leader archives such a record. Without this rule, the
-        claim `delivery_count_is_limited` breaks (bug `delivers-without-limit`, 6 steps).
+        After a release or a timeout, the leader archives such a record.
+        Without this rule, the claim `delivery_count_is_limited` breaks (bug
+        `delivers-without-limit`, 6 steps).
         """
         return s.delivery_limit <= s.record[x].count
 
     def state_after_delivery(s, x: Offset) -> RecordState:
-        """Returns the state of a record after a release or a timeout: available or archived.
+        """Returns the state of the record `x` after a release or a timeout. It is ARCHIVED at the
+        delivery limit or below the start offset, and AVAILABLE otherwise.
 
         Kafka: InFlightState.tryUpdateState.
         """
@@ -137,11 +143,12 @@ class Deliveries(ShareGroupState):
 
     @action(fair="weak")
     def time_out(s, x: Offset) -> None:
-        """A member's lock times out: the record is available again, or archived at the delivery
-        limit.
+        """A member's lock on a record times out. The record is available again, or archived at the
+        delivery limit.
 
-        The leader does not wait for the coordinator. Kafka:
-        SharePartition.releaseAcquisitionLockOnTimeout.
+        The leader does not wait until the coordinator has stored the new state.
+
+        Kafka: SharePartition.releaseAcquisitionLockOnTimeout.
         """
         when(s.record[x].state == ACQUIRED, ~s.record[x].expired, s.has_free_slot())
         state, count = s.state_after_delivery(x), s.record[x].count
@@ -153,8 +160,8 @@ class Deliveries(ShareGroupState):
 
     @action
     def time_out_in_transition(s, x: Offset) -> None:
-        """A member's lock times out while its acknowledgement is written; the leader only notes
-        this.
+        """A member's lock times out while the member's acknowledgement is being written. The leader
+        only notes this.
 
         Kafka: AcquisitionLockTimerTask.run.
         """

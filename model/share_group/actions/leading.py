@@ -1,4 +1,6 @@
-"""The actions of the leader: it learns which records are deleted, and it may be replaced."""
+"""The actions of the leader: it learns which records are deleted, and another broker may replace
+it.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,10 @@ class ShareGroupActions(Writes):
 
     @action
     def delete_record(s) -> None:
-        """The topic's retention deletes the oldest record.
+        """The topic's retention deletes the oldest record of the log.
 
-        Kafka: UnifiedLog.deleteOldSegments. Simplified: every record is a segment.
+        Kafka: UnifiedLog.deleteOldSegments.
+        Simplified: every record is a segment of its own.
         """
         when(s.log_start < s.max_deleted, s.log_start < s.end_offset)
         s.log_start = s.log_start + 1
@@ -23,9 +26,10 @@ class ShareGroupActions(Writes):
     def follow_log_start(s) -> None:
         """A fetch is out of range, so the leader moves the start offset to the log start.
 
-        If a member has a record below the new start offset, the record stays acquired until the
-        lock times out. Kafka: ShareFetchUtils.processFetchResponse,
-        SharePartition.updateCacheAndOffsets.
+        If a member has a record below the new start offset, the record remains acquired until its
+        lock times out.
+
+        Kafka: ShareFetchUtils.processFetchResponse, SharePartition.updateCacheAndOffsets.
         """
         when(s.is_active, s.start < s.log_start, s.next_fetch_offset() < s.log_start)
         start = s.start_after_deletion()
@@ -34,18 +38,21 @@ class ShareGroupActions(Writes):
         s.start = start
 
     def start_after_deletion(s) -> Offset:
-        """Returns the offset of the first record, at or after the log start, that is not final."""
+        """Returns the offset of the first record, at or after the log start, that is not final.
+        If all these records are final, it returns the end of the log.
+        """
         return first(Offset, lambda x: (s.log_start <= x) & ~s.is_passed(x), default=s.end_offset)
 
     # ---- the leader
 
     @action
     def elect(s) -> None:
-        """Another broker becomes leader; it does not know the states of the records yet.
+        """Another broker becomes leader. It does not know the states of the records yet.
 
-        The old leader's writes are still on their way, and it may still answer members. Kafka:
-        SharePartitionManager.SharePartitionListener. Simplified: the old leader delivers nothing,
-        and accepts no acknowledgement.
+        The old leader's writes are still in flight, and the old leader may still answer members.
+
+        Kafka: SharePartitionManager.SharePartitionListener.
+        Simplified: the old leader delivers no more records, and accepts no more acknowledgements.
         """
         when(s.leader_epoch < s.max_leader_epoch)
         s.leader_epoch = s.leader_epoch + 1
@@ -56,12 +63,12 @@ class ShareGroupActions(Writes):
 
     @action(fair="weak")
     def initialize(s) -> None:
-        """A new leader reads the stored state, and the coordinator refuses older leaders from now
-        on.
+        """A new leader reads the stored state. From then on, the coordinator refuses the writes of
+        older leaders.
 
         Kafka: SharePartition.maybeInitialize,
-        ShareCoordinatorShard.readStateAndMaybeUpdateLeaderEpoch. Simplified: request and answer are
-        one step.
+        ShareCoordinatorShard.readStateAndMaybeUpdateLeaderEpoch.
+        Simplified: the request and the response are one step.
         """
         when(~s.is_active)
         start = first(
@@ -83,14 +90,13 @@ class ShareGroupActions(Writes):
         s.stored_epoch = s.epoch_after_read()
 
     def is_passed_when_read(s, x: Offset) -> Bool:
-        """True if a new leader may move its start offset past the record: its stored state is
-        final.
+        """Returns True if a new leader may move its start offset past the record `x`, because
+        the stored state of the record is final.
         """
         return is_final_state(s.stored[x].state)
 
     def epoch_after_read(s) -> LeaderEpoch:
-        """Returns the leader epoch that the coordinator stores when a leader has read the state.
-
+        """Returns the leader epoch that the coordinator stores after a leader has read the state.
         It is the epoch of this leader.
 
         Without this rule, the claim `acknowledgements_last` breaks (bug `reads-without-fencing`, 6

@@ -1,4 +1,6 @@
-"""Writes: the coordinator stores the state of a record, and the leader learns the result."""
+"""The actions of writes: the coordinator stores the state of a record, and the leader learns the
+result.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,16 @@ def later_of(a: Offset, b: Offset) -> Offset:
 class Writes(Deliveries):
     @action(fair="weak")
     def persist(s, w: Slot) -> None:
-        """The coordinator answers a write, and stores it unless the coordinator knows a newer
-        leader.
+        """The coordinator stores a write and answers it. If the coordinator knows a newer leader,
+        it only answers.
 
         If the leader still waits for the answer, the record is no longer in transition, and the
-        member learns the result. Kafka: ShareCoordinatorShard.writeState,
-        SharePartition.rollbackOrProcessStateUpdates. Simplified: storing and answering are one
-        step. Writes arrive in any order; in Kafka, a later write overtakes only one that the leader
-        had to send again (PersisterStateManager.WriteStateHandler).
+        member learns the result.
+
+        Kafka: ShareCoordinatorShard.writeState, SharePartition.rollbackOrProcessStateUpdates.
+        Simplified: the coordinator stores and answers in one step. Writes arrive in any order; in
+        Kafka, a later write overtakes an earlier write only if the leader had to send the earlier
+        write again (PersisterStateManager.WriteStateHandler).
         """
         when(s.write[w].sent)
         write = s.write[w]
@@ -44,7 +48,7 @@ class Writes(Deliveries):
 
     @action
     def lose_write(s, w: Slot) -> None:
-        """A write fails before the coordinator gets it.
+        """A write fails before the coordinator receives it.
 
         Kafka: PersisterStateManager.WriteStateHandler.handleRequestResponse, if all attempts fail.
         """
@@ -54,8 +58,8 @@ class Writes(Deliveries):
 
     @action
     def lose_answer(s, w: Slot) -> None:
-        """The coordinator stores a write, but the leader gets no answer and believes that the write
-        failed.
+        """The coordinator stores a write, but the leader receives no answer and believes that the
+        write has failed.
 
         Kafka: PersisterStateManager.WriteStateHandler.handleRequestResponse, if all attempts fail.
         """
@@ -65,8 +69,8 @@ class Writes(Deliveries):
         s.fail(w)
 
     def fail(s, w: Slot) -> None:
-        """The leader treats a write as failed. After an acknowledgement, the record gets
-        `state_after_failure`.
+        """Lets the leader treat the write `w` as failed. If the write stores an acknowledgement,
+        the record gets the state `state_after_failure`.
         """
         x = s.write[w].offset
         waits = s.is_from_leader(w) & (s.write[w].member != nothing)
@@ -76,26 +80,31 @@ class Writes(Deliveries):
     # ---- the coordinator
 
     def is_accepted(s, w: Slot) -> Bool:
-        """True if the coordinator knows no newer leader than the sender of the write.
+        """Returns True if the coordinator knows no newer leader than the sender of the write `w`.
 
         Kafka: ShareCoordinatorShard.maybeGetWriteStateError (FENCED_LEADER_EPOCH).
         """
         return s.stored_epoch <= s.write[w].leader_epoch
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the larger of two start offsets: that of the write, and the stored one.
+        """Returns the start offset that the coordinator stores with the write `w`: the start offset
+        in the write, or the stored start offset if it is larger.
 
-        Kafka up to 4.3 stores that of the write. So the claim `acknowledgements_last` breaks
-        (version `kafka-4.3`, 12 steps).
+        Kafka up to 4.3 always stores the start offset in the write. So the claim
+        `acknowledgements_last` breaks (version `kafka-4.3`, 12 steps).
         """
         return later_of(s.stored_start, s.write[w].start)
 
     def is_newer(s, w: Slot) -> Bool:
-        """True if the write has a newer state of its record than the coordinator has stored.
+        """Returns True if the state in the write `w` is newer than the state of the record that the
+        coordinator has stored.
 
-        A larger delivery count is newer; with equal counts, the state that is later in
-        `RecordState` is newer. Without this rule, the claim `acknowledgements_last` breaks (bug
-        `last-write-wins`, 9 steps). Kafka: PersisterStateBatchCombiner.compareBatchDeliveryInfo.
+        The state with the larger delivery count is newer. If the counts are equal, the state that
+        is later in `RecordState` is newer.
+        Without this rule, the claim `acknowledgements_last` breaks (bug `last-write-wins`, 9
+        steps).
+
+        Kafka: PersisterStateBatchCombiner.compareBatchDeliveryInfo.
         """
         write, old = s.write[w], s.stored[s.write[w].offset]
         return any_of(
@@ -103,8 +112,8 @@ class Writes(Deliveries):
         )
 
     def store(s, w: Slot, accepted: Bool) -> None:
-        """The coordinator merges an accepted write into the stored state, without the records below
-        the start offset.
+        """Merges the write `w` into the coordinator's stored state if `accepted` holds. The
+        coordinator drops the stored states of records below the start offset.
 
         Kafka: ShareCoordinatorShard.merge, PersisterStateBatchCombiner.combineStateBatches.
         """
@@ -122,9 +131,12 @@ class Writes(Deliveries):
         return s.write[w].leader_epoch == s.leader_epoch
 
     def complete(s, w: Slot, *, succeeds: bool) -> None:
-        """The leader learns the result of a write, and moves the share partition's start offset.
+        """Lets the leader learn the result of the write `w`, and move the share partition's start
+        offset.
 
-        The leader forgets the records below the start offset, except those that a member still has.
+        The leader forgets the records below the start offset, except for those that a member still
+        has.
+
         Kafka: InFlightState.completeStateTransition,
         SharePartition.maybeUpdateCachedStateAndOffsets.
         """
@@ -151,20 +163,22 @@ class Writes(Deliveries):
         s.write[w] = Write.blank()
 
     def state_after_failure(s, x: Offset) -> RecordState:
-        """Returns the state of a record whose acknowledgement failed.
+        """Returns the state of the record `x` after the write of its acknowledgement has failed.
 
         If the lock has timed out meanwhile, the record is available, or archived at the delivery
         limit. Otherwise the member has the record again. The bug `keeps-expired-lock` ignores the
-        timeout, and the bug `available-after-the-limit` the limit (KAFKA-19476). Kafka:
-        InFlightState.completeStateTransition.
+        timeout, and the bug `available-after-the-limit` ignores the limit (KAFKA-19476).
+
+        Kafka: InFlightState.completeStateTransition.
         """
         return ite(s.record[x].expired, s.state_after_delivery(x), ACQUIRED)
 
     def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
-        """True if the leader looks for a new start offset when it learns the result of a write.
+        """Returns True if the leader looks for a new start offset when it learns the result of the
+        write `w`. This spec always returns true.
 
-        Kafka's leader does not look for it after a failed acknowledgement. So the claim
-        `start_offset_reaches_the_end` breaks (bug `start-offset-waits`, 7 steps).
+        Kafka's leader does not look for a new start offset after a failed acknowledgement. So the
+        claim `start_offset_reaches_the_end` breaks (bug `start-offset-waits`, 7 steps).
         """
         return true
 
@@ -173,8 +187,9 @@ class Writes(Deliveries):
 
     def start_after(s, x: Offset, is_final: Bool) -> Offset:
         """Returns the offset of the first record, at or after the start offset, that is not final.
+        If all these records are final, it returns the end of the log.
 
-        The record `x` counts as final if `is_final`.
+        The parameter `is_final` decides whether the record `x` counts as final.
         """
         return first(
             Offset,
