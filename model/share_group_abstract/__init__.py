@@ -1,4 +1,6 @@
-"""Share groups (KIP-932) in a small spec, provable for any number of records and leaders."""
+"""A small spec of share groups (KIP-932). Its claims are proved for any number of records and
+leaders.
+"""
 
 from model.share_group_abstract import bugs, versions
 from model.variants import variants_in

@@ -1,6 +1,6 @@
-"""Bugs of an abstract share partition: each class changes the spec so that a claim breaks.
+"""Bugs of an abstract share partition. Each class changes the spec so that a claim no longer holds.
 
-The bugs of the spec `share-group` that break only a liveness claim are left out.
+Some bugs of the spec `share-group` break only a liveness claim. This spec does not have these bugs.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ ONE_MEMBER = {"members": 1}
 class SkipsGaps(AbstractShareGroup):
     """The leader skips a record that it has delivered to no member (KAFKA-18494).
 
-    In Kafka, a new leader does this if a later record is final; the old leader had delivered the
-    skipped one. The action `move_start` breaks the claim `no_record_is_skipped`.
+    In Kafka, a new leader does this if a later record is final. The old leader had delivered the
+    skipped record. The action `move_start` breaks the claim `no_record_is_skipped`.
     """
 
     def is_passed(s, x: Offset) -> Bool:
@@ -42,10 +42,11 @@ class SkipsGaps(AbstractShareGroup):
     in_force=UNRELEASED,
 )
 class AcquiresInTransition(AbstractShareGroup):
-    """A member acquires a record whose release is still being written (KAFKA-18084).
+    """A member acquires a record while the release of this record is still being written
+    (KAFKA-18084).
 
-    If the write fails, the member that released the record has it again. The action `acquire`
-    breaks the claim `one_member_has_a_record`.
+    If the write fails, the member that released the record has the record again. The action
+    `acquire` breaks the claim `one_member_has_a_record`.
     """
 
     def may_acquire(s, x: Offset) -> Bool:
@@ -60,11 +61,11 @@ class AcquiresInTransition(AbstractShareGroup):
     in_force=UNRELEASED,
 )
 class ReadsWithoutFencing(AbstractShareGroup):
-    """The coordinator forgets the leader epoch of a new leader that has read the state
-    (KAFKA-17796).
+    """When a new leader reads the stored state, the coordinator does not store the epoch of this
+    leader (KAFKA-17796).
 
-    The coordinator accepts a write of the old leader after this read. The new leader delivers the
-    record that this write acknowledged. The action `initialize` breaks the lemma
+    So the coordinator accepts a write of the old leader after this read. The new leader delivers
+    the record that this write acknowledged. The action `initialize` breaks the lemma
     `leader_epochs_are_ordered`.
     """
 
@@ -81,8 +82,8 @@ class ReadsWithoutFencing(AbstractShareGroup):
     in_force=UNRELEASED,
 )
 class AvailableAfterTheLimit(AbstractShareGroup):
-    """After a failed acknowledgement and a timeout of its lock, a record is available again, even
-    at the delivery limit.
+    """A record is available again after its acknowledgement has failed and its lock has timed out,
+    even at the delivery limit.
 
     The first fix of KAFKA-19476 had this bug. The actions `lose_write` and `lose_answer` break the
     lemma `available_is_below_the_limit`.
@@ -100,10 +101,12 @@ class AvailableAfterTheLimit(AbstractShareGroup):
     in_force=UNRELEASED,
 )
 class LastWriteWins(AbstractShareGroup):
-    """The coordinator stores each write, even if it has stored a larger delivery count.
+    """The coordinator stores each write, even if it has stored a larger delivery count for the
+    record.
 
-    A delayed write for a delivery that timed out replaces the stored acknowledgement of a later
-    delivery. The actions `persist` and `lose_answer` break the lemma `confirmed_is_stored`.
+    For example, a delayed write belongs to a delivery that timed out. It replaces the stored
+    acknowledgement of a later delivery. The actions `persist` and `lose_answer` break the lemma
+    `confirmed_is_stored`.
     """
 
     def is_newer(s, w: Slot) -> Bool:
@@ -117,8 +120,8 @@ class LastWriteWins(AbstractShareGroup):
     in_force=UNRELEASED,
 )
 class AcknowledgesForOthers(AbstractShareGroup):
-    """The leader accepts the acknowledgement of a member whose lock has timed out, although another
-    member has acquired the record since.
+    """The leader accepts an acknowledgement from a member whose lock has timed out, although
+    another member has acquired the record since then.
 
     The actions `accept` and `release` break the claim `one_member_has_a_record`.
     """
@@ -152,7 +155,7 @@ class DeliversWithoutLimit(AbstractShareGroup):
     in_force=UNRELEASED,
 )
 class LocksNothing(AbstractShareGroup):
-    """A member acquires records that another member has acquired already.
+    """A member acquires a record that another member has acquired already.
 
     The action `acquire` breaks the claim `one_member_has_a_record`.
     """

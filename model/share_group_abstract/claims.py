@@ -1,5 +1,5 @@
-"""The claims about an abstract share partition: locks, acknowledgements, delivery counts, start
-offsets.
+"""The claims about an abstract share partition: claims about locks, acknowledgements, delivery
+counts and start offsets.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
 
     @invariant
     def one_member_has_a_record(s) -> Bool:
-        """At most one member has a lock on a record, or an acknowledgement of it that is being
-        written.
+        """At most one member has a record. A member has a record while it has a lock on the
+        record, or while its acknowledgement of the record is being written.
         """
         return forall(
             implies(s.has(a, x) & s.has(b, x), a == b)
@@ -36,14 +36,14 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
 
     @invariant
     def acknowledgements_last(s) -> Bool:
-        """After a member has received the answer that its accept or reject succeeded, no member has
-        the record.
+        """No member has a record after a member has received the answer that its accept or
+        reject of the record succeeded.
         """
         return forall(implies(s.confirmed[x], ~s.has(m, x)) for x in Offset for m in Member)
 
     @invariant
     def no_record_is_skipped(s) -> Bool:
-        """A record that is final or below a start offset was accepted, rejected, archived at the
+        """Each record that is final or below a start offset was accepted, rejected, archived at the
         limit of deliveries, or deleted by retention.
 
         The claim is about the start offsets and final states of the leader and of the coordinator.
@@ -73,8 +73,8 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
 
     @invariant
     def start_offset_never_goes_back(s) -> Bool:
-        """Neither the stored start offset nor the start offset of a leader is below a start offset
-        that was ever stored.
+        """The stored start offset, and the start offset of a leader that has read it, are at
+        least as large as every start offset that was ever stored.
         """
         return all_of(
             s.largest_start <= s.stored_start,
@@ -85,8 +85,8 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
 
     @witness
     def redelivered_after_a_timeout(s) -> Bool:
-        """Reachable: a lock has timed out, and a member has the record again before the timeout is
-        stored.
+        """Reachable: a lock has timed out, and a member has the record again before the
+        coordinator has stored the timeout.
         """
         return exists(
             all_of(
@@ -100,8 +100,8 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
 
     @witness
     def archived_at_the_limit(s) -> Bool:
-        """Reachable: a lock has timed out at the limit of deliveries, and the record is
-        archived.
+        """Reachable: the leader archives a record, because its lock timed out at the limit of
+        deliveries.
         """
         return exists(
             all_of(
@@ -116,7 +116,7 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
     @witness
     def a_record_before_others_is_unknown(s) -> Bool:
         """Reachable: a member has the answer that its accept or reject of a record is stored,
-        and members may still acquire an earlier record.
+        while members may still acquire an earlier record.
         """
         return exists(
             all_of(s.is_active, x < y, s.may_acquire(x), s.confirmed[y])
@@ -126,8 +126,8 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
 
     @witness
     def a_failed_acknowledgement_is_kept(s) -> Bool:
-        """Reachable: the leader believes that an accept failed and delivers the record again, but
-        the coordinator has stored the accept.
+        """Reachable: the leader believes that an accept failed and delivers the record again,
+        but the coordinator has stored the accept.
         """
         return exists(
             all_of(s.is_acquired(x), s.stored[x].is_final, s.stored[x].count < s.record[x].count)
@@ -136,7 +136,7 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
 
     @witness
     def confirmed_by_an_old_leader(s) -> Bool:
-        """Reachable: an old leader has answered that an accept succeeded, before the new leader
-        reads the stored state.
+        """Reachable: a leader has answered that an accept succeeded, and a newer leader has not
+        read the stored state yet.
         """
         return exists(all_of(~s.is_active, s.confirmed[x]) for x in Offset)

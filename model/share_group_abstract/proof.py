@@ -1,16 +1,16 @@
-"""The lemmas that prove an abstract share partition.
+"""The lemmas that prove the claims about an abstract share partition.
 
-The delivery count orders what happens to a record. A leader increases it with each delivery, so a
-write for an earlier delivery has a smaller count than an acknowledgement in flight. The coordinator
-keeps the state with the larger count. So once it has stored an accept or a reject, no write in
-flight changes that state. The leader does not deliver the record again, so it sends no new write.
-The next leader reads the stored state, and from then on the coordinator refuses the writes of
-earlier leaders. The coordinator forgets a final record only below its start offset, so this offset
-must never go back.
+The delivery count orders the events of a record. A leader increases the count with each delivery,
+so a write for an earlier delivery has a smaller count than an acknowledgement in flight. The
+coordinator keeps the state with the larger count. So after the coordinator has stored an accept or
+a reject, no write in flight changes this state. The leader does not deliver the record again, so it
+sends no new write for the record. The next leader reads the stored state, and from then on the
+coordinator refuses the writes of earlier leaders. The coordinator forgets a final record only below
+its start offset, so the start offset must never go back.
 
-A record is *final* once it is accepted, rejected or archived. It is *decided* once a member has
-accepted or rejected it, or it has reached the limit of deliveries. It is *confirmed* once a member
-has received the answer that an accept or reject is stored.
+A record is *final* if its state is accepted, rejected or archived. A record is *decided* if a
+member has accepted or rejected it, or if it has reached the limit of deliveries. A record is
+*confirmed* if a member has received the answer that an accept or reject of the record is stored.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """The coordinator knows the epoch of the present leader if and only if this leader has read
         the stored state.
 
-        Otherwise the coordinator knows an older epoch. No write in flight has a newer epoch than
-        the coordinator knows, because a leader sends nothing before it has read.
+        If the leader has not read it, the coordinator knows an older epoch. No write in flight has
+        a newer epoch than the coordinator knows, because a leader sends no write before it has read
+        the stored state.
         """
         return all_of(
             s.stored_epoch <= s.leader_epoch,
@@ -42,7 +43,9 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def new_leaders_know_nothing(s) -> Bool:
-        """Until a new leader has read the stored state, it has delivered no record."""
+        """Until a new leader has read the stored state, it has delivered no record and has no
+        state of any record.
+        """
         return forall(
             implies(
                 ~s.is_active,
@@ -61,8 +64,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def locks_are_the_leaders(s) -> Bool:
         """A member has a lock on a record only if the leader has given the record to this member.
 
-        While the leader has given a record to a member, the record is not final: neither accepted
-        nor rejected nor archived. No acknowledgement of it is being written.
+        While the leader has given a record to a member, the record is neither accepted, rejected
+        nor archived. No acknowledgement of the record is being written.
         """
         return forall(
             implies(s.holds[m][x], s.record[x].member == m) for m in Member for x in Offset
@@ -74,8 +77,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     # ---- writes in flight
 
     def is_of_present(s, w: Slot, x: Offset) -> Bool:
-        """True if the write is in flight, comes from the present leader, and is about the record
-        `x`.
+        """Returns True if the write `w` is in flight, comes from the present leader, and has a
+        state of the record `x`.
         """
         return all_of(s.write[w].sent, s.is_from_leader(w), s.write[w].offset == x)
 
@@ -84,8 +87,11 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def acknowledgements_are_in_transition(s) -> Bool:
-        """While the present leader writes an acknowledgement, the record is in transition
-        (`is_in_transition`), with the member, state and delivery count of the acknowledgement.
+        """While an acknowledgement of the present leader is being written, its record is in
+        transition (`is_in_transition`).
+
+        The leader's record then has the member, the state and the delivery count of the
+        acknowledgement.
         """
         return forall(
             implies(
@@ -101,7 +107,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         )
 
     def is_counted(s, x: Offset) -> Bool:
-        """True if the leader still knows the delivery count of the record."""
+        """Returns True if the leader still has the delivery count of the record `x`."""
         return s.is_active & any_of(s.start <= x, s.is_held(x))
 
     @lemma
@@ -110,7 +116,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         record.
 
         The count in the write is smaller if a timeout caused the write, and a member has acquired
-        the record again since.
+        the record again since the timeout.
         """
         return forall(
             implies(
@@ -129,8 +135,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def acknowledgements_are_newest(s) -> Bool:
-        """While an acknowledgement is in flight, the same leader's other writes for the same record
-        come from timeouts of locks, and have smaller delivery counts.
+        """While an acknowledgement is in flight, the leader's other writes for the record come from
+        timeouts, and have smaller delivery counts.
 
         Meanwhile, the leader neither delivers the record nor lets its lock time out.
         """
@@ -154,10 +160,10 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def stored_counts_are_reached(s) -> Bool:
-        """The stored delivery count of a record is at most the leader's count.
+        """The stored delivery count of a record is at most the leader's count of the record.
 
-        The stored count is also at most the count of an acknowledgement in flight with the
-        coordinator's leader epoch.
+        If an acknowledgement of the record is in flight with the leader epoch that the coordinator
+        knows, the stored count is also at most the count in the acknowledgement.
         """
         return forall(
             implies(s.is_counted(x), s.stored[x].count <= s.record[x].count) for x in Offset
@@ -177,11 +183,11 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def confirmed_is_stored(s) -> Bool:
-        """At the coordinator, a confirmed record is final or below the start offset.
+        """At the coordinator, every confirmed record is final or below the stored start offset.
 
-        Unless the record is below the start offset, no write that the coordinator would accept has
-        a larger delivery count than the stored one. The lemma is false in Kafka 4.3, where a late
-        write moves the stored start offset back.
+        Unless the record is below the start offset, no write with the leader epoch that the
+        coordinator knows has a larger delivery count than the stored count. The lemma is false in
+        Kafka 4.3, where a late write moves the stored start offset back.
         """
         return forall(
             implies(
@@ -212,7 +218,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """If the leader has read the stored state, each confirmed record is final or below the
         leader's start offset.
 
-        Also, no member has acquired the record, and no acknowledgement of it is being written.
+        Also, no member has acquired the record, and no acknowledgement of the record is being
+        written.
         """
         return forall(
             implies(
@@ -226,10 +233,12 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def available_is_below_the_limit(s) -> Bool:
-        """A record that is neither final nor acquired was delivered less often than the limit.
+        """A record that is neither final nor acquired was delivered less often than the limit
+        allows.
 
-        Each write has a delivery count of at most the limit. If the state in a write, or the stored
-        state, is not final, its count is below the limit.
+        The delivery count in each write is at most the limit. If the state in a write is not final,
+        its count is below the limit. If the stored state of a record is not final, its count is
+        below the limit, too.
         """
         return all_of(
             DeliveryCount.least() < s.limit,
@@ -254,7 +263,9 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def final_writes_are_decided(s) -> Bool:
-        """If a write to the coordinator has a final state, its record is decided or deleted."""
+        """If a write to the coordinator has a final state, the record of the write is decided or
+        deleted.
+        """
         return forall(
             implies(
                 all_of(s.write[w].sent, s.write[w].is_final, s.log_start <= s.write[w].offset),
@@ -265,7 +276,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def writes_have_a_true_start(s) -> Bool:
-        """The start offset in a write has passed only records that are decided or deleted."""
+        """All records below the start offset in a write are decided or deleted."""
         return forall(
             implies(all_of(s.write[w].sent, x < s.write[w].start, s.log_start <= x), s.decided[x])
             for w in Slot
@@ -274,10 +285,10 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def stored_start_follows_the_leader(s) -> Bool:
-        """The stored start offset is at most the start offset of a leader that has read it.
+        """The stored start offset is at most the start offset of a leader that has read the stored
+        state.
 
-        The start offset of each write of the present leader is at most the leader's start offset,
-        too.
+        The start offset in each write of the present leader is at most the leader's start offset.
         """
         return all_of(
             implies(s.is_active, s.stored_start <= s.start),

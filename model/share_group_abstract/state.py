@@ -1,19 +1,19 @@
 """The state of an abstract share partition: its leader, the share coordinator, and the locks.
 
 The leader delivers each record to one member at a time, and counts the deliveries. A member accepts
-the record or gives it back. The leader writes this to the share coordinator, and moves its start
-offset past final records. A new leader reads what the coordinator has stored. The state of the spec
-`share-group` explains the terms.
+the record or gives it back. The leader writes the new state to the share coordinator, and moves its
+start offset past final records. A new leader reads the state that the coordinator has stored. The
+state of the spec `share-group` explains the terms.
 
 A record is *final* if a member has accepted or rejected it, or if the leader has archived it at the
-limit of deliveries. A record that is not final, and that no member has, is available.
+limit of deliveries. A record is available if it is not final and no member has it.
 
 Source: KIP-932; SharePartition, PersisterStateManager and ShareCoordinatorShard of Kafka 4.3.
-Simplified: one share partition. A batch is one record. The log has a record at every offset, and
-members may acquire them in any order. A lock may time out at any moment, and any write may fail.
-The coordinator never fails. An old leader delivers nothing, and accepts no acknowledgement. Share
-sessions, the limit of records in flight, transactions and an administrator who changes the start
-offset are left out.
+Simplified: there is one share partition. A batch has one record. The log has a record at every
+offset, and members may acquire the records in any order. A lock may time out at any moment, and any
+write may fail. The coordinator never fails. An old leader delivers no more records, and accepts no
+more acknowledgements. The spec contains no share sessions, no limit of records in flight, no
+transactions, and no administrator who changes the start offset.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Offset(Ordered):
 
 
 class LeaderEpoch(Ordered):
-    """The leader epoch of the partition: each election begins a new one."""
+    """The leader epoch of the partition. Each election begins a new leader epoch."""
 
 
 class DeliveryCount(Ordered):
@@ -55,13 +55,13 @@ class DeliveryCount(Ordered):
 
 
 class Slot(Sort):
-    """A slot for one write in flight."""
+    """A place for one write in flight."""
 
     prefix = "w"
 
 
 class InFlight(Record):
-    """A record as the leader sees it (InFlightState)."""
+    """The state of a record at the leader (Kafka's class InFlightState)."""
 
     is_final: Bool
     count: DeliveryCount
@@ -71,14 +71,16 @@ class InFlight(Record):
 
 
 class Stored(Record):
-    """A record as the coordinator has stored it (PersisterStateBatch)."""
+    """The state of a record that the coordinator has stored (Kafka's class PersisterStateBatch)."""
 
     is_final: Bool
     count: DeliveryCount  # the least one: nothing is stored
 
 
 class Write(Record):
-    """A write on its way to the coordinator: the state of one record, and the start offset."""
+    """A write in flight to the coordinator. It contains the state of one record, and the start
+    offset.
+    """
 
     sent: Bool
     leader_epoch: LeaderEpoch
@@ -131,9 +133,9 @@ class AbstractShareGroupState(Spec):
         }
 
     def init(s, limit: DeliveryCount) -> None:
-        """Initially the leader has read the stored state, which is empty.
+        """Sets the initial state, in which the leader has read the stored state, which is empty.
 
-        `limit` permits at least one delivery of each record.
+        The value `limit` permits at least one delivery of each record.
         """
         when(DeliveryCount.least() < limit)
         s.limit = limit
@@ -142,33 +144,33 @@ class AbstractShareGroupState(Spec):
     # ---- predicates
 
     def is_acquired(s, x: Offset) -> Bool:
-        """True if the leader has given the record to a member, and the acquisition lock has not
-        ended.
+        """Returns True if the leader has given the record `x` to a member, and the acquisition
+        lock has not ended.
         """
         return s.record[x].member != nothing
 
     def is_in_transition(s, x: Offset) -> Bool:
-        """True if a member's acknowledgement of the record is being written."""
+        """Returns True if a member's acknowledgement of the record `x` is being written."""
         return s.record[x].previous != nothing
 
     def is_held(s, x: Offset) -> Bool:
-        """True if a member has acquired the record, or an acknowledgement of it is being
-        written.
+        """Returns True if a member has acquired the record `x`, or if an acknowledgement of the
+        record is being written.
         """
         return any_of(s.is_acquired(x), s.is_in_transition(x))
 
     def has(s, m: Member, x: Offset) -> Bool:
-        """True if the member has a lock on the record, or its acknowledgement of the record is
-        being written.
+        """Returns True if the member `m` has a lock on the record `x`, or if its acknowledgement
+        of the record is being written.
         """
         return any_of(s.holds[m][x], s.record[x].previous == m)
 
     def may_acquire(s, x: Offset) -> Bool:
-        """True if the leader may deliver the record to any member.
+        """Returns True if the leader may deliver the record `x` to any member.
 
-        If it delivers a record whose acknowledgement is being written, the claim
+        If the leader delivers a record whose acknowledgement is being written, the claim
         `one_member_has_a_record` breaks (bug `acquires-in-transition`, 3 steps; KAFKA-18084).
-        Without locks, the same claim breaks (bug `locks-nothing`, 2 steps).
+        Without locks, the claim `one_member_has_a_record` breaks (bug `locks-nothing`, 2 steps).
         """
         return all_of(s.start <= x, ~s.record[x].is_final, ~s.is_held(x))
 

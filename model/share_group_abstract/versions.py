@@ -1,7 +1,8 @@
-"""The versions of the spec `share-group-abstract` differ in the start offset that a write stores.
+"""The versions of the spec `share-group-abstract`. They differ in the start offset that the
+coordinator stores with a write.
 
-- `start-offset-grows`: the stored start offset only grows. This is the rule of pull request 23074,
-  which was merged after 4.3.1.
+- `start-offset-grows`: the stored start offset only grows. This is the rule of Kafka's pull request
+  23074, which was merged after 4.3.1.
 - `kafka-4.3`: a write that arrives late moves the stored start offset back. The page
   docs/findings/accepted-record-returns.md shows this on real brokers.
 """
@@ -20,7 +21,7 @@ from model.variants import version
     default=True,
 )
 class AbstractShareGroup(AbstractShareGroupProof):
-    """Share groups as of Kafka 4.3, with a stored start offset that only grows."""
+    """Share groups as of Kafka 4.3, except that the stored start offset only grows."""
 
 
 @version(
@@ -34,9 +35,9 @@ class AbstractShareGroup(AbstractShareGroupProof):
 class Kafka43(AbstractShareGroup):
     """Kafka 4.3: a write that arrives late moves the stored start offset back.
 
-    The coordinator has forgotten the records in between. The next leader delivers them again,
-    although members have the answer that their acknowledgements succeeded. The actions `persist`
-    and `lose_answer` break the lemma `confirmed_is_stored`.
+    The coordinator has already forgotten the records between the two offsets. So the next leader
+    delivers these records again, although members have the answer that their acknowledgements
+    succeeded. The actions `persist` and `lose_answer` break the lemma `confirmed_is_stored`.
     """
 
     def start_to_store(s, w: Slot) -> Offset:

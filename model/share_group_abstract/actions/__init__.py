@@ -1,6 +1,7 @@
 """The actions of an abstract share partition: deliveries, writes, and a change of leader.
 
-The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
+The table lists all actions (`Next` in TLA+). Each row begins with the topic of its actions. No
+action is fair, because only safety is proved.
 
     deliveries          acquire
     acknowledgements    accept, release

@@ -1,4 +1,6 @@
-"""Deliveries: members acquire records, acknowledge them, or let their locks time out."""
+"""The actions of deliveries: members acquire records and acknowledge them, or their locks time
+out.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,16 @@ from model.share_group_abstract.state import (
 class Deliveries(AbstractShareGroupState):
     @action
     def acquire(s, m: Member, x: Offset, count: DeliveryCount) -> None:
-        """A member fetches, and acquires a record; the leader does not store this.
+        """A member fetches, and acquires a record. The leader does not write this to the
+        coordinator.
 
-        Kafka: SharePartition.acquire. Simplified: one record per fetch, and not always the first.
+        Kafka: SharePartition.acquire.
+        Simplified: each fetch acquires one record, which need not be the first available record.
         Without the guard that the leader has read the stored state, the claim
-        `acknowledgements_last` breaks in 5 steps. Without the guard on the delivery count, the
-        claim `delivery_count_is_limited` breaks in 1 step. Every claim also holds without the guard
-        that the record is not deleted.
+        `acknowledgements_last` breaks in 5 steps.
+        Without the guard on the delivery count, the claim `delivery_count_is_limited` breaks in 1
+        step.
+        Every claim also holds without the guard that the record is not deleted.
         """
         when(
             s.is_active,
@@ -39,15 +44,17 @@ class Deliveries(AbstractShareGroupState):
     # ---- acknowledgements
 
     def may_acknowledge(s, m: Member, x: Offset) -> Bool:
-        """True if the member has acquired the record.
+        """Returns True if the member `m` has acquired the record `x`.
 
-        If any member may acknowledge, the claim `one_member_has_a_record` breaks (bug
+        If any member may acknowledge the record, the claim `one_member_has_a_record` breaks (bug
         `acknowledges-for-others`, 2 steps).
         """
         return s.record[x].member == m
 
     def acknowledge(s, m: Member, x: Offset, w: Slot, *, is_final: Bool) -> None:
-        """The record gets its new state; the leader answers after this state is stored.
+        """Sends the new state of the record `x` to the coordinator, as an acknowledgement of the
+        member `m`. The new state is final if `is_final` holds. The leader answers the member only
+        after the state is stored.
 
         If the write fails, the leader gives the record back to the member.
         """
@@ -79,7 +86,7 @@ class Deliveries(AbstractShareGroupState):
 
     @action
     def accept(s, m: Member, x: Offset, w: Slot) -> None:
-        """A member has processed a record, or rejects it for good.
+        """A member has processed a record, or rejects the record for good.
 
         Kafka: SharePartition.acknowledge, with ACCEPT or REJECT.
         """
@@ -87,22 +94,25 @@ class Deliveries(AbstractShareGroupState):
 
     @action
     def release(s, m: Member, x: Offset, w: Slot) -> None:
-        """A member gives a record back; at the limit of deliveries, the record is archived.
+        """A member gives a record back, so that any member may acquire it. At the limit of
+        deliveries, the leader archives the record instead.
 
         Kafka: SharePartition.acknowledge with RELEASE, releaseAcquiredRecords.
         """
         s.acknowledge(m, x, w, is_final=s.is_archived_next(x))
 
     def is_at_limit(s, x: Offset) -> Bool:
-        """True if the record was delivered as often as the group's limit allows.
+        """Returns True if the record `x` was delivered as often as the group's limit allows.
 
-        After a release or a timeout, the leader archives such a record. Without this rule, the
-        claim `delivery_count_is_limited` breaks (bug `delivers-without-limit`, 3 steps).
+        After a release or a timeout, the leader archives such a record.
+        Without this rule, the claim `delivery_count_is_limited` breaks (bug
+        `delivers-without-limit`, 3 steps).
         """
         return s.limit <= s.record[x].count
 
     def is_archived_next(s, x: Offset) -> Bool:
-        """True if a release or a timeout archives the record, instead of making it available again.
+        """Returns True if a release or a timeout archives the record `x`, instead of making it
+        available again.
 
         Kafka: InFlightState.tryUpdateState.
         """
@@ -112,12 +122,14 @@ class Deliveries(AbstractShareGroupState):
 
     @action
     def time_out(s, x: Offset, w: Slot) -> None:
-        """A member's lock times out: the record is available again, or archived at the delivery
-        limit.
+        """A member's lock on a record times out. The record is available again, or archived at the
+        delivery limit.
 
-        The leader does not wait for the coordinator. Kafka:
-        SharePartition.releaseAcquisitionLockOnTimeout. Without the guard that a member has acquired
-        the record, the claim `acknowledgements_last` breaks in 5 steps.
+        The leader does not wait until the coordinator has stored the new state.
+
+        Kafka: SharePartition.releaseAcquisitionLockOnTimeout.
+        Without the guard that a member has acquired the record, the claim `acknowledgements_last`
+        breaks in 5 steps.
         """
         when(s.is_acquired(x), ~s.write[w].sent)
         is_final, count = s.is_archived_next(x), s.record[x].count
@@ -131,11 +143,11 @@ class Deliveries(AbstractShareGroupState):
 
     @action
     def time_out_in_transition(s, x: Offset) -> None:
-        """A member's lock times out while its acknowledgement is written; the leader only notes
-        this.
+        """A member's lock times out while the member's acknowledgement is being written. The leader
+        only notes this.
 
-        Kafka: AcquisitionLockTimerTask.run. Every claim also holds without the guard of this
-        action.
+        Kafka: AcquisitionLockTimerTask.run.
+        Every claim also holds without the guard of this action.
         """
         when(s.is_in_transition(x))
         s.record[x].expired = true

@@ -1,4 +1,4 @@
-"""The actions of the leader: it moves its start offset, and it may be replaced."""
+"""The actions of the leader: it moves its start offset, and another broker may replace it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,27 @@ class AbstractShareGroupActions(Writes):
     # ---- the start offset
 
     def is_passed(s, x: Offset) -> Bool:
-        """True if the start offset may move past the record.
+        """Returns True if the start offset may move past the record `x`, because the record is
+        final and the leader waits for no write of this state.
 
-        If a record without a stored state may be passed, the claim `no_record_is_skipped` breaks
-        (bug `skips-gaps`, 3 steps; KAFKA-18494).
+        If the start offset may pass a record without a stored state, the claim
+        `no_record_is_skipped` breaks (bug `skips-gaps`, 3 steps; KAFKA-18494).
         """
         return s.record[x].is_final & ~s.is_in_transition(x)
 
     @action
     def move_start(s, x: Offset) -> None:
-        """The leader moves its start offset past final records, and forgets the records below it.
+        """The leader moves its start offset past final records, and forgets the records below the
+        new start offset.
 
-        The leader keeps the records that a member still has. Kafka:
-        SharePartition.maybeUpdateCachedStateAndOffsets. Simplified: a separate step, which may come
-        late or never. Without the guard that the offset does not go back, the claim
-        `start_offset_never_goes_back` breaks in 6 steps. Without the guard that the records are
-        final, the claim `no_record_is_skipped` breaks in 1 step.
+        The leader does not forget the records that a member still has.
+
+        Kafka: SharePartition.maybeUpdateCachedStateAndOffsets.
+        Simplified: this is a step of its own, which may come late or never.
+        Without the guard that the offset does not go back, the claim `start_offset_never_goes_back`
+        breaks in 6 steps.
+        Without the guard that the records are final, the claim `no_record_is_skipped` breaks in 1
+        step.
         """
         when(
             s.is_active,
@@ -44,8 +49,9 @@ class AbstractShareGroupActions(Writes):
     def delete_records(s, x: Offset) -> None:
         """The topic's retention deletes the records below an offset.
 
-        Kafka: UnifiedLog.deleteOldSegments. Without the guard that the log start grows, the claim
-        `no_record_is_skipped` breaks in 3 steps.
+        Kafka: UnifiedLog.deleteOldSegments.
+        Without the guard that the log start grows, the claim `no_record_is_skipped` breaks in 3
+        steps.
         """
         when(s.log_start < x)
         s.log_start = x
@@ -54,8 +60,11 @@ class AbstractShareGroupActions(Writes):
     def follow_log_start(s) -> None:
         """A fetch is out of range, so the leader moves its start offset to the log start.
 
-        If a member has a record below the new start offset, the record stays acquired until the
-        lock times out. Kafka: SharePartition.updateCacheAndOffsets. Simplified: at any time.
+        If a member has a record below the new start offset, the record remains acquired until its
+        lock times out.
+
+        Kafka: SharePartition.updateCacheAndOffsets.
+        Simplified: the leader may take this step at any time.
         Without the guard that the start offset grows, the claim `acknowledgements_last` breaks in 6
         steps.
         """
@@ -66,10 +75,13 @@ class AbstractShareGroupActions(Writes):
 
     @action
     def elect(s, epoch: LeaderEpoch) -> None:
-        """Another broker becomes leader; it does not know the states of the records yet.
+        """Another broker becomes leader. It does not know the states of the records yet.
 
-        The old leader's writes are still on their way, and it may still answer its members. Kafka:
-        SharePartitionManager.SharePartitionListener. Simplified: all locks of the old leader end.
+        The old leader's writes are still in flight, and the old leader may still answer its
+        members.
+
+        Kafka: SharePartitionManager.SharePartitionListener.
+        Simplified: all locks of the old leader end.
         Without the guard that the leader epoch grows, the claim `acknowledgements_last` breaks in 6
         steps.
         """
@@ -85,13 +97,15 @@ class AbstractShareGroupActions(Writes):
 
     @action
     def initialize(s) -> None:
-        """A new leader reads the stored state, and the coordinator refuses older leaders from now
-        on.
+        """A new leader reads the stored state. From then on, the coordinator refuses the writes of
+        older leaders.
 
         Kafka: SharePartition.maybeInitialize,
-        ShareCoordinatorShard.readStateAndMaybeUpdateLeaderEpoch. Simplified: request and answer are
-        one step. The start offset moves past final records in a later step. Without the guard that
-        the leader has not yet read, the claim `one_member_has_a_record` breaks in 3 steps.
+        ShareCoordinatorShard.readStateAndMaybeUpdateLeaderEpoch.
+        Simplified: the request and the response are one step. The start offset moves past final
+        records in a later step.
+        Without the guard that the leader has not yet read, the claim `one_member_has_a_record`
+        breaks in 3 steps.
         """
         when(~s.is_active)
         for x in Offset:
@@ -108,8 +122,7 @@ class AbstractShareGroupActions(Writes):
         s.stored_epoch = s.epoch_after_read()
 
     def epoch_after_read(s) -> LeaderEpoch:
-        """Returns the leader epoch that the coordinator knows after a leader has read the state.
-
+        """Returns the leader epoch that the coordinator stores after a leader has read the state.
         It is the epoch of this leader.
 
         Without this rule, the claim `acknowledgements_last` breaks (bug `reads-without-fencing`, 6

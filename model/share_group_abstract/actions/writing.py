@@ -1,4 +1,6 @@
-"""Writes: the coordinator stores the state of a record, and the leader learns the result."""
+"""The actions of writes: the coordinator stores the state of a record, and the leader learns the
+result.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,14 @@ def later_of(a: Offset, b: Offset) -> Offset:
 class Writes(Deliveries):
     @action
     def persist(s, w: Slot) -> None:
-        """The coordinator answers a write, and stores the write unless it knows a newer leader.
+        """The coordinator stores a write and answers it. If the coordinator knows a newer leader,
+        it only answers.
 
         If the leader still waits for the answer, the record is no longer in transition, and the
-        member learns the result. Kafka: ShareCoordinatorShard.writeState,
-        SharePartition.rollbackOrProcessStateUpdates. Simplified: storing and answering are one
-        step, and writes arrive in any order.
+        member learns the result.
+
+        Kafka: ShareCoordinatorShard.writeState, SharePartition.rollbackOrProcessStateUpdates.
+        Simplified: the coordinator stores and answers in one step, and writes arrive in any order.
         """
         when(s.write[w].sent)
         x, is_acknowledgement = s.write[w].offset, s.write[w].member != nothing
@@ -31,7 +35,7 @@ class Writes(Deliveries):
 
     @action
     def lose_write(s, w: Slot) -> None:
-        """A write fails before the coordinator gets it.
+        """A write fails before the coordinator receives it.
 
         Kafka: PersisterStateManager.WriteStateHandler.handleRequestResponse, if all attempts fail.
         """
@@ -40,8 +44,8 @@ class Writes(Deliveries):
 
     @action
     def lose_answer(s, w: Slot) -> None:
-        """The coordinator stores a write, but the leader gets no answer and believes that the write
-        failed.
+        """The coordinator stores a write, but the leader receives no answer and believes that the
+        write has failed.
 
         Kafka: PersisterStateManager.WriteStateHandler.handleRequestResponse, if all attempts fail.
         """
@@ -52,33 +56,38 @@ class Writes(Deliveries):
     # ---- the coordinator
 
     def is_accepted(s, w: Slot) -> Bool:
-        """True if the coordinator knows no newer leader than the sender of the write.
+        """Returns True if the coordinator knows no newer leader than the sender of the write `w`.
 
         Kafka: ShareCoordinatorShard.maybeGetWriteStateError (FENCED_LEADER_EPOCH).
         """
         return s.stored_epoch <= s.write[w].leader_epoch
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the larger of two start offsets: that of the write, and the stored one.
+        """Returns the start offset that the coordinator stores with the write `w`: the start offset
+        in the write, or the stored start offset if it is larger.
 
-        Kafka up to 4.3 stores that of the write. So the claim `acknowledgements_last` breaks
-        (version `kafka-4.3`, 13 steps).
+        Kafka up to 4.3 always stores the start offset in the write. So the claim
+        `acknowledgements_last` breaks (version `kafka-4.3`, 13 steps).
         """
         return later_of(s.stored_start, s.write[w].start)
 
     def is_newer(s, w: Slot) -> Bool:
-        """True if the write has a newer state of its record than the coordinator has stored.
+        """Returns True if the state in the write `w` is newer than the state of the record that the
+        coordinator has stored.
 
-        A larger delivery count is newer; with equal counts, a stored final state stays. Without
-        this rule, the claim `acknowledgements_last` breaks (bug `last-write-wins`, 9 steps). Kafka:
-        PersisterStateBatchCombiner.compareBatchDeliveryInfo.
+        The state with the larger delivery count is newer. If the counts are equal, the write is
+        newer unless the stored state is final.
+        Without this rule, the claim `acknowledgements_last` breaks (bug `last-write-wins`, 9
+        steps).
+
+        Kafka: PersisterStateBatchCombiner.compareBatchDeliveryInfo.
         """
         write, old = s.write[w], s.stored[s.write[w].offset]
         return any_of(old.count < write.count, all_of(old.count == write.count, ~old.is_final))
 
     def store(s, w: Slot) -> None:
-        """The coordinator merges an accepted write into the stored state, without the records below
-        the start offset.
+        """Merges the write `w` into the coordinator's stored state if the coordinator accepts the
+        write. The coordinator drops the stored states of records below the start offset.
 
         Kafka: ShareCoordinatorShard.merge, PersisterStateBatchCombiner.combineStateBatches.
         """
@@ -93,13 +102,14 @@ class Writes(Deliveries):
     # ---- the leader
 
     def is_awaited(s, w: Slot) -> Bool:
-        """True if the write stores a member's acknowledgement, and the present leader waits for its
-        result.
+        """Returns True if the write `w` stores a member's acknowledgement, and the present
+        leader waits for its result.
         """
         return s.is_from_leader(w) & (s.write[w].member != nothing)
 
     def succeed(s, w: Slot) -> None:
-        """The leader learns that a write is stored, so the record keeps its new state.
+        """Lets the leader learn that the write `w` is stored. After an acknowledgement, the record
+        is no longer in transition, and its new state is valid.
 
         Kafka: InFlightState.completeStateTransition.
         """
@@ -115,10 +125,13 @@ class Writes(Deliveries):
         s.write[w] = Write.blank()
 
     def fail(s, w: Slot) -> None:
-        """The leader believes that a write failed: the member has the record again.
+        """Lets the leader treat the write `w` as failed. After an acknowledgement, the member has
+        the record again.
 
-        If its lock has timed out meanwhile, the record is available, or archived at the delivery
-        limit. Kafka: InFlightState.completeStateTransition.
+        If the member's lock has timed out meanwhile, the record is available instead, or archived
+        at the delivery limit.
+
+        Kafka: InFlightState.completeStateTransition.
         """
         x, m = s.write[w].offset, s.write[w].member
         waits, ended, is_final = s.is_awaited(w), s.record[x].expired, s.is_archived_after(x)
@@ -136,10 +149,11 @@ class Writes(Deliveries):
         s.write[w] = Write.blank()
 
     def is_archived_after(s, x: Offset) -> Bool:
-        """True if the leader archives the record when the write of an acknowledgement fails.
+        """Returns True if the leader archives the record `x` when the write of an acknowledgement
+        fails.
 
-        The lock must have timed out, at the delivery limit or below the start offset. Without the
-        limit, the claim `delivery_count_is_limited` breaks (bug `available-after-the-limit`, 5
-        steps; KAFKA-19476).
+        The leader archives the record if the lock has timed out, at the delivery limit or below the
+        start offset. If the leader ignores the limit, the claim `delivery_count_is_limited` breaks
+        (bug `available-after-the-limit`, 5 steps; KAFKA-19476).
         """
         return s.record[x].expired & s.is_archived_next(x)
