@@ -1,16 +1,18 @@
-"""Elections of one partition: a controller, and brokers that stop cleanly, crash or lose a disk.
+"""A spec of the elections of one partition: a controller, and brokers that stop cleanly, crash or
+lose a disk.
 
-Every record that acks=all acknowledged must survive any election while fewer than
-min.insync.replicas brokers have stopped uncleanly. With acks=1, a planned move of leadership may
-lose an acknowledged record: the bug `trusts-one-ack`, a control experiment, must find this loss.
+While fewer than min.insync.replicas brokers have stopped uncleanly, every record that acks=all
+acknowledged must survive any election. With acks=1, a planned move of leadership may lose an
+acknowledged record. The bug `trusts-one-ack` is a control experiment: an exploration of this bug
+must find this loss.
+
+In the version `controller-failover`, the controller may fail, and its changes are in a log. In the
+version `changed-min-isr`, an operator changes min.insync.replicas.
 
 Source: KIP-497, KIP-903, KIP-966; Kafka 4.1 (PartitionChangeBuilder, ReplicationControlManager,
 Partition); Vanlightly's kip-966 and v3.5 specifications for the claims.
-The version `controller-failover` has a controller that fails, and the log of its changes. In the
-version `changed-min-isr` an operator changes min.insync.replicas.
-
-Simplified: one partition without reassignment. unclean.leader.election.enable is false, except in
-the bug `elects-anybody`.
+Simplified: there is one partition, without reassignments. The setting
+unclean.leader.election.enable is false, except in the bug `elects-anybody`.
 """
 
 from model.election import (

@@ -1,4 +1,4 @@
-"""Bugs of elections: each class leaves out one rule and so breaks a claim.
+"""Bugs of the spec `election`: each class leaves out one rule, and so breaks a claim.
 
 The decorator of the class names the claim.
 
@@ -23,11 +23,11 @@ from model.variants import bug
     in_force=UNRELEASED,
 )
 class CountsKnownIsr(Election):
-    """A leader commits a record as soon as its known ISR has the record, without the replicas that
-    the leader proposed to add.
+    """A leader commits a record as soon as the members of its known ISR have it, even if a replica
+    that the leader has requested to add lacks it.
 
-    The controller may have added a member that lacks the record, and may elect that member. KIP-497
-    prevents this by the maximal ISR, which has the proposed members.
+    The controller may have added this replica, and may elect it. KIP-497 prevents this loss by the
+    maximal ISR, which includes the replicas of a pending request.
     """
 
     def is_maximal_isr(s, leader: Replica, r: Replica) -> Bool:
@@ -42,9 +42,10 @@ class CountsKnownIsr(Election):
     in_force=kafka(None, "3.4"),
 )
 class IgnoresBrokerEpochs(Election):
-    """A leader adds a restarted broker to the ISR because of a fetch from before the restart.
+    """A leader adds a restarted broker to the ISR because of a fetch that the broker sent before
+    its restart.
 
-    The broker has an empty disk since the restart (KAFKA-14139, fixed by KIP-903).
+    The restarted broker has an empty disk (KAFKA-14139, fixed by KIP-903).
     """
 
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
@@ -60,15 +61,17 @@ class IgnoresBrokerEpochs(Election):
     in_force=kafka("3.5", "3.6"),
 )
 class ReadsReplicaTwice(Election):
-    """A leader combines a follower's offset from before a restart with the new broker epoch.
+    """A leader combines a follower's offset from before a restart with the broker epoch from after
+    this restart.
 
-    In between, the follower has restarted with an empty disk and has fetched again (KAFKA-15221).
+    The leader reads the two values one after the other. Between the two reads, the follower has
+    restarted with an empty disk and has fetched again (KAFKA-15221).
     """
 
     @action
     def take_late_fetch(s, leader: Replica, follower: Replica) -> None:
-        """The leader combines the offset of a late fetch with the broker epoch of the
-        newest fetch.
+        """A leader combines the offset of a late fetch with the broker epoch of the newest
+        fetch.
         """
         fetch = s.late_fetch
         when(
@@ -94,7 +97,7 @@ class ReadsReplicaTwice(Election):
 class CommitsBelowMinIsr(Election):
     """A leader commits a record although its ISR has fewer than min.insync.replicas members.
 
-    A replica that left the ISR lacks the record, but is still in the ELR and may be elected
+    A replica that has left the ISR lacks the record, but is still in the ELR and may be elected
     (KIP-966).
     """
 
@@ -111,7 +114,7 @@ class CommitsBelowMinIsr(Election):
     in_force=kafka("4.0.0", "4.0.0", needs="eligible.leader.replicas.version=1"),
 )
 class ElectsTheDead(Election):
-    """The controller elects the last known leader although that broker is fenced (KAFKA-19522)."""
+    """The controller elects the last known leader although this broker is fenced (KAFKA-19522)."""
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
         return none_eligible & s.partition_registration.last_known[r]
@@ -127,7 +130,7 @@ class ElectsTheDead(Election):
 class AdmitsUnclean(Election):
     """A broker that stopped uncleanly stays in the ISR and in the ELR (KAFKA-18635).
 
-    The broker has lost committed records and may be elected.
+    The broker has lost committed records, and may be elected.
     """
 
     def is_unclean(s, r: Replica) -> Bool:
@@ -143,14 +146,17 @@ class AdmitsUnclean(Election):
     in_force=kafka("2.8", "2.8", "where KRaft was a preview"),
 )
 class FencesInBatch(Election):
-    """The controller fences all stopped brokers at once, each as if the other brokers were alive.
+    """The controller fences all stopped brokers in one step, but fences each broker as if the other
+    brokers were alive.
 
-    So the controller may elect a broker that it is about to fence (KAFKA-13173).
+    So the controller may elect a broker that it fences in the same step (KAFKA-13173).
     """
 
     @action(fair="weak")
     def detect_crash(s, r: Replica) -> None:
-        """All stopped brokers are fenced in one step, but only one of them leaves the ISR."""
+        """The controller fences all stopped brokers in one step, but only one of them leaves the
+        ISR.
+        """
         when(~s.broker[r].is_up, s.is_alive(r))
         s.change_partition(s.remaining_isr(r), s.alive() - {r})
         for x in Replica:
@@ -166,11 +172,11 @@ class FencesInBatch(Election):
     in_force=kafka(None, LATEST, needs="acks=1, as documented"),
 )
 class TrustsOneAck(Election):
-    """A record counts as durable as soon as its leader alone has it, because acks=1 acknowledges
-    it.
+    """A record counts as committed as soon as its leader has it, because acks=1 acknowledges such a
+    record.
 
-    A control experiment, not a bug of Kafka: a planned move of leadership can lose such a record
-    (KAFKA-20554).
+    This is a control experiment, not a bug of Kafka: a planned move of leadership can lose such a
+    record (KAFKA-20554).
     """
 
     def is_committed(s, record: RecordId) -> Bool:
@@ -185,10 +191,10 @@ class TrustsOneAck(Election):
     in_force=kafka(None, LATEST, needs="unclean.leader.election.enable=true"),
 )
 class ElectsAnybody(Election):
-    """When no eligible replica is alive, any live replica may lead.
+    """If no eligible replica is alive, the controller elects any live replica.
 
-    A control experiment, not a bug of Kafka: unclean.leader.election.enable=true accepts the loss
-    of committed records.
+    This is a control experiment, not a bug of Kafka: the setting
+    unclean.leader.election.enable=true accepts the loss of committed records.
     """
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
@@ -208,8 +214,9 @@ class TrustsLastLeader(Election):
     """Kafka's election of the last known leader, tested against the stronger promise of KIP-966.
 
     KIP-966 promises that no record is lost while fewer than min.insync.replicas brokers lose
-    records. Here two brokers stop uncleanly, and the last leader loses a record but leads again.
-    The other broker truncates the record. This was reproduced on brokers of Kafka 4.3.
+    records. In this bug, two brokers stop uncleanly, and only one of them loses a record: the last
+    leader. This leader leads again, and the other broker truncates the record. The loss was
+    reproduced on brokers of Kafka 4.3.
     """
 
     def is_tolerable(s) -> Bool:
@@ -223,16 +230,17 @@ class TrustsLastLeader(Election):
     in_force=kafka("4.0", LATEST, "reproduced on real brokers of 4.3"),
 )
 class MinIsrOfPartition0(Election):
-    """The controller treats min.insync.replicas as 1, because the topic's partition 0 has one
+    """The controller treats min.insync.replicas as 1, because partition 0 of the topic has one
     replica.
 
-    Kafka limits min.insync.replicas to the number of replicas of partition 0; the spec is about
+    Kafka limits min.insync.replicas to the number of replicas of partition 0. The spec describes
     another partition, which has more replicas.
 
-    If one member is left in its ISR, the controller empties the ELR, although this member alone
-    commits nothing. The replicas of the ELR have every committed record but can no longer be
-    elected, and a replica without these records may be. Kafka:
-    ReplicationControlManager.getTopicEffectiveMinIsr.
+    If the ISR of this partition has only one member, the controller empties the ELR, although this
+    member alone commits no record. The replicas of the ELR have every committed record, but they
+    can no longer be elected. A replica that lacks these records may be elected instead.
+
+    Kafka: ReplicationControlManager.getTopicEffectiveMinIsr.
     """
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
@@ -249,9 +257,11 @@ class MinIsrOfPartition0(Election):
 class MissesRemovedDisk(Election):
     """A broker that lost its replica with one of its disks counts as stopped cleanly.
 
-    The operator removes the disk from log.dirs, and the other directory has the file that marks a
-    clean shutdown. So the broker stays in the ELR, and is elected with an empty log. This was
-    reproduced on brokers of Kafka 4.3. Kafka: LogManager.readBrokerEpochFromCleanShutdownFiles.
+    The operator removes the disk from log.dirs, and another log directory has the file that marks a
+    clean shutdown. So the broker stays in the ELR, and is elected with an empty log. This loss was
+    reproduced on brokers of Kafka 4.3.
+
+    Kafka: LogManager.readBrokerEpochFromCleanShutdownFiles.
     """
 
     def misses_clean_shutdown_file(s) -> Bool:
@@ -266,7 +276,8 @@ class MissesRemovedDisk(Election):
     in_force=UNRELEASED,
 )
 class EligibleForEver(Election):
-    """A replica in the ELR stays there for ever, even when the ISR can commit without this replica.
+    """A replica in the ELR stays in the ELR for ever, even when the ISR can commit records without
+    this replica.
 
     This bug also breaks the claim `isr_and_elr`.
     """
@@ -284,18 +295,18 @@ class EligibleForEver(Election):
     in_force=UNRELEASED,
 )
 class FallsBackOnAnyRefusal(Election):
-    """After any refusal of its AlterPartition request, a leader drops the ISR that it proposed.
+    """After any refusal of its AlterPartition request, a leader drops the ISR that it requested.
 
-    For example, the controller grants a request that adds a replica, and refuses the leader's
-    repeated request because of its old partition epoch. Then the leader commits records without
-    waiting for the added replica. Only the error INELIGIBLE_REPLICA means that the replica was not
-    added.
+    For example, the controller accepts a request that adds a replica, but the leader repeats the
+    request. The controller refuses the repeated request because of its old partition epoch. The
+    leader then commits records that the added replica may lack. Only the error INELIGIBLE_REPLICA
+    means that the controller has not added the replica.
     """
 
     @action(fair="weak")
     def refuse_isr(s, leader: Replica) -> None:
-        """The controller refuses an AlterPartition request, and the leader always drops the ISR
-        that it proposed.
+        """The controller refuses an AlterPartition request for any reason, and the leader drops
+        the ISR that it requested.
         """
         granted = s.broker[leader].is_current & s.may_be_members(leader)
         when(s.presumes_leadership(leader), s.broker[leader].is_pending, ~granted)
@@ -312,7 +323,7 @@ class FallsBackOnAnyRefusal(Election):
 class JoinsBelowHighWatermark(Election):
     """A follower joins the ISR although its log ends below the leader's high watermark.
 
-    The follower needs only the records of earlier leaders to join.
+    To join, the follower needs only the records that the leader had when its epoch began.
     """
 
     def has_caught_up(s, leader: Replica, end: Offset) -> Bool:
@@ -321,10 +332,10 @@ class JoinsBelowHighWatermark(Election):
 
 @bug("keeps-epoch", breaks="one_leader_per_epoch", steps=2, in_force=UNRELEASED)
 class KeepsEpoch(Election):
-    """A new leader epoch begins only if the partition had no leader before.
+    """The controller begins a new leader epoch only if the partition had no leader before.
 
-    A leader that is replaced directly does not learn about its successor. This bug also breaks the
-    claim `epochs_grow`.
+    A leader that is replaced by another leader directly does not learn this. This bug also breaks
+    the claim `epochs_grow`.
     """
 
     def begins_epoch(s, moves: Bool) -> Bool:
@@ -333,8 +344,8 @@ class KeepsEpoch(Election):
 
 @bug("keeps-high-watermark", breaks="high_watermark_in_log", steps=5, in_force=UNRELEASED)
 class KeepsHighWatermark(Election):
-    """A broker that lost the tail of its log keeps its old high watermark, beyond the end of the
-    log.
+    """A broker that has lost the tail of its log retains its old high watermark, which is beyond
+    the end of the log.
     """
 
     def high_watermark_after_truncation(s, r: Replica, end: Offset) -> Offset:
@@ -349,8 +360,8 @@ class KeepsHighWatermark(Election):
     in_force=UNRELEASED,
 )
 class ElectsFromIsrOnly(Election):
-    """The controller elects only members of the ISR, so no leader ever exists again if the ISR is
-    empty.
+    """The controller elects only members of the ISR. If the ISR is empty, the partition
+    therefore never has a leader again.
     """
 
     def is_eligible(s, r: Replica, isr: Set[Replica], elr: Set[Replica], is_empty: Bool) -> Bool:
@@ -365,12 +376,14 @@ class ElectsFromIsrOnly(Election):
     in_force=UNRELEASED,
 )
 class WaitsAfterRefusal(Election):
-    """A leader whose AlterPartition request was refused keeps waiting for an answer."""
+    """A leader waits for ever for a response to its AlterPartition request, although the
+    controller has refused the request.
+    """
 
     @action(fair="weak")
     def refuse_isr(s, leader: Replica) -> None:
-        """The controller refuses AlterPartition; the leader stays in the state in which it awaits
-        an answer.
+        """The controller refuses an AlterPartition request, and the leader still waits for a
+        response.
         """
         refused = s.broker[leader].is_current & ~s.may_be_members(leader)
         when(s.broker[leader].is_pending, refused)
@@ -387,7 +400,7 @@ class WaitsAfterRefusal(Election):
 class RemembersOne(Kip966):
     """The controller remembers only the last leader, instead of all last known eligible leaders.
 
-    So a recovery reads only the log of that leader. This bug also breaks the claim
+    So a recovery reads only the log of the last leader. This bug also breaks the claim
     `leader_completeness`.
     """
 

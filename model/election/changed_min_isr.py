@@ -1,9 +1,9 @@
 """Elections while an operator changes min.insync.replicas.
 
-The controller uses a new setting at once: it clears the ELR (ClearElrRecord), and builds the next
-ELR by the new setting. The leader learns the setting with the metadata. It may learn an ISR before,
-by the answer to its AlterPartition request. If the leader uses that ISR with an old, smaller
-setting, it commits records that a replica in the ELR lacks.
+The controller uses a new value at once: it clears the ELR (ClearElrRecord), and builds the next ELR
+by the new value. The leader learns the value with the metadata. The leader may learn a new ISR
+earlier, from the response to its AlterPartition request. If the leader uses this ISR with an old,
+smaller value, it commits records that a replica in the ELR lacks.
 
 This version has three actions more:
 
@@ -11,8 +11,8 @@ This version has three actions more:
     operator     change_min_isr
 
 Source: ConfigurationControlManager, ReplicationControlManager and Partition of Kafka 4.3; KIP-966.
-Simplified: two values of min.insync.replicas. After an answer, the controller accepts the leader's
-next request only if the leader has applied the metadata.
+Simplified: min.insync.replicas has two values. After a response, the controller accepts the
+leader's next request only if the leader has applied the metadata.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from model.variants import version
 
 
 class MinIsr(Int):
-    """A value of min.insync.replicas; 0 is none."""
+    """A value of min.insync.replicas. The value 0 means that there is none."""
 
 
 @version(
@@ -56,8 +56,9 @@ class ChangedMinIsr(Election):
     """Kafka 4.3 with an operator who changes min.insync.replicas, and with three rules that no
     release has.
 
-    The ELR is kept while the ISR is empty. It is emptied when a leader is elected that may commit
-    alone. The answer to AlterPartition carries the setting by which the controller built the ELR.
+    - While the ISR is empty, a change of min.insync.replicas does not clear the ELR.
+    - If the controller elects a leader that may commit alone, it empties the ELR.
+    - The response to AlterPartition has the value by which the controller built the ELR.
     """
 
     other_min_isr: Annotated[int, range(1, 6)] = 1
@@ -72,7 +73,9 @@ class ChangedMinIsr(Election):
     changes: Faults
 
     def scope(s) -> Scope:
-        """Returns the size of each type: `Faults` also counts changes."""
+        """Returns the size of each type of the state. The type `Faults` also counts changes of
+        min.insync.replicas.
+        """
         faults = max(s.max_unclean, s.max_losses, s.max_disruptions, s.max_changes)
         return {
             **super().scope(),
@@ -99,8 +102,8 @@ class ChangedMinIsr(Election):
         )
 
     def is_enough(s, members: Set[Replica]) -> Bool:
-        """True if the set has min.insync.replicas members by the controller's setting, or has all
-        replicas.
+        """Returns True if `members` has at least min.insync.replicas members by the controller's
+        value of the setting, or has all replicas.
         """
         return s.has_at_least(members, s.minimum)
 
@@ -110,7 +113,8 @@ class ChangedMinIsr(Election):
     # ---- the operator
 
     def clears_elr(s) -> Bool:
-        """True if a change of min.insync.replicas clears the ELR: the ISR is not empty.
+        """Returns True if a change of min.insync.replicas clears the ELR. It does so unless the ISR
+        is empty.
 
         If the ELR is cleared while the ISR is empty, the claim `somebody_leads` breaks (bug
         `clears-elr`, 7 steps). If the ELR is never cleared, the claim `leader_completeness` breaks
@@ -120,10 +124,11 @@ class ChangedMinIsr(Election):
 
     @action
     def change_min_isr(s) -> None:
-        """An operator sets min.insync.replicas to the other value.
+        """An operator changes min.insync.replicas from one of its two values to the other value.
 
         Kafka: ConfigurationControlManager.createClearElrRecordsAsNeeded, and
-        ReplicationControlManager.removeTopicElrs. Simplified: at most `max_changes` changes.
+        ReplicationControlManager.removeTopicElrs.
+        Simplified: the constant `max_changes` limits the number of changes.
         """
         when(s.changes < s.max_changes)
         partition, clears = s.partition_registration, s.clears_elr()
@@ -137,9 +142,10 @@ class ChangedMinIsr(Election):
     # ---- the controller
 
     def may_stay_eligible(s, isr: Set[Replica]) -> Bool:
-        """True if the ELR may have members beside this ISR: the ISR cannot commit.
+        """Returns True if the ELR may have members while the ISR is `isr`, because this ISR is too
+        small to commit records.
 
-        If the ELR keeps its members when one of them is elected and may commit alone, the claim
+        If the members of the ELR stay when one of them is elected and may commit alone, the claim
         `candidate_completeness` breaks (bug `keeps-elr-at-election`, 7 steps).
         """
         return ~s.is_enough(isr)
@@ -162,9 +168,11 @@ class ChangedMinIsr(Election):
 
     @action(fair="weak")
     def grant_isr(s, leader: Replica) -> None:
-        """The controller accepts the leader's AlterPartition request, and its answer is in flight.
+        """The controller accepts the leader's AlterPartition request, and its response is in
+        flight.
 
-        Kafka: ReplicationControlManager.alterPartition. Simplified: as in `kafka-4.1`.
+        Kafka: ReplicationControlManager.alterPartition.
+        Simplified: the simplifications of this action in the version `kafka-4.1` apply.
         """
         super().grant_isr(leader)
         s.answer[leader] = s.minimum
@@ -176,10 +184,10 @@ class ChangedMinIsr(Election):
         s.answer[r] = MinIsr(0)
 
     def setting_with_answer(s, leader: Replica) -> MinIsr:
-        """Returns the setting that a leader uses after an answer: the larger of its own and the
-        answer's.
+        """Returns the value of min.insync.replicas that a leader uses after a response: the larger
+        one of its own value and the value in the response.
 
-        If the answer has no setting, the claim `leader_completeness` breaks (bug
+        If the response has no value, the claim `leader_completeness` breaks (bug
         `answers-without-min-isr`, 7 steps).
         """
         own, answered = s.known_minimum[leader], s.answer[leader]
@@ -187,10 +195,14 @@ class ChangedMinIsr(Election):
 
     @action
     def take_answer(s, leader: Replica) -> None:
-        """A leader learns by the answer to its AlterPartition request that its ISR is granted.
+        """A leader receives the response to its AlterPartition request, and learns that the
+        controller has accepted the ISR that it requested.
 
-        Kafka: Partition.handleAlterPartitionUpdate. Simplified: the answer carries only the ISR.
-        Without the guard that there is an answer, the claim `leader_completeness` breaks in 7
+        Kafka: Partition.handleAlterPartitionUpdate.
+        Simplified: the leader learns only the ISR and the value of min.insync.replicas from the
+        response.
+
+        Without the guard that there is a response, the claim `leader_completeness` breaks in 7
         steps.
         """
         setting = s.setting_with_answer(leader)
@@ -202,11 +214,15 @@ class ChangedMinIsr(Election):
 
     @action(fair="weak")
     def learn_min_isr(s, leader: Replica) -> None:
-        """A leader that knows the newest state of the partition learns the newest setting.
+        """A leader that knows the newest state of the partition learns the newest value of
+        min.insync.replicas.
 
-        Kafka: UnifiedLog.updateConfig, by the metadata log. Simplified: a leader that also lacks a
-        change of the partition learns both together (`apply_metadata`). Without the guard that it
-        lacks none, the claim `leader_completeness` breaks in 8 steps.
+        Kafka: UnifiedLog.updateConfig, by the metadata log.
+        Simplified: a leader that does not know the newest state of the partition learns this state
+        and the value together (`apply_metadata`).
+
+        Without the guard that the leader knows the newest state, the claim `leader_completeness`
+        breaks in 8 steps.
         """
         when(
             s.presumes_leadership(leader),
@@ -217,9 +233,11 @@ class ChangedMinIsr(Election):
 
     @action(fair="weak")
     def apply_metadata(s, r: Replica) -> None:
-        """A broker applies the newest metadata; a leader also learns the newest setting.
+        """A broker applies the newest metadata. A leader also learns the newest value of
+        min.insync.replicas.
 
-        Kafka: Partition.makeLeader and makeFollower. Simplified: as in `kafka-4.1`.
+        Kafka: Partition.makeLeader and makeFollower.
+        Simplified: the simplifications of this action in the version `kafka-4.1` apply.
         """
         leads = s.partition_registration.leader == r
         super().apply_metadata(r)
@@ -233,8 +251,8 @@ class ChangedMinIsr(Election):
 
     @witness
     def a_leader_uses_an_old_setting(s) -> Bool:
-        """Reachable: a leader has a smaller min.insync.replicas than the controller, and knows an
-        ISR that the controller has granted since.
+        """Reachable: a leader knows the newest ISR from a response, but uses a smaller
+        min.insync.replicas than the controller.
         """
         return exists(
             all_of(

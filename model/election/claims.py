@@ -1,8 +1,8 @@
 """The claims about elections: records that survive, legal controller states, and recovery.
 
-Claims about records hold only while fewer than min.insync.replicas brokers have failed. Each
-unclean stop counts as a failure, but in the version `kip-966`, which was not released, only a real
-loss of records.
+The claims about records hold only while fewer than min.insync.replicas brokers have failed. Each
+unclean stop counts as a failure. Only in the version `kip-966`, which was not released, a failure
+is a real loss of records.
 
 Source: Vanlightly's kip-966 and v3.5 specifications; KIP-966; Kafka documentation, "acks".
 """
@@ -33,13 +33,13 @@ from model.language import (
 
 
 class ElectionClaims(Controller):
-    """The liveness properties need a finite number of failures, which constants such as
-    `max_unclean` give.
+    """The claims about elections. The liveness claims need a finite number of failures, which
+    constants such as `max_unclean` limit.
     """
 
     def is_tolerable(s) -> Bool:
-        """True while fewer than min.insync.replicas brokers have stopped uncleanly, so that the
-        claims about records must hold.
+        """Returns True while fewer than min.insync.replicas brokers have stopped uncleanly. The
+        claims about records must then hold.
         """
         return s.unclean < s.copies()
 
@@ -78,7 +78,7 @@ class ElectionClaims(Controller):
     @invariant
     def nothing_committed_is_lost(s) -> Bool:
         """While fewer than min.insync.replicas brokers have failed, every committed record is in
-        the log of some replica.
+        the log of at least one replica.
         """
         return forall(
             implies(
@@ -89,8 +89,8 @@ class ElectionClaims(Controller):
 
     @invariant
     def log_matching(s) -> Bool:
-        """While fewer than min.insync.replicas brokers have failed, any two replicas have the same
-        record at each offset below both high watermarks.
+        """While fewer than min.insync.replicas brokers have failed, any two replicas have the
+        same record at each offset below both of their high watermarks.
         """
         return forall(
             implies(
@@ -113,8 +113,8 @@ class ElectionClaims(Controller):
 
     @action_property
     def committed_by_enough(s, after: Self) -> Bool:
-        """A record that becomes committed is on at least min.insync.replicas replicas, if no broker
-        has ever lost records.
+        """If no broker has ever lost records, a record that becomes committed is in the logs of
+        at least min.insync.replicas replicas.
         """
         return forall(
             implies(
@@ -150,8 +150,8 @@ class ElectionClaims(Controller):
 
     @invariant
     def isr_and_elr(s) -> Bool:
-        """ISR and ELR are disjoint, and the ELR is empty while the ISR has min.insync.replicas
-        members.
+        """No replica is both in the ISR and in the ELR, and the ELR is empty while the ISR has
+        min.insync.replicas members.
         """
         return all_of(
             forall(
@@ -165,7 +165,7 @@ class ElectionClaims(Controller):
 
     @invariant
     def leader_is_alive_and_in_isr(s) -> Bool:
-        """The leader, if one exists, is in the ISR and not fenced."""
+        """If the partition has a leader, the leader is in the ISR and is not fenced."""
         return forall(
             implies(
                 s.partition_registration.leader == r,
@@ -176,7 +176,7 @@ class ElectionClaims(Controller):
 
     @invariant
     def one_leader_per_epoch(s) -> Bool:
-        """Two brokers never believe that they lead in the same leader epoch."""
+        """At most one broker considers itself the leader in each leader epoch."""
         return forall(
             implies(
                 all_of(
@@ -210,8 +210,8 @@ class ElectionClaims(Controller):
 
     @action_property
     def epochs_grow(s, after: Self) -> Bool:
-        """Leader epochs and broker epochs that brokers may learn never fall, and each new leader
-        begins a new leader epoch.
+        """The leader epochs and broker epochs that brokers may learn never decrease, and each
+        new leader begins a new leader epoch.
         """
         before, now = s.published_partition(), after.published_partition()
         return all_of(
@@ -245,22 +245,26 @@ class ElectionClaims(Controller):
 
     @liveness
     def requests_are_answered(s, leader: Replica) -> Temporal:
-        """Every pending AlterPartition request is eventually answered."""
+        """Every pending AlterPartition request eventually ends: the leader waits no longer for a
+        response.
+        """
         return leads_to(s.broker[leader].is_pending, ~s.broker[leader].is_pending)
 
     @liveness
     def everybody_is_in_sync(s) -> Temporal:
-        """Eventually the ISR has all replicas and keeps them."""
+        """Eventually the ISR has all replicas, and no replica leaves it any more."""
         return eventually_always(forall(s.partition_registration.isr[r] for r in Replica))
 
     @liveness
     def somebody_leads(s) -> Temporal:
-        """Infinitely often the partition has a leader that is up and knows that it leads."""
+        """Infinitely often, the partition has a leader that is up and considers itself the
+        leader.
+        """
         return always_eventually(exists(s.is_true_leader(r) for r in Replica))
 
     @liveness
     def everything_is_committed(s) -> Temporal:
-        """Infinitely often the leader's high watermark is at the end of the leader's log."""
+        """Infinitely often, the leader's high watermark is at the end of the leader's log."""
         return always_eventually(
             exists(
                 s.is_true_leader(r) & (s.broker[r].high_watermark == s.broker[r].end_offset)
@@ -272,8 +276,8 @@ class ElectionClaims(Controller):
 
     @witness
     def committed_and_elected_again(s) -> Bool:
-        """Reachable: a record is committed, and a leader other than the first leader is up and
-        knows that it leads.
+        """Reachable: a record is committed, and a broker other than the first leader is up and
+        leads.
         """
         return exists(
             all_of(s.is_true_leader(r), r != Replica.least(), s.is_committed(x))
@@ -283,7 +287,7 @@ class ElectionClaims(Controller):
 
     @witness
     def a_deposed_leader_does_not_know(s) -> Bool:
-        """Reachable: two brokers believe that they lead."""
+        """Reachable: two brokers consider themselves the leader."""
         return exists(
             all_of(a != b, s.presumes_leadership(a), s.presumes_leadership(b))
             for a in Replica

@@ -1,13 +1,14 @@
-"""Elections whose controller fails: its changes are appended to a metadata log, then committed.
+"""Elections with a controller that fails: its changes are first appended to a metadata log, and
+then committed.
 
-The controller decides by its newest state, which has changes that are appended and not committed
-yet. Brokers learn only committed changes. A controller that fails loses the other changes, and the
-next controller continues from the committed ones. So a request is answered only after the change
-that answers it is committed. That committed changes stay is an assumption here, and a claim of the
-spec `quorum`.
+The controller decides by its newest state, which includes changes that are appended but not
+committed yet. Brokers learn only committed changes. A controller that fails loses the changes that
+are not committed, and the next controller continues from the committed changes. So the controller
+answers a request only after it has committed the change that the answer reports. This version
+assumes that committed changes are not lost. In the spec `quorum`, this is a claim.
 
-Here `partition_registration` and `registration` are the controller's newest state, so each action
-of the controller appends its change to the log. This version has two actions more:
+In this version, `partition_registration` and `registration` are the controller's newest state, so
+each action of the controller appends its change to the log. The version has two actions more:
 
     controller   WF commit_changes, fail_over
 
@@ -51,7 +52,9 @@ from model.variants import version
 
 
 class Dropped(Record):
-    """The newest leader epoch that a failover dropped, and its leader."""
+    """The newest leader epoch that a failover of the controller has dropped, and the leader of
+    this epoch.
+    """
 
     leader: Replica | Nothing
     leader_epoch: LeaderEpoch
@@ -62,8 +65,8 @@ class Dropped(Record):
     in_force=kafka("3.3", LATEST, needs="a controller that fails"),
 )
 class ControllerFailover(Election):
-    """Kafka 4.3 with a controller that fails: it appends each change to a metadata log, brokers
-    learn committed changes, and the next controller continues from these.
+    """Kafka 4.3 with a controller that fails: brokers learn only committed changes, and the next
+    controller continues from the committed changes.
     """
 
     max_failovers: Annotated[int, range(5)] = 1
@@ -74,7 +77,7 @@ class ControllerFailover(Election):
     dropped: Dropped
 
     def scope(s) -> Scope:
-        """Returns the size of each type: `Faults` also counts failovers."""
+        """Returns the size of each type of the state. The type `Faults` also counts failovers."""
         faults = max(s.max_unclean, s.max_losses, s.max_disruptions, s.max_failovers)
         return {**super().scope(), Faults: range(faults + 1)}
 
@@ -97,7 +100,7 @@ class ControllerFailover(Election):
         )
 
     def is_registering(s, r: Replica) -> Bool:
-        """True if the broker's registration is appended and not committed."""
+        """Returns True if the broker's newest registration is appended but not committed."""
         return s.committed_registration[r].broker_epoch < s.registration[r].broker_epoch
 
     def is_everything_committed(s) -> Bool:
@@ -110,10 +113,12 @@ class ControllerFailover(Election):
 
     @action(fair="weak")
     def commit_changes(s) -> None:
-        """The appended changes are committed, and a broker whose registration they have starts.
+        """The controller commits the appended changes. A broker starts if one of these changes is
+        its registration.
 
-        Kafka: OffsetControlManager.handleCommitBatch; QuorumController then completes the deferred
-        events. Simplified: all appended changes are committed at once.
+        Kafka: OffsetControlManager.handleCommitBatch. QuorumController then completes the deferred
+        events.
+        Simplified: all appended changes are committed at once.
         """
         when(~s.is_everything_committed())
         changes = ~s.is_partition_committed()
@@ -127,12 +132,13 @@ class ControllerFailover(Election):
 
     @action
     def fail_over(s) -> None:
-        """The controller fails, and the next one continues from the committed changes.
+        """The controller fails, and the next controller continues from the committed changes.
 
         Kafka: QuorumController.renounce fails the deferred events, and
-        OffsetControlManager.deactivate returns to the last committed state. Simplified: at most
-        `max_failovers` failovers, each of which drops a change. A change that survives in the log
-        of the next controller is committed before the failover.
+        OffsetControlManager.deactivate returns to the last committed state.
+        Simplified: the constant `max_failovers` limits the number of failovers, and each failover
+        drops a change. A change that survives in the log of the next controller is committed before
+        the failover.
         """
         when(~s.is_everything_committed(), s.failovers < s.max_failovers)
         newest, dropped = s.partition_registration, s.dropped
@@ -146,7 +152,7 @@ class ControllerFailover(Election):
     # ---- what brokers learn
 
     def published_partition(s) -> PartitionState:
-        """Returns the committed partition registration.
+        """Returns the committed state of the partition.
 
         If brokers learn appended changes, the claim `leader_completeness` breaks (bug
         `publishes-uncommitted`, 5 steps).
@@ -154,16 +160,16 @@ class ControllerFailover(Election):
         return s.committed_partition
 
     def published_registration(s, r: Replica) -> Registration:
-        """Returns the committed registration of the broker.
+        """Returns the committed registration of the broker `r`.
 
-        The controller also compares the broker epoch of a replica that joins the ISR with this
-        registration: a broker that is alive has no newer one.
+        The controller also compares the broker epoch of a replica that joins the ISR with the
+        committed registration. A broker that is alive has no newer registration.
         """
         return s.committed_registration[r]
 
     def is_still_current(s, r: Replica, changes: Bool) -> Bool:
-        """True if the leader has the partition epoch of the committed partition: an appended change
-        does not alter that.
+        """Returns True if the leader has the partition epoch of the committed partition. An
+        appended change does not alter this partition epoch.
         """
         return s.broker[r].is_current
 
@@ -181,45 +187,55 @@ class ControllerFailover(Election):
 
     @action(fair="weak")
     def register(s, r: Replica) -> None:
-        """A stopped broker registers with the next broker epoch; after an unclean stop it leaves
+        """A stopped broker registers with the next broker epoch. After an unclean stop, it leaves
         the ELR.
 
-        Kafka: ClusterControlManager.registerBroker, which keeps the broker epoch if the same
-        incarnation registers again. Simplified: as in `kafka-4.1`.
+        Kafka: ClusterControlManager.registerBroker, which does not change the broker epoch if the
+        same incarnation of the broker registers again.
+        Simplified: the simplifications of this action in the version `kafka-4.1` apply.
         """
         when(~s.is_registering(r))
         super().register(r)
 
     @action
     def replace_disk(s, r: Replica) -> None:
-        """A stopped broker gets an empty disk, which lacks the file that marks a clean shutdown.
+        """A stopped broker receives an empty disk, which lacks the file that marks a clean
+        shutdown.
 
-        Kafka: the operator replaces the disk. Simplified: as in `kafka-4.1`. Without the guard that
-        the broker does not register, the claim `candidate_completeness` breaks in 8 steps.
+        Kafka: the operator replaces the disk.
+        Simplified: the simplifications of this action in the version `kafka-4.1` apply.
+
+        Without the guard that no registration of the broker is pending, the claim
+        `candidate_completeness` breaks in 8 steps.
         """
         when(~s.is_registering(r))
         super().replace_disk(r)
 
     @action(fair="weak")
     def grant_isr(s, leader: Replica) -> None:
-        """The controller accepts the leader's AlterPartition request; the leader does not know that
+        """The controller accepts the leader's AlterPartition request. The leader does not know this
         yet.
 
-        Kafka: ReplicationControlManager.alterPartition, which refuses the request if a change of
-        the partition is appended: the leader's partition epoch is old then. Simplified: as in
-        `kafka-4.1`. Every claim also holds without the guard that this action adds.
+        Kafka: ReplicationControlManager.alterPartition. It refuses the request if a change of the
+        partition is appended, because the leader's partition epoch is then old.
+        Simplified: the simplifications of this action in the version `kafka-4.1` apply.
+
+        Every claim also holds without the guard that this version adds.
         """
         when(s.is_partition_committed())
         super().grant_isr(leader)
 
     @action(fair="weak")
     def refuse_isr(s, leader: Replica) -> None:
-        """The controller refuses an AlterPartition request, and the leader keeps the ISR that it
-        knows.
+        """The controller refuses an AlterPartition request, and the leader continues with the ISR
+        that it knows.
 
-        Kafka: QuorumController.ControllerWriteEvent, which delays a refusal until the changes that
-        were appended before are committed. Simplified: as in `kafka-4.1`. Every claim also holds
-        without this delay. It matters for a refused partition epoch: without the delay, the claim
+        Kafka: QuorumController.ControllerWriteEvent, which delays a refusal until all earlier
+        changes are committed.
+        Simplified: the simplifications of this action in the version `kafka-4.1` apply.
+
+        Every claim also holds if this action does not wait for the commit. The delay matters if the
+        controller refuses an old partition epoch: without this delay, the claim
         `requests_are_answered` breaks (bug `answers-uncommitted`, 8 steps).
         """
         when(s.is_everything_committed())
@@ -229,10 +245,10 @@ class ControllerFailover(Election):
 
     @invariant
     def leaders_know_what_is_committed(s) -> Bool:
-        """A broker knows no leader epoch that is not committed, and a leader with the newest
-        committed partition epoch has the committed ISR.
+        """No broker knows a leader epoch that is not committed, and a leader with the committed
+        partition epoch knows the committed ISR.
 
-        So no leader counts an ISR that a failover of the controller may drop.
+        So no leader relies on an ISR that a failover of the controller may drop.
         """
         return forall(
             all_of(
@@ -247,8 +263,8 @@ class ControllerFailover(Election):
 
     @witness
     def the_next_controller_decides_otherwise(s) -> Bool:
-        """Reachable: a failover has dropped an election, and the next controller has begun the same
-        leader epoch with another leader, or with none.
+        """Reachable: a failover has dropped an election, and the next controller has begun the
+        same leader epoch with another leader or without a leader.
         """
         committed = s.committed_partition
         return all_of(

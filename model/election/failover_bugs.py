@@ -1,7 +1,8 @@
-"""Bugs of the metadata log: the controller answers or publishes what a failover may drop.
+"""Bugs of the metadata log: the controller answers by, or publishes, a change that a failover may
+drop.
 
-No release had these bugs. They are the reasons why an answer of Kafka's controller waits until the
-changes before it are committed.
+No release had these bugs. They show why a response of Kafka's controller waits until all earlier
+changes are committed.
 
 Source: QuorumController (ControllerWriteEvent, renounce) and Partition of Kafka 4.3.
 """
@@ -25,7 +26,7 @@ from model.variants import bug
     in_force=UNRELEASED,
 )
 class PublishesUncommitted(ControllerFailover):
-    """Brokers learn a change of the controller before it is committed.
+    """Brokers learn a change of the controller before the change is committed.
 
     A new leader commits a record, although its election is not committed. A failover drops the
     election, and the old leader, which lacks the record, leads again. This bug also breaks the
@@ -47,8 +48,9 @@ class StartsUncommitted(ControllerFailover):
     """A broker starts before its registration is committed.
 
     The broker led when it stopped uncleanly and lost its log. A failover drops the election of
-    another leader and the new registration. So the broker leads again, with an empty log. In Kafka
-    the controller would also refuse the broker's heartbeats, which have an unknown broker epoch.
+    another leader and the new registration of the broker. So the broker leads again, with an empty
+    log. In Kafka, the controller would also refuse the broker's heartbeats, because they have an
+    unknown broker epoch.
     """
 
     def start(s, r: Replica) -> None:
@@ -69,19 +71,21 @@ class StartsUncommitted(ControllerFailover):
 class AnswersUncommitted(ControllerFailover):
     """The controller refuses a request because of a change that is not committed.
 
-    The controller has granted a leader's AlterPartition request, and refuses the repeated request
-    as old (INVALID_UPDATE_VERSION). The leader waits until it learns the change. A failover drops
-    the change, so the leader waits for ever.
+    The controller has accepted a leader's AlterPartition request, and refuses the repeated request,
+    because its partition epoch is old (INVALID_UPDATE_VERSION). The leader waits until it learns
+    the change. A failover drops the change, so the leader waits for ever.
     """
 
     waiting: Set[Replica]  # leaders that wait for a change, and send no request
 
     @action
     def refuse_partition_epoch(s, leader: Replica) -> None:
-        """The controller refuses a request whose partition epoch became old by an appended change.
+        """The controller refuses a request because an appended change has made its partition epoch
+        old.
 
-        Kafka: Partition.handleAlterPartitionError leaves the request pending after the error
-        INVALID_UPDATE_VERSION. Simplified: only a request with the newest committed epoch.
+        Kafka: after the error INVALID_UPDATE_VERSION, the request remains pending
+        (Partition.handleAlterPartitionError).
+        Simplified: the controller refuses only requests with the newest committed partition epoch.
         """
         when(
             s.presumes_leadership(leader),
@@ -94,18 +98,18 @@ class AnswersUncommitted(ControllerFailover):
 
     @action(fair="weak")
     def grant_isr(s, leader: Replica) -> None:
-        """The controller accepts the request of a leader that does not wait.
+        """The controller accepts the request of a leader that does not wait for a change.
 
-        Kafka: as in the version `controller-failover`.
+        Kafka: the version `controller-failover` cites the source of this action.
         """
         when(~s.waiting[leader])
         super().grant_isr(leader)
 
     @action(fair="weak")
     def refuse_isr(s, leader: Replica) -> None:
-        """The controller refuses the request of a leader that does not wait.
+        """The controller refuses the request of a leader that does not wait for a change.
 
-        Kafka: as in the version `controller-failover`.
+        Kafka: the version `controller-failover` cites the source of this action.
         """
         when(~s.waiting[leader])
         super().refuse_isr(leader)

@@ -1,4 +1,4 @@
-"""Bugs of a changed min.insync.replicas: Kafka's own rules, and two rules that look like fixes.
+"""Bugs of a changed min.insync.replicas: two rules of Kafka, and two rules that look like fixes.
 
 Source: KIP-966; ConfigurationControlManager, ReplicationControlManager and Partition of Kafka 4.3.
 """
@@ -21,9 +21,11 @@ from model.variants import bug
     in_force=kafka("4.0", LATEST, "reproduced on real brokers of 4.3"),
 )
 class ClearsElr(ChangedMinIsr):
-    """A change of min.insync.replicas clears the ELR also while the ISR is empty.
+    """A change of min.insync.replicas clears the ELR even if the ISR is empty.
 
-    Then no broker is eligible, although all return with every record, and nobody ever leads again.
+    No broker is then eligible, although all brokers return with every record. The partition never
+    has a leader again.
+
     Kafka: ReplicationControlManager.removeTopicElrs.
     """
 
@@ -40,11 +42,12 @@ class ClearsElr(ChangedMinIsr):
     in_force=kafka("4.0", LATEST, "reproduced on real brokers of 4.3"),
 )
 class AnswersWithoutMinIsr(ChangedMinIsr):
-    """The answer to AlterPartition does not carry min.insync.replicas.
+    """The response to AlterPartition does not contain min.insync.replicas.
 
-    The setting is raised. The controller removes a replica from the ISR, and adds it to the ELR,
-    because the ISR is now too small to commit. The leader learns the ISR by the answer, commits
-    alone by the old setting, and stops. The replica is elected without the record.
+    The operator raises the setting. The controller removes a replica from the ISR and adds it to
+    the ELR, because the ISR is now too small to commit records. The leader learns the ISR from the
+    response, commits a record alone by the old value of the setting, and stops. The controller
+    elects the replica, which lacks the record.
     """
 
     def setting_with_answer(s, leader: Replica) -> MinIsr:
@@ -60,10 +63,11 @@ class AnswersWithoutMinIsr(ChangedMinIsr):
     in_force=UNRELEASED,
 )
 class NeverClearsElr(ChangedMinIsr):
-    """A change of min.insync.replicas keeps the ELR.
+    """A change of min.insync.replicas never clears the ELR.
 
-    The setting is lowered, so the last member of the ISR commits alone, without the replicas of the
-    ELR. When this member stops, one of them is elected.
+    The operator lowers the setting, so the only member of the ISR commits records alone. The
+    replicas in the ELR lack these records. When the only member stops, the controller elects a
+    replica of the ELR.
     """
 
     def clears_elr(s) -> Bool:
@@ -82,11 +86,12 @@ class NeverClearsElr(ChangedMinIsr):
     in_force=UNRELEASED,
 )
 class KeepsElrAtElection(ChangedMinIsr):
-    """The ELR is kept while the ISR is empty, and also when one of its members is elected.
+    """A change of min.insync.replicas does not clear the ELR while the ISR is empty, and the ELR
+    also stays when one of its members is elected.
 
-    The setting was lowered while the partition had no leader. The new leader commits alone, and a
-    replica that stayed in the ELR lacks the record. With three disruptions, this replica is
-    elected, which also breaks the claim `leader_completeness`.
+    The operator lowered the setting while the partition had no leader. The new leader commits a
+    record alone, and a replica that stayed in the ELR lacks the record. With three disruptions, the
+    controller elects this replica, which also breaks the claim `leader_completeness`.
     """
 
     def may_stay_eligible(s, isr: Set[Replica]) -> Bool:

@@ -1,12 +1,12 @@
 """The state of elections: the controller's view of a partition, and each broker's view.
 
-A broker knows the part of the metadata log that it has applied; it may be old. A broker that
-restarts registers again and gets the next broker epoch.
+A broker knows the part of the metadata log that it has applied, which may be old. A broker that
+restarts registers again, and receives the next broker epoch.
 
 Source: KIP-500, KIP-497 (AlterPartition), KIP-903 (broker epochs), KIP-966 (eligible leaders).
-Simplified: the state keeps no partition epoch, only whether a leader's partition epoch equals the
-controller's (`is_current`). A broker applies all metadata at once. A record is only an identifier;
-`written_in` keeps the leader epoch in which it was written.
+Simplified: the state has no partition epochs. It only records whether a leader's partition epoch
+equals the controller's partition epoch (`is_current`). A broker applies all metadata at once. A
+record is only an identifier, and `written_in` maps it to the leader epoch in which it was written.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from model.language import (
 
 
 class Replica(Ordered):
-    """A broker that keeps a copy of the partition; the first replica is the preferred one."""
+    """A broker that has a copy of the partition. The first replica is the preferred leader."""
 
     prefix = "b"
 
@@ -46,19 +46,23 @@ class Offset(Int):
 
 
 class LeaderEpoch(Int):
-    """A leader epoch: the controller begins one with each change of the leader; -1 is no epoch."""
+    """A leader epoch. The controller begins a new epoch with each change of the leader. The
+    value -1 means no epoch.
+    """
 
 
 class BrokerEpoch(Int):
-    """A broker epoch; each registration gives the broker the next one."""
+    """A broker epoch. Each registration gives the broker the next broker epoch."""
 
 
 class RecordId(Int):
-    """Identifies a record among all records ever written."""
+    """The identifier of a record, unique among all records that are ever written."""
 
 
 class Faults(Int):
-    """The number of faults of one kind; a constant such as `max_unclean` limits it."""
+    """The number of past faults of one kind. A constant such as `max_unclean` limits this
+    number.
+    """
 
 
 class PartitionState(Record):
@@ -79,8 +83,8 @@ class Registration(Record):
 
 
 class Follower(Record):
-    """A follower's end offset and broker epoch, as its leader learnt them in the present leader
-    epoch.
+    """The end offset and the broker epoch of a follower, as its leader has learned them in the
+    present leader epoch.
     """
 
     end_offset: Offset  # 0 before its first fetch
@@ -153,7 +157,7 @@ class ElectedPartition(Spec):
         }
 
     def init(s) -> None:
-        """Initially the preferred replica leads, and the ISR has all replicas."""
+        """Initially, the preferred leader leads, and the ISR has all replicas."""
         preferred = Replica.least()
         s.partition_registration.leader = preferred
         s.partition_registration.leader_epoch = LeaderEpoch(0)
@@ -166,25 +170,31 @@ class ElectedPartition(Spec):
         s.broker[preferred].isr = everything(Replica)
 
     def is_enough(s, members: Set[Replica]) -> Bool:
-        """True if the set has at least min.insync.replicas members, or has all replicas."""
+        """Returns True if `members` has at least min.insync.replicas members, or has all
+        replicas.
+        """
         return count(members[r] for r in Replica) >= min(s.min_isr, s.replicas)
 
     def is_enough_for_leader(s, leader: Replica) -> Bool:
-        """True if the leader's ISR has min.insync.replicas members, by the setting that the leader
-        knows.
+        """Returns True if the leader's ISR has at least min.insync.replicas members, or has all
+        replicas. The leader uses the value of the setting that it knows.
         """
         return s.is_enough(s.broker[leader].isr)
 
     def copies(s) -> int:
-        """Returns on how many replicas a record is at least when it is committed."""
+        """Returns the least number of replicas that have a record when it becomes committed."""
         return min(s.min_isr, s.replicas)
 
     def published_partition(s) -> PartitionState:
-        """Returns the newest state of the partition that brokers may learn."""
+        """Returns the newest state of the partition that brokers may learn. By default, it is
+        the controller's state.
+        """
         return s.partition_registration
 
     def published_registration(s, r: Replica) -> Registration:
-        """Returns the newest registration of the broker that brokers may learn."""
+        """Returns the newest registration of the broker `r` that brokers may learn. By default,
+        it is the controller's state.
+        """
         return s.registration[r]
 
     def is_alive(s, r: Replica) -> Bool:
@@ -194,8 +204,8 @@ class ElectedPartition(Spec):
         return s.broker[r].is_up & (s.broker[r].leader == r)
 
     def is_true_leader(s, r: Replica) -> Bool:
-        """True if the broker is up and leads, by its own view and the controller's, in the same
-        epoch.
+        """Returns True if the broker is up and considers itself the leader, and the controller
+        also has this broker as leader in the same epoch.
         """
         return all_of(
             s.presumes_leadership(r),
@@ -221,7 +231,7 @@ class ElectedPartition(Spec):
         )
 
     def shared_end(s, follower: Replica, leader: Replica) -> Offset:
-        """Returns the end of the common prefix of both logs."""
+        """Returns the end offset of the common prefix of the logs of `follower` and `leader`."""
         ours, theirs = s.broker[follower], s.broker[leader]
         return first(
             Offset,
@@ -234,8 +244,8 @@ class ElectedPartition(Spec):
         )
 
     def start_offset(s, leader: Replica) -> Offset:
-        """Returns the first offset that the leader wrote in its own leader epoch, or the end of its
-        log.
+        """Returns the offset of the first record that the leader wrote in its own leader epoch.
+        If there is no such record, returns the end of the leader's log.
         """
         log = s.broker[leader]
         return first(

@@ -1,9 +1,10 @@
-"""The versions of elections: Kafka 4.1, before KIP-966, before KIP-903, and KIP-966 as written.
+"""The versions of the spec `election`: Kafka 4.1, before KIP-966, before KIP-903, and KIP-966 as
+written.
 
-Before KIP-966 the last member of an ISR stays in the ISR, even if it has lost its disk. Before
-KIP-903 a leader does not check the broker epoch of a fetch. The version `kip-966` has a set of last
-known eligible leaders (LastKnownELR); if ISR and ELR are empty, it elects the one with the longest
-log.
+Before KIP-966, the only member of an ISR stays in the ISR, even if it has lost its disk. Before
+KIP-903, a leader does not check the broker epoch of a fetch. The version `kip-966` has a set of
+last known eligible leaders (LastKnownELR). If the ISR and the ELR are empty, the controller elects
+the member of this set that has the longest log.
 
 Source: KIP-903 (3.5); KAFKA-15583 (3.7: no commit below min.insync.replicas); KIP-966.
 """
@@ -35,14 +36,14 @@ from model.variants import version
 
 @version("kafka-4.1", in_force=kafka("4.1", LATEST), default=True)
 class Election(ElectionClaims):
-    """Kafka 4.1: the controller elects from the ISR, then from the ELR, then the last
-    known leader.
+    """Kafka 4.1: the controller elects a leader from the ISR, then from the ELR, and then the
+    last known leader.
     """
 
     @witness
     def somebody_is_eligible(s) -> Bool:
-        """Reachable: some broker is outside the ISR but in the ELR, and may be elected once it is
-        alive.
+        """Reachable: a broker is in the ELR, so it may be elected when the ISR is empty and the
+        broker is alive.
         """
         return exists(s.partition_registration.elr[r] for r in Replica)
 
@@ -55,9 +56,9 @@ class Election(ElectionClaims):
     in_force=kafka("3.7", "4.0", "and later with eligible.leader.replicas.version=0"),
 )
 class BeforeElr(Election):
-    """Kafka 3.7: the last member of the ISR stays in the ISR, and leads again after any stop.
+    """Kafka 3.7: the only member of the ISR stays in the ISR, and leads again after any stop.
 
-    This breaks the claim `leader_completeness`: that member may have stopped uncleanly and lost
+    This breaks the claim `leader_completeness`: the only member may have stopped uncleanly and lost
     committed records (KIP-966).
     """
 
@@ -66,7 +67,7 @@ class BeforeElr(Election):
         return ite(alone, s.partition_registration.isr, s.partition_registration.isr - {r})
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
-        """Always true: this version has no ELR."""
+        """Returns True always, because this version has no ELR."""
         return true
 
     def is_kept_as_last_known(
@@ -85,9 +86,9 @@ class BeforeElr(Election):
 class BeforeKip903(BeforeElr):
     """Kafka 3.4: a leader may commit alone, and does not check the broker epoch of a fetch.
 
-    This breaks the claim `leader_completeness`: a record that one broker alone has committed is
-    lost with the broker's page cache. KIP-903 fixed another loss, which needs more steps (bug
-    `ignores-broker-epochs`).
+    This breaks the claim `leader_completeness`: if one broker alone has committed a record, the
+    record is lost with the broker's page cache. KIP-903 fixed another loss, which needs more steps
+    (bug `ignores-broker-epochs`).
     """
 
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
@@ -103,28 +104,30 @@ class BeforeKip903(BeforeElr):
     in_force=unreleased("KIP-966's recovery by the longest log was not released up to 4.3"),
 )
 class Kip966(Election):
-    """KIP-966 as written: if ISR and ELR are empty, the last known eligible leader with the longest
-    log leads.
+    """KIP-966 as written: if the ISR and the ELR are empty, the controller elects the last known
+    eligible leader with the longest log.
 
-    The controller keeps a set of them and can compare their logs, so a record survives as long as
-    fewer than min.insync.replicas brokers have lost it.
+    The controller remembers a set of last known eligible leaders, and can compare their logs. So a
+    record survives while fewer than min.insync.replicas brokers have lost it.
     """
 
     def is_tolerable(s) -> Bool:
-        """True while fewer than min.insync.replicas logs have lost records; an unclean stop alone
-        loses none.
+        """Returns True while fewer than min.insync.replicas brokers have lost records. An
+        unclean stop alone loses no records.
         """
         return s.losses < min(s.min_isr, s.replicas)
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
-        """Always false: only the action `recover_balanced` elects a last known leader."""
+        """Returns False always, because only the action `recover_balanced` elects a last known
+        leader.
+        """
         return false
 
     def is_kept_as_last_known(
         s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
     ) -> Bool:
-        """True if the replica has left the ISR or the ELR, now or earlier, while the ISR has fewer
-        than min.insync.replicas members.
+        """Returns True if the ISR has fewer than min.insync.replicas members, and the replica
+        has left the ISR or the ELR in this step or in an earlier one.
         """
         was = any_of(
             s.partition_registration.last_known[r],
@@ -140,9 +143,10 @@ class Kip966(Election):
         )
 
     def is_as_long(s, a: Replica, b: Replica) -> Bool:
-        """True if the log of `a` is at least as up to date as the log of `b`, as in Raft.
+        """Returns True if the log of `a` is at least as up to date as the log of `b`, as in Raft.
 
-        The larger leader epoch of the last record decides, then the length.
+        The log whose last record has the larger leader epoch is more up to date. If both leader
+        epochs are equal, the longer log is more up to date.
         """
         return any_of(
             s.last_epoch(b) < s.last_epoch(a),
@@ -154,12 +158,16 @@ class Kip966(Election):
 
     @action(fair="weak")
     def recover_balanced(s, r: Replica) -> None:
-        """If ISR and ELR are empty, one of the last known eligible leaders becomes leader: the one
-        with the longest log.
+        """The controller elects the last known eligible leader with the longest log, because the
+        ISR and the ELR are empty.
 
-        All of them must answer first. Kafka: KIP-966, section on unclean recovery: not released.
-        Simplified: asking and electing are one step. If only the replica that led last is asked,
-        the claim `enough_last_known_leaders` breaks (bug `remembers-one`, 6 steps).
+        First, all last known eligible leaders must send their log ends.
+
+        Kafka: KIP-966, section on unclean recovery, which was not released.
+        Simplified: the requests for the log ends and the election are one step.
+
+        If the controller requests the log end only from the replica that led last, the claim
+        `enough_last_known_leaders` breaks (bug `remembers-one`, 6 steps).
         """
         asked = s.partition_registration.last_known
         when(
@@ -173,11 +181,11 @@ class Kip966(Election):
 
     @invariant
     def enough_last_known_leaders(s) -> Bool:
-        """If ISR and ELR are empty, the controller remembers enough last known eligible leaders: at
-        least min.insync.replicas.
+        """If the ISR and the ELR are empty, the controller remembers at least min.insync.replicas
+        last known eligible leaders.
 
-        If fewer than min.insync.replicas brokers lost records, at least one of these leaders lost
-        none.
+        If fewer than min.insync.replicas brokers have lost records, at least one of these leaders
+        has lost none.
         """
         return implies(
             s.is_empty(s.partition_registration.isr) & s.is_empty(s.partition_registration.elr),

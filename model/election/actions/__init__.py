@@ -1,7 +1,7 @@
 """The actions of elections, by role: brokers, and the controller.
 
-The table lists all actions (`Next` in TLA+) by role; WF is weakly fair, SF strongly fair, and the
-others are not fair.
+The table lists all actions (`Next` in TLA+) by role. WF marks a weakly fair action, and SF a
+strongly fair action. All other actions are not fair.
 
     brokers      WF apply_metadata, write, SF advance_high_watermark, shrink_isr, WF fetch,
                  WF truncate_to_shared, take_late_fetch

@@ -1,10 +1,15 @@
-"""The actions of brokers: a leader appends, followers fetch, and any broker may stop.
+"""The actions of brokers: a leader appends records, followers fetch them, and any broker may stop.
 
-A leader that asks the controller to change the ISR does not know whether the change is granted
-already. So it commits a record only when every member of the known and of the proposed ISR has the
-record; KIP-497 calls this union the maximal ISR. A broker stops in one of four ways: a clean
-shutdown; a killed process, which keeps its log; a power loss, which loses the unflushed tail of the
-log; a replaced disk, which loses the whole log.
+A leader that requests another ISR does not know yet whether the controller has accepted the
+request. So the leader commits a record only when every member of the known ISR and every member of
+the proposed ISR has the record. KIP-497 calls the union of both the maximal ISR.
+
+A broker stops in one of four ways:
+
+- a clean shutdown;
+- a killed process: the log is not lost;
+- a power loss: the unflushed tail of the log is lost;
+- a replaced disk: the whole log is lost.
 
 Source: Kafka's Partition and ReplicaManager; KIP-497; KIP-903 and KAFKA-15221; KIP-966 (the high
 watermark stands still while the ISR is too small).
@@ -44,13 +49,14 @@ class Brokers(ElectedPartition):
 
     @action(fair="weak")
     def apply_metadata(s, r: Replica) -> None:
-        """A broker applies the newest metadata; in a new leader epoch it forgets the offsets of its
-        followers.
+        """A broker applies the newest metadata. In a new leader epoch, it forgets the offsets of
+        its followers.
 
-        Kafka: Partition.makeLeader and makeFollower. Simplified: a broker applies all metadata at
-        once. The controller grants an AlterPartition request only if the leader has applied the
-        newest change of the partition. Without the guard that the broker is up, the claim
-        `leader_completeness` breaks in 9 steps.
+        Kafka: Partition.makeLeader and makeFollower.
+        Simplified: a broker applies all metadata at once. The controller grants an AlterPartition
+        request only if the leader has applied the newest change of the partition.
+
+        Without the guard that the broker is up, the claim `leader_completeness` breaks in 9 steps.
         """
         known, decided = s.broker[r], s.published_partition()
         is_new = (known.leader_epoch < decided.leader_epoch) | (known.leader != decided.leader)
@@ -78,12 +84,14 @@ class Brokers(ElectedPartition):
 
     @action
     def write(s, leader: Replica) -> None:
-        """A broker that believes it leads appends a record; with acks=1 it acknowledges the record
-        at once.
+        """A broker that considers itself the leader appends a record. With acks=1, it acknowledges
+        the record at once.
 
-        Kafka: Partition.appendRecordsToLeader. Simplified: no check of min.insync.replicas before
-        the append. Also a deposed leader appends, so a record that acks=1 acknowledged may be lost:
-        the claim `leader_completeness` breaks (bug `trusts-one-ack`, 2 steps).
+        Kafka: Partition.appendRecordsToLeader.
+        Simplified: the leader does not check min.insync.replicas before it appends.
+
+        A deposed leader also appends records, so a record that acks=1 acknowledged may be lost: the
+        claim `leader_completeness` breaks (bug `trusts-one-ack`, 2 steps).
         """
         end = s.broker[leader].end_offset
         when(s.presumes_leadership(leader), s.next_id < s.max_records, end < s.log_size)
@@ -93,16 +101,17 @@ class Brokers(ElectedPartition):
         s.next_id = s.next_id + 1
 
     def is_maximal_isr(s, leader: Replica, r: Replica) -> Bool:
-        """True if the replica is in the maximal ISR: in the known or in the proposed ISR.
+        """Returns True if the replica is in the leader's maximal ISR: in the known ISR, or in the
+        ISR of a pending request.
 
-        If the leader waits for the known ISR alone, the claim `leader_completeness` breaks (bug
+        If the leader waits only for the known ISR, the claim `leader_completeness` breaks (bug
         `counts-known-isr`, 10 steps).
         """
         log = s.broker[leader]
         return log.isr[r] | (log.is_pending & log.proposed[r])
 
     def may_commit(s, leader: Replica) -> Bool:
-        """True if the leader's ISR has at least min.insync.replicas members.
+        """Returns True if the ISR that the leader knows has at least min.insync.replicas members.
 
         Without this rule (Kafka before 3.7), the claim `leader_completeness` breaks (bug
         `commits-below-min-isr`, 6 steps).
@@ -111,12 +120,16 @@ class Brokers(ElectedPartition):
 
     @action(fair="strong")
     def advance_high_watermark(s, leader: Replica) -> None:
-        """The leader commits a record that every member of its maximal ISR has.
+        """A leader commits the next record, because every member of its maximal ISR has this
+        record.
 
         A record with acks=all is then acknowledged.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: one record at a time. The guards
-        `may_commit` and `is_maximal_isr` name the bugs that appear without them.
+        Kafka: Partition.maybeIncrementLeaderHW.
+        Simplified: each step commits one record.
+
+        The docstrings of the guards `may_commit` and `is_maximal_isr` name the bugs that lack these
+        guards.
         """
         log = s.broker[leader]
         hw = log.high_watermark
@@ -135,9 +148,11 @@ class Brokers(ElectedPartition):
     def propose(
         s, leader: Replica, isr: Set[Replica], test: Bool, proposed_broker_epoch: BrokerEpoch
     ) -> None:
-        """The leader proposes the ISR `isr` (AlterPartition) if `test`, and awaits an answer.
+        """Lets the leader send an AlterPartition request for the ISR `isr`, if `test` is true. The
+        leader then waits for a response.
 
-        `proposed_broker_epoch` is the broker epoch of the replica that the ISR adds, or 0.
+        The argument `proposed_broker_epoch` is the broker epoch of the replica that the request
+        adds, or 0.
         """
         log = s.broker[leader]
         s.broker[leader].is_pending = log.is_pending | test
@@ -148,11 +163,13 @@ class Brokers(ElectedPartition):
 
     @action
     def shrink_isr(s, leader: Replica, follower: Replica) -> None:
-        """A leader asks the controller to remove from the ISR a follower that lags.
+        """A leader requests the controller to remove a follower that lags from the ISR.
 
-        Kafka: Partition.maybeShrinkIsr. Simplified: any lag is enough, instead of
-        replica.lag.time.max.ms. One request at a time is pending. Every claim also holds without
-        the guard of this action.
+        Kafka: Partition.maybeShrinkIsr.
+        Simplified: any lag is enough, whereas Kafka waits for replica.lag.time.max.ms. At most one
+        request of a leader is pending.
+
+        Every claim also holds without the guard of this action.
         """
         log = s.broker[leader]
         when(
@@ -167,8 +184,8 @@ class Brokers(ElectedPartition):
     # ---- followers
 
     def has_caught_up(s, leader: Replica, end: Offset) -> Bool:
-        """True if a log that ends at `end` has every record that this leader or an earlier one
-        committed.
+        """Returns True if a log that ends at `end` has every record that this leader or an earlier
+        leader has committed.
 
         Without the comparison with the high watermark, the claim `candidate_completeness` breaks
         (bug `joins-below-high-watermark`, 9 steps).
@@ -194,14 +211,15 @@ class Brokers(ElectedPartition):
 
     @action(fair="weak")
     def fetch(s, follower: Replica, leader: Replica) -> None:
-        """A follower reports its end offset to the leader and receives the next record, if one
-        exists.
+        """A follower sends its end offset to the leader, and receives the record at this offset if
+        there is one.
 
-        Kafka: Partition.fetchRecords, updateFollowerFetchState and maybeExpandIsr. Simplified:
-        request and response are one step. The response has the high watermark from before this
-        fetch. Both logs must agree up to the end of the follower's log. Without the guard that the
-        follower and the leader are in the same leader epoch, the claim `acknowledged_within_isr`
-        breaks in 7 steps.
+        Kafka: Partition.fetchRecords, updateFollowerFetchState and maybeExpandIsr.
+        Simplified: the request and the response are one step. The response has the high watermark
+        from before this fetch. Both logs must agree up to the end of the follower's log.
+
+        Without the guard that the follower and the leader are in the same leader epoch, the claim
+        `acknowledged_within_isr` breaks in 7 steps.
         """
         end, hw = s.broker[follower].end_offset, s.broker[leader].high_watermark
         when(s.is_following(follower, leader), s.shared_end(follower, leader) == end)
@@ -218,18 +236,23 @@ class Brokers(ElectedPartition):
 
     @action(fair="weak")
     def truncate_to_shared(s, follower: Replica, leader: Replica) -> None:
-        """A follower truncates its log to the first offset where it differs from the leader's log.
+        """A follower truncates its log to the first offset at which it differs from the leader's
+        log.
 
-        Kafka: AbstractFetcherThread.truncateOnFetchResponse; the fetch response names the offset.
-        Simplified: one step finds the offset. Without the guard that the follower and the leader
-        are in the same leader epoch, the claim `leader_completeness` breaks in 6 steps.
+        Kafka: AbstractFetcherThread.truncateOnFetchResponse. The fetch response contains the
+        offset.
+        Simplified: one step finds the offset.
+
+        Without the guard that the follower and the leader are in the same leader epoch, the claim
+        `leader_completeness` breaks in 6 steps.
         """
         end = s.shared_end(follower, leader)
         when(s.is_following(follower, leader), end < s.broker[follower].end_offset)
         s.truncate_to(follower, end)
 
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
-        """True if the broker has not registered again since it got the broker epoch `broker_epoch`.
+        """Returns True if the broker has not registered again since it received the broker epoch
+        `broker_epoch`.
 
         Without this comparison (KIP-903), a fetch from before a restart may add the broker to the
         ISR, and the claim `leader_completeness` breaks (bug `ignores-broker-epochs`, 12 steps).
@@ -237,8 +260,8 @@ class Brokers(ElectedPartition):
         return s.published_registration(r).broker_epoch == broker_epoch
 
     def has_last_record_of(s, fetch: LateFetch, leader: Replica) -> Bool:
-        """True if the leader's log has the follower's last record by this fetch, or the follower's
-        log was empty.
+        """Returns True if the leader's log has the last record of the follower's log as of this
+        fetch. An empty follower's log has no last record, and the result is then True.
         """
         end = fetch.end_offset
         return all_of(
@@ -248,12 +271,15 @@ class Brokers(ElectedPartition):
 
     @action
     def take_late_fetch(s, leader: Replica, follower: Replica) -> None:
-        """A leader receives a fetch whose sender has stopped, and perhaps has restarted since.
+        """A leader receives a late fetch: the follower that sent it has stopped in the meantime,
+        and may have restarted.
 
-        Kafka: Partition.updateFollowerFetchState, which refuses an older broker epoch. Simplified:
-        at most one fetch is late. If the leader reads offset and broker epoch from two fetches, one
-        before and one after a restart, the claim `leader_completeness` breaks (bug
-        `reads-replica-twice`, 17 steps; KAFKA-15221).
+        Kafka: Partition.updateFollowerFetchState, which refuses an older broker epoch.
+        Simplified: at most one fetch is late.
+
+        If the leader reads the offset from a fetch before a restart and the broker epoch from a
+        fetch after the restart, the claim `leader_completeness` breaks (bug `reads-replica-twice`,
+        17 steps; KAFKA-15221).
         """
         fetch = s.late_fetch
         when(
@@ -286,7 +312,9 @@ class Brokers(ElectedPartition):
         return least_of(end, s.broker[r].high_watermark)
 
     def stop(s, r: Replica, *, cleanly: Bool) -> None:
-        """Stops the broker; its last fetch may still be in flight."""
+        """Stops the broker. If the broker follows a leader, its newest fetch request remains in
+        flight.
+        """
         known = s.broker[r]
         end = known.end_offset
         late = LateFetch(
@@ -310,10 +338,12 @@ class Brokers(ElectedPartition):
 
     @action
     def kill(s, r: Replica) -> None:
-        """The process of a broker is killed; the broker keeps its log, which is in the page cache.
+        """A broker's process is killed. The broker still has its log, which is in the page cache.
 
-        Kafka: SIGKILL. Simplified: at most `max_unclean` unclean stops. Every claim also holds
-        without the guard that the broker is up.
+        Kafka: SIGKILL.
+        Simplified: the constant `max_unclean` limits the number of unclean stops.
+
+        Every claim also holds without the guard that the broker is up.
         """
         when(s.broker[r].is_up, s.unclean < s.max_unclean)
         s.stop(r, cleanly=false)
@@ -321,11 +351,14 @@ class Brokers(ElectedPartition):
 
     @action
     def lose_power(s, r: Replica, end: Offset) -> None:
-        """A machine loses power, and the broker loses the unflushed tail of its log.
+        """A broker's machine loses power, and the broker loses the unflushed tail of its log.
 
-        Kafka: by default the operating system decides when to flush. Simplified: any tail may be
-        lost; at most `max_losses` losses. Before KIP-966 the broker stayed in the ISR: the version
-        `before-elr` breaks the claim `leader_completeness` in 9 steps.
+        Kafka: by default, the operating system decides when to flush.
+        Simplified: any tail of the log may be lost. The constant `max_losses` limits the number of
+        losses.
+
+        Before KIP-966, the broker stayed in the ISR: the version `before-elr` breaks the claim
+        `leader_completeness` in 9 steps.
         """
         when(
             s.broker[r].is_up,
@@ -339,16 +372,22 @@ class Brokers(ElectedPartition):
         s.losses = s.losses + 1
 
     def misses_clean_shutdown_file(s) -> Bool:
-        """True if a broker notices at its start that its disk was replaced."""
+        """Returns True if a broker notices at its start that its disk was replaced, because the
+        file that marks a clean shutdown is missing.
+        """
         return true
 
     @action
     def replace_disk(s, r: Replica) -> None:
-        """A stopped broker gets an empty disk, which lacks the file that marks a clean shutdown.
+        """A stopped broker receives an empty disk, which lacks the file that marks a clean
+        shutdown.
 
-        Kafka: the operator replaces the disk. Simplified: the loss counts as an unclean stop.
+        Kafka: the operator replaces the disk.
+        Simplified: the loss counts as an unclean stop.
+
         Without the guard that the broker is stopped, the claim `leader_completeness` breaks in 5
-        steps. If the loss goes unnoticed, this claim breaks too (bug `misses-removed-disk`).
+        steps. If the broker does not notice the loss, the same claim breaks (bug
+        `misses-removed-disk`).
         """
         down = s.broker[r]
         when(~down.is_up, down.end_offset > 0, s.losses < s.max_losses)

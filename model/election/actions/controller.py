@@ -1,20 +1,20 @@
 """The actions of the controller: it maintains the ISR and the ELR, and elects leaders.
 
 A replica that leaves the ISR joins the ELR (eligible leader replicas) if the ISR then has fewer
-members than min.insync.replicas. While the ISR is that small, nothing is committed, so the replica
+members than min.insync.replicas. While the ISR is so small, no record is committed. So the replica
 has every committed record.
 
-Every action that changes the partition elects a leader, by the first of these rules that finds a
-broker:
+Every action that changes the partition elects a leader. The first of these rules that finds a
+broker decides:
 
-1. the current leader, if it is live and in the ISR, or in the ELR while the ISR is empty;
-2. the first live member of the ISR, in the order of the replica list;
-3. if the ISR is empty, the first live member of the ELR;
-4. the last known leader, by the rule of the version.
+1. the current leader, if it is live and in the ISR, or in the ELR while the ISR is empty; 2. the
+first live member of the ISR, in the order of the replica list; 3. if the ISR is empty, the first
+live member of the ELR; 4. the last known leader, by the rule of the version.
 
 Source: Kafka's PartitionChangeBuilder and ReplicationControlManager; KIP-631, KIP-497, KIP-966.
 Simplified: a controlled shutdown is one step. A change of the controller is committed at once, and
-the controller never fails; the version `controller-failover` has both.
+the controller never fails. Only in the version `controller-failover`, a change is committed in a
+later step, and the controller may fail.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Controller(Brokers):
         return s.partition_registration.isr - {r}
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
-        """True if the controller must empty the ELR, because the ISR can now commit records that
-        other replicas lack.
+        """Returns True if the controller must empty the ELR, because the ISR can now commit records
+        that other replicas lack.
 
         Without this rule, the claim `candidate_completeness` breaks (bug `eligible-for-ever`, 6
         steps). If min.insync.replicas is computed from another partition, the claim
@@ -61,12 +61,14 @@ class Controller(Brokers):
         return s.is_enough(isr)
 
     def is_eligible(s, r: Replica, isr: Set[Replica], elr: Set[Replica], is_empty: Bool) -> Bool:
-        """True for a member of the ISR, or of the ELR if the ISR is empty (`is_empty`)."""
+        """Returns True if the replica is in the ISR. If the ISR is empty (`is_empty`), it also
+        returns True for a member of the ELR.
+        """
         return isr[r] | (elr[r] & is_empty)
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
-        """True if the replica is alive and was the last known leader, and the ISR and the ELR are
-        empty.
+        """Returns True if the replica may be elected as the last known leader: it is alive, and the
+        ISR and the ELR are empty.
 
         Without the check that the replica is alive, the claim `leader_is_alive_and_in_isr` breaks
         (bug `elects-the-dead`, KAFKA-19522).
@@ -76,23 +78,28 @@ class Controller(Brokers):
     def is_kept_as_last_known(
         s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
     ) -> Bool:
-        """True if the replica led when the ISR became empty, and no replica has led since."""
+        """Returns True if the replica was the leader when the ISR became empty, and no replica
+        has led after it.
+        """
         had_isr = exists(s.partition_registration.isr[x] for x in Replica)
         return ~leads & ite(
             had_isr, s.partition_registration.leader == r, s.partition_registration.last_known[r]
         )
 
     def is_unclean(s, r: Replica) -> Bool:
-        """True if the broker's last stop was not a clean shutdown.
+        """Returns True if the broker's latest stop was not a clean shutdown.
 
-        Kafka: the registration of the broker lacks its previous broker epoch. Without this rule,
-        the claim `leader_completeness` breaks (bug `admits-unclean`, 9 steps; KAFKA-18635).
+        Kafka: the registration of the broker lacks its previous broker epoch.
+
+        Without this rule, the claim `leader_completeness` breaks (bug `admits-unclean`, 9 steps;
+        KAFKA-18635).
         """
         return ~s.broker[r].stopped_cleanly
 
     def begins_epoch(s, moves: Bool) -> Bool:
-        """True if a change of the partition begins a new leader epoch: the leader changes, or the
-        partition loses it (`moves`).
+        """Returns True if a change of the partition begins a new leader epoch.
+
+        The argument `moves` is true if the change replaces, removes or adds a leader.
 
         Without this rule, the claim `one_leader_per_epoch` breaks (bug `keeps-epoch`, 2 steps).
         """
@@ -115,12 +122,13 @@ class Controller(Brokers):
         reassigns: Bool = false,
         removes: Bool = false,
     ) -> None:
-        """Sets the ISR, updates the ELR, and elects another leader if the present one is not
+        """Sets the ISR, updates the ELR, and elects another leader if the present leader is not
         eligible any more.
 
-        Every change raises the partition epoch. `isr` is the new ISR before an election, and
-        replicas in `unclean` must not be in the new ELR. The list of replicas changes if
-        `reassigns`, and loses a replica if `removes`.
+        The argument `isr` is the new ISR before an election, and `alive` has the brokers that may
+        be elected. The replicas in `unclean` must not be in the new ELR. The list of replicas
+        changes if `reassigns` is true, and loses a replica if `removes` is true. Every change
+        raises the partition epoch.
         """
         before = s.partition_registration
         ends, is_empty = s.ends_eligibility(isr), s.is_empty(isr)
@@ -171,7 +179,8 @@ class Controller(Brokers):
     ) -> None:
         """Writes the partition's leader, ISR, ELR and last known leader at the controller.
 
-        A leader epoch begins if `begins_epoch` requires it, or if a replica is removed (`removes`).
+        A new leader epoch begins if `begins_epoch` requires it, or if a replica is removed
+        (`removes`).
         """
         before = s.partition_registration
         moves = before.leader != leader
@@ -191,8 +200,8 @@ class Controller(Brokers):
         s.partition_registration.leader = leader
 
     def is_still_current(s, r: Replica, changes: Bool) -> Bool:
-        """True if the leader's partition epoch equals the controller's after a step that `changes`
-        the partition or not.
+        """Returns True if the leader still has the controller's partition epoch after a step.
+        The argument `changes` is true if the step changes the partition.
         """
         return s.broker[r].is_current & ~changes
 
@@ -200,11 +209,14 @@ class Controller(Brokers):
 
     @action
     def move_leader(s, r: Replica) -> None:
-        """An operator moves leadership to another member of the ISR.
+        """An operator moves the leadership to another member of the ISR.
 
-        Kafka: a preferred leader election, or a reassignment of leadership. Simplified: any live
-        member of the ISR may be chosen, at most `max_disruptions` times. Without the guard that the
-        new leader is in the ISR, the claim `leader_completeness` breaks in 9 steps.
+        Kafka: a preferred leader election, or a reassignment of leadership.
+        Simplified: any live member of the ISR may be chosen. The constant `max_disruptions` limits
+        the number of moves.
+
+        Without the guard that the new leader is in the ISR, the claim `leader_completeness` breaks
+        in 9 steps.
         """
         when(
             s.partition_registration.isr[r],
@@ -229,12 +241,13 @@ class Controller(Brokers):
 
     @action
     def expire_session(s, r: Replica) -> None:
-        """The controller fences a live broker whose heartbeats do not arrive; the broker does not
-        know.
+        """The controller fences a live broker whose heartbeats do not arrive. The broker does not
+        know that it is fenced.
 
-        Kafka: BrokerHeartbeatManager, ReplicationControlManager.handleBrokerFenced. Simplified: at
-        most `max_disruptions` expired sessions. Every claim also holds without the guard of this
-        action.
+        Kafka: BrokerHeartbeatManager, ReplicationControlManager.handleBrokerFenced.
+        Simplified: the constant `max_disruptions` limits the number of expired sessions.
+
+        Every claim also holds without the guard of this action.
         """
         when(s.broker[r].is_up, s.is_alive(r), s.disruptions < s.max_disruptions)
         s.fence(r)
@@ -242,9 +255,11 @@ class Controller(Brokers):
 
     @action(fair="weak")
     def detect_crash(s, r: Replica) -> None:
-        """The session of a stopped broker ends, and the controller fences the broker.
+        """The controller fences a stopped broker, because the broker's session has ended.
 
-        Kafka: ReplicationControlManager.maybeFenceOneStaleBroker. Simplified: one broker per step.
+        Kafka: ReplicationControlManager.maybeFenceOneStaleBroker.
+        Simplified: each step fences one broker.
+
         If the controller fences several brokers at once, it may elect one of them: the claim
         `leader_is_alive_and_in_isr` breaks (bug `fences-in-batch`, 3 steps; KAFKA-13173).
         """
@@ -253,11 +268,14 @@ class Controller(Brokers):
 
     @action
     def shut_down(s, r: Replica) -> None:
-        """A broker shuts down in a controlled way: the controller fences it, then it stops cleanly.
+        """A broker shuts down in a controlled way: the controller fences the broker, and the broker
+        then stops cleanly.
 
-        Kafka: BrokerLifecycleManager, and the clean shutdown file. Simplified: one step. Without
-        the guard that the broker is up, a crashed broker counts as stopped cleanly, and the claim
-        `candidate_completeness` breaks in 7 steps.
+        Kafka: BrokerLifecycleManager, and the clean shutdown file.
+        Simplified: the whole shutdown is one step.
+
+        Without the guard that the broker is up, a crashed broker counts as stopped cleanly, and the
+        claim `candidate_completeness` breaks in 7 steps.
         """
         when(s.broker[r].is_up, s.is_alive(r), s.disruptions < s.max_disruptions)
         s.fence(r)
@@ -266,13 +284,16 @@ class Controller(Brokers):
 
     @action(fair="weak")
     def register(s, r: Replica) -> None:
-        """A stopped broker registers with the next broker epoch; after an unclean stop it leaves
+        """A stopped broker registers with the next broker epoch. After an unclean stop, it leaves
         the ELR.
 
         Kafka: ClusterControlManager.registerBroker and
-        ReplicationControlManager.handleBrokerShutdown. Simplified: registration and start are one
-        step; `is_unclean` decides whether the stop was unclean. Without the guard that the broker's
-        old session has ended, the claim `leader_completeness` breaks in 6 steps.
+        ReplicationControlManager.handleBrokerShutdown.
+        Simplified: the registration and the start are one step. The rule `is_unclean` decides
+        whether the stop was unclean.
+
+        Without the guard that the broker's old session has ended, the claim `leader_completeness`
+        breaks in 6 steps.
         """
         when(~s.broker[r].is_up, ~s.is_alive(r))
         unclean: Set[Replica] = Map(Replica, lambda x: (x == r) & s.is_unclean(r))
@@ -286,12 +307,14 @@ class Controller(Brokers):
 
     @action(fair="weak")
     def unfence(s, r: Replica) -> None:
-        """The controller unfences a broker whose heartbeats arrive again; that broker may be
-        elected now.
+        """The controller unfences a broker whose heartbeats arrive again. The broker may then be
+        elected.
 
-        Kafka: ReplicationControlManager.handleBrokerUnfenced. Simplified: the broker may be
-        unfenced before it has caught up with the metadata. If the controller elects only members of
-        the ISR and not of the ELR, the claim `somebody_leads` breaks (bug `elects-from-isr-only`).
+        Kafka: ReplicationControlManager.handleBrokerUnfenced.
+        Simplified: the broker may be unfenced before it has caught up with the metadata.
+
+        If the controller elects only members of the ISR and not of the ELR, the claim
+        `somebody_leads` breaks (bug `elects-from-isr-only`).
         """
         when(s.broker[r].is_up, ~s.is_alive(r))
         s.change_partition(s.partition_registration.isr, s.alive() | {r})
@@ -300,8 +323,8 @@ class Controller(Brokers):
     # ---- AlterPartition
 
     def may_be_members(s, leader: Replica) -> Bool:
-        """True if every proposed member is alive, and no new member has restarted since its
-        fetch.
+        """Returns True if every member of the ISR that the leader has requested is alive, and no
+        added member has restarted since the fetch that made the leader request to add it.
         """
         asked = s.broker[leader].proposed
         return forall(
@@ -315,13 +338,15 @@ class Controller(Brokers):
 
     @action(fair="weak")
     def grant_isr(s, leader: Replica) -> None:
-        """The controller accepts the leader's AlterPartition request; the leader does not know that
+        """The controller accepts the leader's AlterPartition request. The leader does not know this
         yet.
 
-        Kafka: ReplicationControlManager.alterPartition. Simplified: the leader learns the ISR from
-        metadata, never from the answer. The controller refuses an old partition epoch
-        (`is_current`). Without the guard that the proposed replicas may be members
-        (`may_be_members`), the claim `fenced_is_out_of_sync` breaks in 7 steps.
+        Kafka: ReplicationControlManager.alterPartition.
+        Simplified: the leader learns the new ISR from the metadata, never from the response. The
+        controller refuses an old partition epoch (`is_current`).
+
+        Without the guard that the proposed replicas may be members (`may_be_members`), the claim
+        `fenced_is_out_of_sync` breaks in 7 steps.
         """
         asked = s.broker[leader]
         when(
@@ -334,14 +359,16 @@ class Controller(Brokers):
 
     @action(fair="weak")
     def refuse_isr(s, leader: Replica) -> None:
-        """The controller refuses an AlterPartition request, and the leader keeps the ISR that it
-        knows.
+        """The controller refuses an AlterPartition request, and the leader continues with the ISR
+        that it knows.
 
         Kafka: ReplicationControlManager.validateAlterPartitionData answers INELIGIBLE_REPLICA;
-        Partition.handleAlterPartitionError. Simplified: other errors leave the request pending. If
-        a leader drops the proposed ISR after any error, it may commit without a member that the
+        Partition.handleAlterPartitionError.
+        Simplified: after any other error, the request remains pending.
+
+        If a leader drops the proposed ISR after any error, it may commit without a member that the
         controller has added: the claim `leader_completeness` breaks (bug
-        `falls-back-on-any-refusal`, 11 steps). If the leader ignores the answer, the claim
+        `falls-back-on-any-refusal`, 11 steps). If the leader ignores the response, the claim
         `requests_are_answered` breaks (bug `waits-after-refusal`).
         """
         when(
