@@ -1,4 +1,8 @@
-"""The state machines that the abstract specs contain."""
+"""The state machines of the abstract specs (the specs that are small enough for a proof).
+
+A state machine lists the states of one part of a spec, such as a leader epoch, and the actions that
+lead from one state to another.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of reported Kafka bugs that no spec models, each with the reason."""
+"""The list of reported Kafka bugs that no spec models. Each bug has the reason."""
 
 from __future__ import annotations
 

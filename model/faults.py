@@ -1,6 +1,6 @@
-"""Error classes for mistakes of the user; any other exception is an error of Urteil itself.
+"""Error classes for mistakes of the user. Any other exception is an error of Urteil itself.
 
-A violation of a claim is a verdict, not an error.
+A violation of a claim is not an error, but the result of a check.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from difflib import get_close_matches
 
 
 class InputFault(Exception):
-    """An error in the user's input; the message says where it is, and what to do next."""
+    """An error in the user's input. Its message names the place of the mistake and the next step to
+    take.
+    """
 
 
 class UnknownName(InputFault):
-    """The error for a name that does not exist; its message lists the three nearest names.
+    """The error for a name that does not exist. Its message lists the three most similar names.
 
-    `of` names the place where the name was looked up, such as `replication fetch-divergence`.
+    `of` is the thing that has no such name, such as `replication fetch-divergence` for a claim that
+    this variant of a spec does not have.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, of: str = "") -> None:
@@ -25,7 +28,9 @@ class UnknownName(InputFault):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Returns the three known names that are most similar to `name`, joined into one text."""
+    """Returns the three names of `known` that are most similar to `name`, joined into one text. If
+    `known` is empty, returns `there are none`.
+    """
     names = sorted(known)
     containing = [one for one in names if name and name.casefold() in one.casefold()]
     containing.sort(key=lambda one: (not one.casefold().startswith(name.casefold()), len(one)))

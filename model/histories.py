@@ -1,11 +1,15 @@
-"""Histories: the operations that clients observed, each with invocation, completion and outcome.
+"""Histories of clients: the operations that clients called, each with its invocation, its
+completion and its outcome.
 
-A process is one thread of one client and has at most one open operation. An operation with outcome
-`ok` happened, one with `fail` did not, and one with `info` may have happened. Each operation has a
-list of micro-operations. A history lists its operations in the order of their completions; the
-operations that never completed come last. The number of an operation is its position in that list.
+A process is one thread of one client, and has at most one open operation. An operation with the
+outcome `ok` happened, and an operation with the outcome `fail` did not happen. An operation with
+the outcome `info` may have happened. Each operation has a list of micro-operations, such as the
+records that it sent. A history lists its operations in the order of their completions. The
+operations that never completed are at the end of the list. The number of an operation is its
+position in this list.
 
-Engines and files store one row for each micro-operation, with the columns `COLUMNS`.
+Checkers and history files store one row for each micro-operation. `COLUMNS` describes the columns
+of a row.
 
 Source: jepsen.history; jepsen.tests.kafka.
 """
@@ -87,7 +91,9 @@ NEW_IN_2: Final = ("transactional_id", "group", "isolation", "end_asked_ns")
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A record that a producer sent; `offset` is None if the producer received no offset for it."""
+    """A record that a producer sent. `offset` is None if the producer received no offset for the
+    record.
+    """
 
     key: str
     value: str
@@ -96,7 +102,9 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """A record that a consumer received; `offset` is None if the consumer did not report it."""
+    """A record that a consumer received. `offset` is None if the consumer did not report the
+    record's offset.
+    """
 
     key: str
     offset: int | None
@@ -107,8 +115,8 @@ class Poll:
 class EndOffset:
     """The end offset of a log, as a client received it.
 
-    At isolation level `read_committed` this is the last stable offset, otherwise the high
-    watermark.
+    At the isolation level `read_committed`, this is the last stable offset. Otherwise, it is the
+    high watermark.
     """
 
     key: str
@@ -119,8 +127,8 @@ class EndOffset:
 class StartOffset:
     """The start offset of a log, as a client received it.
 
-    Retention or a DeleteRecords request deleted the records before this offset, so they do not
-    count as lost.
+    The records before the start offset were deleted by retention or by a DeleteRecords request, so
+    they do not count as lost.
     """
 
     key: str
@@ -129,14 +137,15 @@ class StartOffset:
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """A partition that an assign or subscribe operation gave to the consumer."""
+    """A partition that an `assign` or `subscribe` operation assigned to the consumer."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class Rebalanced:
-    """A partition that a rebalance gave to a consumer, or took from it, during a poll.
+    """A partition that a rebalance assigned to a consumer, or revoked from the consumer, during a
+    poll.
 
     The poll may skip records of this partition.
     """
@@ -146,8 +155,8 @@ class Rebalanced:
 
 @dataclass(frozen=True, slots=True)
 class CommitOffset:
-    """An offset that an operation commits for its consumer group; in a transaction, only if the
-    transaction commits.
+    """An offset that an operation commits for its consumer group. If the operation is a
+    transaction, the offset is committed only if the transaction commits.
     """
 
     key: str
@@ -156,7 +165,9 @@ class CommitOffset:
 
 @dataclass(frozen=True, slots=True)
 class FetchOffset:
-    """A consumer group's committed offset, as a client received it; None if none was committed."""
+    """The committed offset of a consumer group, as a client received it. `offset` is None if the
+    group had committed no offset.
+    """
 
     key: str
     offset: int | None
@@ -171,7 +182,8 @@ MicroOperation = (
 class Operation:
     """One call of a client, from its invocation to its completion.
 
-    Times are nanoseconds of one monotonic clock.
+    All times are nanoseconds of one monotonic clock. `completed_ns` is None if the operation never
+    completed.
     """
 
     process: int
@@ -191,7 +203,8 @@ History = tuple[Operation, ...]
 
 
 def topic_of(key: str) -> str:
-    """Returns the topic of a partition named `topic-number`, or '' for any other name.
+    """Returns the topic of a partition whose name has the form `topic-number`. For any other name,
+    returns ''.
 
     >>> topic_of("orders-by-day-0"), topic_of("17")
     ('orders-by-day', '')

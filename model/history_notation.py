@@ -1,4 +1,7 @@
-"""A line notation for histories, which tests read and reports print.
+"""A notation for histories of clients, with one operation in each line. Tests read it, and reports
+print it.
+
+Each line of this table has an example on the left and its meaning on the right:
 
     p1  send k=a        -> ok @0             p1 sent the value a to k; the record has offset 0
     p1  send k=a j=b    -> ok @0 @?          two sends; the second offset is unknown
@@ -13,15 +16,17 @@
     p2  send k=e        -> info              it may have happened; `fail`: it did not happen
     p2  send k=f        -> never             it never completed
 
-A line stands for ten nanoseconds: its operation is invoked in the first nanosecond and completed in
-the fifth. An operation that overlaps with others takes two lines: `p1 send k=a ...` and later
-`p1 ... -> ok @0`. Processes are numbered in the order of their first lines. Keys and values contain
-no blank, `=` or `@`; `#` begins a comment.
+A line stands for ten nanoseconds. Its operation is invoked in the first nanosecond and completes in
+the fifth. An operation that overlaps with other operations needs two lines: `p1 send k=a ...` for
+the invocation, and later `p1 ... -> ok @0` for the completion. Processes are numbered in the order
+of their first lines. Keys and values contain no blank, `=` or `@`. The character `#` begins a
+comment.
 
 Attributes follow the name of the operation, in braces:
-`txn{id=x,group=g,isolation=read_uncommitted,end=12}`. They are the transactional id, the group, the
-isolation level, and the time in ns when the end of the transaction was requested. A group can also
-commit an offset without a transaction: `c1 commit_offset{group=g} +k@1 -> ok`.
+`txn{id=x,group=g,isolation=read_uncommitted,end=12}`. They are the transactional id, the consumer
+group, the isolation level, and the time in ns at which the client requested the end of the
+transaction. A group can also commit an offset without a transaction: `c1 commit_offset{group=g}
++k@1 -> ok`.
 """
 
 from __future__ import annotations
@@ -68,7 +73,9 @@ _OFFSETS_OF: Final[dict[str, type[EndOffset | StartOffset | FetchOffset]]] = {
 
 
 class NotationFault(ValueError):
-    """The error for a line that breaks the notation; the message has the line's number and text."""
+    """The error for a line that violates the notation. The message contains the number and the text
+    of the line.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +89,8 @@ class _Invoked:
 
 
 def history(text: str) -> History:
-    """Parses the lines to a history, with operations in the order of their completions.
+    """Parses lines of the notation and returns the history. Its operations are in the order of
+    their completions. The operations that never completed are at the end.
 
     >>> history("p1 send k=a -> ok @0")[0].did
     (Send(key='k', value='a', offset=0),)
@@ -216,7 +224,7 @@ def _offset(match: re.Match[str]) -> int | None:
 
 
 def show(operation: Operation) -> str:
-    """Returns the operation as one line of the notation, without its process and times.
+    """Returns an operation as one line of the notation, without its process and its times.
 
     >>> show(history("p1 txn k=a -> ok @? k=b@7")[0])
     'txn k=a -> ok @? k=b@7'

@@ -1,4 +1,6 @@
-"""Releases of Apache Kafka, and the ranges of releases that have a rule, a bug or a claim."""
+"""Releases of Apache Kafka, and ranges of releases that have a rule of the protocol, a bug or a
+claim.
+"""
 
 from __future__ import annotations
 
@@ -51,12 +53,16 @@ NEWEST_PATCH: Final[Mapping[str, int]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InForce:
-    """The range of Kafka releases that have a rule, a bug or a claim: from `since` to `until`.
+    """The range of Kafka releases that have a rule of the protocol, a bug or a claim.
 
-    Both ends are included; None is an unknown end. A release without a patch number, such as `2.6`,
-    means its first patch release in `since` and its last one in `until`. `fixed_in` lists older
-    releases that have the fix too; `2.8` means an unknown patch release. Raises ValueError for an
-    unknown release of Kafka, and if `until` comes before `since`.
+    The range includes its first release `since` and its last release `until`. None means that this
+    end is unknown. A release without a patch number, such as `2.6`, means the first patch release
+    of 2.6 in `since`, and the last patch release of 2.6 in `until`.
+
+    `fixed_in` lists older releases that also have the fix. A release without a patch number in
+    `fixed_in` means that an unknown patch release of this line has the fix.
+
+    Raises ValueError if a release of Kafka is unknown, or if `until` is before `since`.
     """
 
     since: str | None = None
@@ -80,11 +86,12 @@ class InForce:
             raise ValueError(f"{self}: ends before it begins")
 
     def has(self, release: str) -> bool | None:
-        """Returns True if the release has the rule, False if it has not, None if it is not known.
+        """Returns True if the release has the rule (or the bug, or the claim), False if it does not
+        have the rule, and None if this is unknown.
 
-        A release without a patch number, such as `4.3`, means its newest patch release. Raises
-        UnknownName for an unknown release. This ignores the broker or client setting in `needs`,
-        without which the rule has no effect.
+        A release without a patch number, such as `4.3`, means the newest patch release of 4.3. The
+        result does not depend on the field `needs`: a broker or client setting without which the
+        rule has no effect. Raises UnknownName for an unknown release.
         """
         at = _numbers(newest_patch(release))
         if not self.released or self.of != "Kafka":
@@ -121,9 +128,11 @@ class InForce:
 
     @property
     def short(self) -> str:
-        """The range as text, such as `2.0 to 2.1` or `to 2.4`; `none` if it has no release.
+        """The range as text, such as `2.0 to 2.1` or `to 2.4`. If no release is in the range, the
+        text is `none`.
 
-        If both ends are unknown, the text is the name of the client, or `unknown` for Kafka.
+        If both ends are unknown, the text is the name of the client that has the bug. For Kafka,
+        the text is `unknown`.
         """
         if not self.released:
             return "none"
@@ -149,16 +158,17 @@ def kafka(
 
 
 def unreleased(note: str) -> InForce:
-    """Returns an empty range of Kafka releases, for a rule or bug that was never released; `note`
-    says why.
+    """Returns an empty range of Kafka releases, for a rule or a bug that was never released. `note`
+    is the reason.
     """
     return InForce(released=False, note=note)
 
 
 def newest_patch(release: str) -> str:
-    """Returns the newest patch release of a line, such as `4.3.1` for the line `4.3`.
+    """Returns the newest patch release of a line of releases, such as `4.3.1` for the line `4.3`.
 
-    Returns a patch release as it is. Raises UnknownName for anything else.
+    If `release` is already a patch release, returns it unchanged. Raises UnknownName for any other
+    text.
     """
     lines = [line for line in NEWEST_PATCH if line == release or line.startswith(f"{release}.")]
     if len(lines) == 1:

@@ -1,6 +1,7 @@
-"""Finds the version of a spec that models a Kafka release, and the bugs of the release.
+"""Finds the version of a spec that models a Kafka release, and the bugs of this release.
 
-The default version of a spec may model a proposal that no release has.
+The default version of a spec may model a proposal that no release contains. So the version of a
+release may be another version than the default.
 
     >>> of_release = shipped("reassignment", "4.3")
     >>> of_release.version.name, fix_of(of_release.version).name
@@ -101,15 +102,18 @@ WITHOUT_VERSION: Final[Mapping[str, tuple[tuple[InForce, str], ...]]] = {
 
 
 class NotShipped(InputFault):
-    """Raised unless exactly one version of a spec has the rules of a Kafka release."""
+    """The error if no version of a spec, or more than one version, has the rules of a Kafka
+    release.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """The version of a spec that has the rules of a release, and the bugs of the release.
+    """The version of a spec that has the rules of a Kafka release, and the bugs of this release.
 
-    Each bug is a variant of its own. `uncertain` has the bugs whose first release, or release with
-    the fix, is not known. A bug that needs a certain broker or client setting is in neither.
+    Each bug is a variant of the spec of its own. `uncertain` contains a bug if the recorded ranges
+    of releases do not decide whether the release has it. A bug that needs a certain broker or
+    client setting is neither in `bugs` nor in `uncertain`.
     """
 
     spec: str
@@ -120,10 +124,11 @@ class Shipped:
 
 
 def shipped(spec: str, release: str) -> Shipped:
-    """Returns the spec's version and bugs for the release.
+    """Returns the version of the spec that has the rules of a Kafka release, and the bugs of the
+    release.
 
-    Raises UnknownName for an unknown release or spec, and NotShipped unless exactly one version has
-    the rules of the release.
+    Raises UnknownName for an unknown release or spec. Raises NotShipped if no version has the rules
+    of the release, if more than one version has them, or if `spec` is the file of a user.
     """
     newest_patch(release)
     variants = variants_of(spec)
@@ -144,15 +149,15 @@ def shipped(spec: str, release: str) -> Shipped:
 
 
 def fix_of(variant: Variant) -> Variant:
-    """Returns the variant that repairs a bug or a faulty version; the spec's default if `fixed_by`
-    is None.
+    """Returns the variant of the spec without the defect of `variant` (a bug or a faulty version).
+    If the field `fixed_by` is None, it is the spec's default variant.
     """
     return find(variant.spec, variant.fixed_by)
 
 
 def why_without_version(spec: str, release: str) -> str:
-    """Returns the recorded reason why no version of the spec has the rules of the release, or
-    ''.
+    """Returns the recorded reason why no version of the spec has the rules of the release, or '' if
+    no reason is recorded.
     """
     reasons = WITHOUT_VERSION.get(spec, ())
     return next((reason for releases, reason in reasons if releases.has(release)), "")

@@ -1,7 +1,7 @@
-"""The table of specs, with the variants of each spec.
+"""The table of specs, with the variants (versions and bugs) of each spec.
 
-Detailed specs, close to Kafka's code, are explored. Abstract specs are small enough to be proved
-for any number of replicas, epochs, offsets and transactions.
+Detailed specs are close to Kafka's code. Their state spaces are explored. Abstract specs are small
+enough for proofs, which cover any number of replicas, epochs, offsets and transactions.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ SPECS: Final = (
 
 @cache
 def all_variants() -> tuple[Variant, ...]:
-    """Returns the variants of all specs, in the order of `SPECS`."""
+    """Returns the variants of all specs, spec by spec in the order of `SPECS`."""
     return tuple(variant for spec in SPECS for variant in variants_of(spec))
 
 
 def variants_of(spec: str) -> tuple[Variant, ...]:
-    """Returns the variants of a spec, versions before bugs.
+    """Returns the variants of a spec. The versions come before the bugs.
 
     `spec` is a name in `SPECS`, or the path of a .py file. Raises UnknownName for an unknown name,
-    and SpecError for a file that cannot be read.
+    and SpecError for a file that cannot be loaded.
     """
     if spec.endswith(".py"):
         return load(Path(spec))
@@ -64,9 +64,10 @@ def variants_of(spec: str) -> tuple[Variant, ...]:
 
 
 def find(spec: str, variant: str | None = None) -> Variant:
-    """Returns the spec's variant of this name, or its default variant if `variant` is None.
+    """Returns the variant of the spec with this name. If `variant` is None, returns the default
+    variant of the spec.
 
-    Raises UnknownName.
+    Raises UnknownName if the spec or the variant does not exist.
     """
     known = variants_of(spec)
     for row in known:

@@ -1,5 +1,5 @@
-"""A state machine of one part of a spec, such as a replica or a transaction: a table that can be
-drawn.
+"""A state machine of one part of a spec, such as a replica or a transaction: a table of transitions
+that can also be drawn.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Steps = tuple[Step, ...]  # several actions between the same states are one text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateMachine:
-    """The states and transitions of one part of a spec; the field `of` names the part.
+    """The states and transitions of one part of a spec. The field `of` names this part.
 
-    `steps` has exactly the transitions that the spec makes with the constants in `at`. Larger
-    constants may add transitions.
+    `steps` has exactly the transitions that the spec makes if its constants have one of the values
+    in `at`. Larger constants may add transitions.
     """
 
     of: str
@@ -30,16 +30,16 @@ class StateMachine:
     means: Mapping[str, str] = field(default_factory=dict)  # state -> its meaning
 
     def transitions(self) -> Iterator[Step]:
-        """Yields each transition as (state, action, next state); the arrow `join | leave` gives
-        two.
+        """Yields each transition as (state, action, next state). An entry of `steps` with several
+        actions, such as `join | leave`, yields one transition for each action.
         """
         for state, actions, following in self.steps:
             for action in actions.split(" | "):
                 yield state, action, following
 
     def diagram(self) -> str:
-        """Returns a text drawing, with one line for each pair of states between which a step
-        leads.
+        """Returns a drawing of the state machine as text. Each entry of `steps` is one line with an
+        arrow. Below, the drawing lists the meaning of the states and the explored constants.
         """
         return "\n".join([self.of, *self._drawing(), *self._legend(), *self._scopes()])
 

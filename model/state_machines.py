@@ -1,6 +1,7 @@
-"""The state machines of the specs: the actions that lead from one state to another.
+"""The state machines of all specs. A state machine lists the states of one part of a spec, such as
+a replica, and the actions that lead from one state to another.
 
-A test compares them with the transitions of the explored specs.
+A test explores the specs and compares the transitions that it finds with these tables.
 """
 
 from __future__ import annotations

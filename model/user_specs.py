@@ -1,4 +1,6 @@
-"""Loads specs from a user's .py file, whose path a command accepts as the name of a spec."""
+"""Loads the specs in a user's .py file. Commands accept the path of such a file in place of the
+name of a spec.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from model.variants import Variant
 
 
 def load(path: Path) -> tuple[Variant, ...]:
-    """Returns the specs that a Python file defines, in its order; the last is the default.
+    """Returns the specs that a Python file defines, in the order of the file. Each spec is a
+    variant, and the last spec in the file is the default variant.
 
     Raises SpecError if the file is missing, fails when it runs, or defines no spec.
     """
@@ -41,7 +44,9 @@ def load(path: Path) -> tuple[Variant, ...]:
 
 
 def dashed(name: str) -> str:
-    """Returns a class name in dashes: `TwoPhaseCommit` becomes `two-phase-commit`."""
+    """Returns the words of a class name in lower case, joined by dashes: `TwoPhaseCommit` becomes
+    `two-phase-commit`.
+    """
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
 
 
@@ -60,10 +65,11 @@ def _run(path: Path) -> ModuleType:
 
 
 def read_whole(variant: Variant, spec: Spec) -> None:
-    """Evaluates every action and property of a user's spec once, to find all mistakes before a
-    check.
+    """Evaluates every action and every property of a user's spec once, to find its mistakes before
+    a check begins. Does nothing if the spec is not the spec of a user.
 
-    A Python error in the user's file becomes a SpecError with the line.
+    Raises SpecError for a mistake. A Python error in the user's file becomes a SpecError that names
+    the line.
     """
     if not variant.spec.endswith(".py"):
         return

@@ -1,9 +1,9 @@
 """Variants of a spec: versions of the protocol, and bugs.
 
-A *version* is the protocol of some Kafka releases; one version of each spec is the default. A *bug*
-is a class that replaces one action or guard, so that a claim fails. Its decorator names the claim
-(`breaks`), the steps to a violation, the constants of that run (`at`), the fix, and the releases
-that have the bug (`in_force`):
+A *version* is the protocol of some Kafka releases. One version of each spec is the default. A *bug*
+is a class that replaces one action or guard, so that a claim fails. The decorator of a bug names
+the claim (`breaks`), the number of steps to a violation, the constants of this run (`at`), the
+variant with the fix, and the Kafka releases that have the bug (`in_force`):
 
     @bug("joins-before-epoch", breaks="strong_isr", steps=11, at={"max_leader_epoch": 2},
          fixed_by="kip-320", issue="KAFKA-7128", in_force=kafka("0.8", "2.0.0"))
@@ -31,7 +31,7 @@ S = TypeVar("S", bound=Spec)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """A version or a bug of a spec: its class, and the facts of its decorator."""
+    """A version or a bug of a spec: its class, and the arguments of its decorator."""
 
     name: str
     spec: str
@@ -47,23 +47,31 @@ class Variant:
 
     @property
     def summary(self) -> str:
-        """The first paragraph of the class's own docstring, on one line."""
+        """The first paragraph of the class's own docstring, on one line. It is empty if the class
+        has no docstring.
+        """
         return " ".join(inspect.cleandoc(self.cls.__doc__ or "").split("\n\n")[0].split())
 
     @property
     def explanation(self) -> str:
-        """The class's docstring without its first paragraph."""
+        """The class's own docstring without its first paragraph, on one line."""
         _, _, rest = inspect.cleandoc(self.cls.__doc__ or "").partition("\n\n")
         return " ".join(rest.split())
 
     def make(self, constants: Constants | None = None) -> Spec:
-        """Raises SpecError for an unknown constant."""
+        """Returns an instance of the spec's class with these values of its constants. The other
+        constants have their default values.
+
+        Raises SpecError for an unknown constant, or for a value that the constant does not allow.
+        """
         spec = self.spec if not self.spec.endswith(".py") else Path(self.spec).name
         return with_title(self.cls, f"{spec} {self.name}", constants or {})
 
 
 class Record(TypedDict, total=False):
-    """The keyword arguments of `@version` and `@bug`; each becomes a field of `Variant`."""
+    """The keyword arguments of `@version` and `@bug`. Each argument becomes the field of `Variant`
+    with the same name.
+    """
 
     in_force: Required[InForce]
     breaks: str
@@ -78,12 +86,16 @@ _RECORDED: dict[type[Spec], Variant] = {}
 
 
 def version(name: str, **record: Unpack[Record]) -> Callable[[type[S]], type[S]]:
-    """Marks a class as a version of its spec; the keywords become fields of its `Variant`."""
+    """Returns a decorator that marks a class as a version of its spec. The keyword arguments become
+    fields of the class's `Variant`.
+    """
     return _recorded(name, "version", record)
 
 
 def bug(name: str, **record: Unpack[Record]) -> Callable[[type[S]], type[S]]:
-    """Marks a class as a bug of its spec; the keywords become fields of its `Variant`."""
+    """Returns a decorator that marks a class as a bug of its spec. The keyword arguments become
+    fields of the class's `Variant`.
+    """
     return _recorded(name, "bug", record)
 
 
@@ -96,7 +108,9 @@ def _recorded(name: str, kind: Kind, record: Record) -> Callable[[type[S]], type
 
 
 def variants_in(*modules: ModuleType) -> tuple[Variant, ...]:
-    """Returns the variants that the modules define, in the order of modules and source lines."""
+    """Returns the variants that the modules define, in the order of the modules. The variants of
+    one module are in the order of its lines.
+    """
     return tuple(
         _RECORDED[value]
         for module in modules

@@ -1,4 +1,6 @@
-"""Distinct types for Kafka's identifiers, so that a type checker finds a mix-up."""
+"""Distinct types for Kafka's identifiers. With these types, a type checker finds code that confuses
+two identifiers, such as a producer id and a broker id.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ UNKNOWN_LEADER_EPOCH: Final = LeaderEpoch(-1)
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicPartition:
-    """A partition of a topic; its text form is `orders-0`."""
+    """A partition of a topic. Its text has the form `orders-0`."""
 
     topic: str
     index: int
