@@ -1,10 +1,12 @@
 """The spec language: one typed grammar, which every engine reads.
 
-A spec is a class: its annotations declare the state and the constants, its methods everything else.
-Tracing runs each method once, on symbols instead of values; from then on a spec is data
-(`spec.py`). A slow interpreter (`interpreter.py`) defines the meaning of each construct, and every
-engine is tested against it. Below, *not provable* marks a construct for exploration only: proofs do
-not support it.
+A spec is a class. Its annotations declare the state and the constants, and its methods declare the
+initial states, the actions and the properties. Tracing runs each method once, on symbols instead of
+values. After tracing, a spec is data (`spec.py`). A slow interpreter (`interpreter.py`) defines the
+meaning of each construct, and tests compare every engine (explorer or prover) with the interpreter.
+
+In each line of the following table, the construct stands on the left, and its meaning on the right.
+*Not provable* marks a construct that exploration supports and proofs do not support.
 
 sorts       class Replica(Sort)         elements without an order: only == and !=
             class LeaderEpoch(Ordered)  ordered, with a least element: < <= is_next_after least()
@@ -45,16 +47,17 @@ variants    a subclass that replaces a method
 
 Four rules:
 - A read always returns the value before the action, so an action must read a variable before it
-  assigns the variable. A Python name for a record or a map is a view: each use of it is a read.
-- Of two writes to one cell the later write wins. A cell that a `for` over a set leaves out keeps
-  its value.
+  assigns the variable. A Python name for a record or a map is a view: each use of the name is a
+  read.
+- If an action writes a cell twice, the later write wins. If a `for` ranges over a set, the cells of
+  all other elements keep their values.
 - In three places an integer must be in the range of its sort: as a key, as an assigned value, and
-  in a term that may also be `nothing`. If it is not, exploration reports an error of the spec with
-  action, line and conjunct.
+  in a term that may also be `nothing`. If the integer is out of range, exploration reports an error
+  of the spec, which names the action, the line and the conjunct.
 - Python's `and`, `or`, `not`, `if` and `a < b < c` need a truth value, which a term does not have.
 
-The language gets a new construct only when an action of Kafka needs it. Then every engine
-implements it, and a test checks that the engines agree.
+A construct is added to the language only when a spec of Kafka needs it. Every engine then
+implements the new construct, and a test checks that the engines agree.
 """
 
 from model.language.expressions import (

@@ -1,6 +1,6 @@
-"""Actions and properties as data, which engines read.
+"""The actions and properties of a spec as data, which the engines (explorers and provers) read.
 
-*Tracing* makes this data: it runs each method of a spec once, on symbols instead of values.
+*Tracing* creates this data: it runs each method of a spec once, on symbols instead of values.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Guard:
 
 @dataclass(slots=True)
 class Action:
-    """An action of a spec as data."""
+    """An action of a spec as data: its parameters, its guards and its assignments."""
 
     name: str
     summary: str
@@ -58,9 +58,10 @@ class Action:
 class Claim:
     """A formula about the states or the steps of a spec.
 
-    A claim about states must be true of every reachable state, a witness of at least one, and a
-    claim about steps of every step that changes the state. In a claim about steps, `after`
-    variables (`terms.Variable.after`) have the state after the step.
+    A claim about states must be true of every reachable state. A witness must be true of at least
+    one reachable state. A claim about steps must be true of every step that changes the state. In a
+    claim about steps, the variables with the suffix `'` (`terms.Variable.after`) have their values
+    in the state after the step.
     """
 
     name: str
@@ -73,7 +74,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A method of a spec that returns a formula for values of its parameters."""
+    """A method of a spec that returns a formula. The formula depends on the values of the method's
+    parameters.
+    """
 
     name: str
     params: tuple[t.Local, ...]
@@ -82,7 +85,9 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """A formula that every fair behaviour must satisfy, for all values of its parameters."""
+    """A formula that every fair behaviour must satisfy, for all values of the formula's
+    parameters.
+    """
 
     name: str
     summary: str

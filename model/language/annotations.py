@@ -1,7 +1,7 @@
-"""Checks the annotations of a spec and of its records; an error names the annotation's line.
+"""Checks the annotations of a spec and of its records. An error names the line of the annotation.
 
-An annotation declares a state variable, a field of a record, or a constant; other attributes are
-annotated with `ClassVar`.
+An annotation declares a state variable, a field of a record, or a constant. Any other attribute
+must be annotated with `ClassVar`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ _checked: set[type] = set()
 
 
 def check_annotations(cls: type, hints: Mapping[str, Any]) -> None:
-    """Raises SpecError if a type annotation of the class is not allowed."""
+    """Raises SpecError if a type annotation of the class, or of a record that the class uses, is
+    not allowed. `hints` are the type hints of the class.
+    """
     if cls in _checked:
         return
     is_record = issubclass(cls, Record)
@@ -66,7 +68,9 @@ def _records(shape: Shape) -> list[type[Record]]:
 
 
 def line_of(cls: type, name: str) -> int:
-    """Returns the line of the name's annotation; 0 if the source is missing."""
+    """Returns the line of the annotation of `name` in the file of the class, or 0 if the class has
+    no source. If the class itself has no such annotation, returns the first line of the class.
+    """
     try:
         lines, first = inspect.getsourcelines(cls)
     except (OSError, TypeError):  # a class made at a prompt has no source

@@ -1,10 +1,10 @@
 """Defines when a liveness property is true of a lasso, and when a lasso is fair.
 
-A *lasso* is an infinite behaviour that runs through finitely many states and then repeats the last
-ones, the *cycle*, for ever. If some fair behaviour of a finite graph violates a claim, some fair
-lasso violates it too.
+A *lasso* is an infinite behaviour. It runs through finitely many states, and then repeats the final
+states (the *cycle*) for ever. If a fair behaviour of a finite graph violates a claim, then a fair
+lasso violates the claim, too.
 
-A *step* of an action changes the state, as in TLA+; a transition to the same state is stuttering.
+A *step* of an action changes the state, as in TLA+. A transition to the same state is stuttering.
 
 A lasso is *fair* to an action with values of its parameters in two cases:
 
@@ -39,7 +39,9 @@ class Lasso:
 
 
 def true_of(interpreter: Interpreter, claim: Liveness, lasso: Lasso) -> bool:
-    """Returns True if the lasso satisfies the property, for all values of its parameters."""
+    """Returns True if the lasso satisfies the liveness property for all values of the property's
+    parameters.
+    """
     return all(_true(interpreter, claim, lasso, e) for e in interpreter.bindings(claim.params, {}))
 
 

@@ -1,8 +1,9 @@
-"""Gives equal quantifiers the same bound variables, so that they become one term.
+"""Gives equal quantifiers the same bound variables, so that they become the same term.
 
-Tracing makes a new symbol for each `for x in Sort`, so at first two equal quantifiers differ. A
-complete quantifier gets canonical variables: one object for each type, name (`x`) and level. The
-level is 1 in an innermost quantifier, and higher around it, so no variable is captured.
+Tracing creates a new symbol for each `for x in Sort`, so at first two equal quantifiers differ.
+When a quantifier is complete, its variables are replaced by canonical variables. There is one
+canonical variable for each type, name (`x`) and level. The level is 1 in an innermost quantifier,
+and larger in the quantifiers around it. So a variable is never bound by a wrong quantifier.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from model.language import terms as t
 
 @cache
 def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
-    """Returns the bound variable of this type, name and nesting level: the same object for equal
-    arguments.
+    """Returns the bound variable of this type, name and nesting level. For equal arguments, it is
+    the same object.
     """
     return t.Local(sort, name, level=level)
 
 
 def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...], t.Node]:
-    """Returns a quantifier's variables and body, with canonical variables."""
+    """Returns the variables and the body of a quantifier after its variables are replaced by
+    canonical variables, so that equal quantifiers are equal terms.
+    """
     inside = max((x.level for x in t.walk(body) if isinstance(x, t.Local)), default=0)
     levels = range(inside + len(binders), inside, -1)
     chosen = {b: canonical(b.sort, b.name, k) for b, k in zip(binders, levels, strict=True)}
@@ -31,7 +34,9 @@ def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...]
 
 
 def substitute(n: t.Node, new: Mapping[t.Local, t.Node]) -> t.Node:
-    """Returns the term with the variables in `new` replaced by terms."""
+    """Returns the term `n` with each variable in `new` replaced by the term to which `new`
+    maps it.
+    """
     done: dict[t.Node, t.Node] = {}
 
     def change(x: t.Node) -> t.Node:
@@ -43,7 +48,9 @@ def substitute(n: t.Node, new: Mapping[t.Local, t.Node]) -> t.Node:
 
 
 def rebuilt(n: t.Node, change: Callable[[t.Node], t.Node]) -> t.Node:
-    """Returns a copy of the term in which `change` has replaced each direct subterm."""
+    """Returns a copy of the term in which each direct subterm is replaced by the result of
+    `change`. A term without subterms is returned unchanged.
+    """
     match n:
         case t.Const() | t.Least() | t.Local():
             return n

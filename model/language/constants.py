@@ -1,7 +1,7 @@
 """The constants of a spec: their names, types, defaults and ranges.
 
-`replicas: Annotated[int, range(1, 10)] = 3` declares an integer from 1 to 9; without a range, only
-the type is checked.
+`replicas: Annotated[int, range(1, 10)] = 3` declares an integer from 1 to 9 with the default 3. If
+the annotation has no range, only the type of a value is checked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ Value = int | bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
-    """A constant of a spec; `bounds` has the permitted integers, or None for all."""
+    """A constant of a spec. `bounds` is the range of the permitted integers, or None if every value
+    of the type is permitted.
+    """
 
     name: str
     type: type
@@ -56,7 +58,9 @@ def declared(hints: Mapping[str, object], values: Mapping[str, object]) -> dict[
 
 
 def check(spec: str, constants: Mapping[str, Constant], values: Mapping[str, object]) -> None:
-    """Raises SpecError for an unknown name, a value of another type, or a value out of range."""
+    """Checks the values of a spec's constants. Raises SpecError for an unknown name, a value of
+    another type, or a value out of range. `spec` is the name of the spec in the message.
+    """
     for name, value in values.items():
         if name not in constants:
             raise SpecError(

@@ -1,7 +1,8 @@
-"""Explains why a formula is false: names the false conjunct, the elements and the premises.
+"""Explains why a formula is false: names the false conjunct, the elements of the quantifiers and
+the premises.
 
 Most claims have the form `forall(premise => (this & that))`. The explanation names the elements
-that violate the claim, the true premise, and the false conjunct.
+that violate the claim, the premise that is true for these elements, and the false conjunct.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from model.language.interpreter import Env, Interpreter, State, Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """A false part of a formula, with the values of its variables, and the true left sides of the
-    implications around it (`premises`).
+    """A false part of a formula, with the values of its variables. `premises` are the left sides of
+    the implications around this part; they are true.
     """
 
     conjunct: t.Node
@@ -28,8 +29,8 @@ class Reason:
 def why_false(
     interpreter: Interpreter, formula: t.Node, state: State, env: Env | None = None
 ) -> Reason:
-    """Returns the innermost false part of a false formula; the first, if several parts are
-    false.
+    """Returns the innermost false part of a false formula. If several parts are false, returns the
+    first false part.
     """
     at = Reason(conjunct=formula, env=env or {}, chosen={}, premises=())
     while (deeper := _deeper(interpreter, at, state)) is not None:
@@ -71,7 +72,9 @@ def _with(at: Reason, conjunct: t.Node, *premises: t.Node) -> Reason:
 
 
 def conjuncts(formula: t.Node) -> tuple[t.Node, ...]:
-    """Returns the members of a conjunction, flattened; otherwise the formula alone."""
+    """Returns the members of a conjunction. The members of a nested conjunction are listed in its
+    place. For any other formula, returns a tuple with only the formula.
+    """
     if isinstance(formula, t.And):
         return tuple(x for part in formula.of for x in conjuncts(part))
     return (formula,)

@@ -1,8 +1,9 @@
 """The expressions of the language: sorts, terms, formulas.
 
-A sort (a finite type, such as `Replica`) is a class, and its terms are the instances, so mypy
-type-checks a spec: a `Replica` cannot index a map over `Offset`. A loop over a sort yields one
-symbolic element: `for r in Replica: s.x[r] = ...` assigns `s.x` for every replica at once.
+A sort (a finite type, such as `Replica`) is a Python class, and its terms are the instances of the
+class. So mypy type-checks a spec: a `Replica` cannot be a key of a map over `Offset`. A loop over a
+sort yields one symbolic element: `for r in Replica: s.x[r] = ...` assigns `s.x` for every replica
+in one step.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ T = TypeVar("T")
 
 
 class SpecError(InputFault):
-    """The error for a mistake in a spec: what is wrong, where, and what to write instead."""
+    """The error for a mistake in a spec. Its message contains the mistake, its place, and a correct
+    way to write the spec.
+    """
 
     line: int | None = None  # of the mistake; None until tracing adds the place
     where = ""  # the class, or the class and its method
@@ -28,14 +31,16 @@ class SpecError(InputFault):
 
     @classmethod
     def at(cls, where: str, line: int, mistake: str) -> Self:
-        """Returns the error with its location: a class or a method, and a line of its file."""
+        """Returns the error for a mistake at a place: `where` is a class or a method, and `line` a
+        line of its file.
+        """
         made = cls(f"{where}, line {line}: {mistake}")
         made.where, made.line, made.mistake = where, line, mistake
         return made
 
 
 class NothingReturned(SpecError):
-    """The error for a method of a spec that should return a formula but returned None."""
+    """The error for a method of a spec that returned None instead of a formula."""
 
 
 _BOTH = (
@@ -50,7 +55,9 @@ open_loops: list[tuple[t.Local, t.Node]] = []
 
 
 class SortMeta(type):
-    """The metaclass of types such as `Replica`: `for r in Replica` yields one symbolic element."""
+    """The metaclass of sorts such as `Replica`. With it, `for r in Replica` yields one symbolic
+    element.
+    """
 
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> None:
         super().__init__(name, bases, body)
@@ -65,8 +72,9 @@ class SortMeta(type):
 def each(sort: Any, within: Any) -> Iterator[Any]:
     """Yields one symbolic element of the sort (a finite type), for the body of a `for` loop.
 
-    The body runs once, and the element is its bound variable. `within` maps an element to the
-    condition under which the loop includes it: for a loop over a set, that it is a member.
+    The body runs once, and the symbolic element is the loop's bound variable. `within` maps the
+    element to the condition under which the loop includes it. For a loop over a set, this condition
+    is that the element is a member of the set.
     """
     binder = t.Local(sort.info, sort.__name__.lower())
     element = wrap(sort, binder)
@@ -80,9 +88,10 @@ def each(sort: Any, within: Any) -> Iterator[Any]:
 
 
 def wrap(sort: type[T], node: t.Node) -> T:
-    """Returns a Python object that stands for the term.
+    """Returns a Python object of the class `sort` that represents the term `node`.
 
-    Its field `line` is the source line of the action that made it; 0 outside an action.
+    The field `line` of the object is the source line of the traced action at which the object was
+    created. Outside an action, it is 0.
     """
     made = object.__new__(sort)
     made.__dict__.update(node=node, line=line_in_action())
@@ -102,7 +111,9 @@ def line_in_action() -> int:
 
 
 class Term(metaclass=SortMeta):
-    """A term of a type such as `Replica`; `==` makes a formula of terms, not a Python bool."""
+    """A term of a sort such as `Replica`. The comparison `==` of two terms returns a formula, not a
+    Python bool.
+    """
 
     flavour: ClassVar[t.Flavour] = "sort"
     node: t.Node
@@ -154,7 +165,9 @@ false = wrap(Bool, t.Const(0, t.BOOL))
 
 
 class Sort(Term):
-    """A type without order, such as `Replica`: its terms can only be compared with == and !=."""
+    """A type without an order, such as `Replica`. Its terms can only be compared with `==` and
+    `!=`.
+    """
 
     prefix: ClassVar[str] = ""  # of printed elements: `b` makes b0, b1, b2
 
@@ -174,7 +187,7 @@ class _Compared(Term):
 
 
 class Ordered(_Compared):
-    """A type with a total order and a least element; it has no arithmetic, so proofs support it."""
+    """A type with a total order and a least element. It has no arithmetic, so proofs support it."""
 
     flavour = "ordered"
 
@@ -187,7 +200,9 @@ class Ordered(_Compared):
 
 
 class Int(_Compared):
-    """A type of integers in a range; only literals can be added or subtracted."""
+    """A type of integers in a range. Only an integer literal can be added to a term or subtracted
+    from a term.
+    """
 
     flavour = "int"
     labels: ClassVar[tuple[str, ...]] = ()  # printed instead of 0, 1, ...
@@ -203,20 +218,23 @@ class Int(_Compared):
 
 
 class Number(Int):
-    """An unbounded integer: the value of `count(...)`."""
+    """An unbounded integer, such as the value of `count(...)`."""
 
 
 class Nothing(Term):
-    """The absence of a value: a variable of type `Replica | Nothing` may hold no replica."""
+    """The absence of a value. A variable of the type `Replica | Nothing` has a replica or `nothing`
+    as its value.
+    """
 
 
 nothing = wrap(Nothing, t.Least(t.SortInfo("Nothing", "sort", optional=True)))
 
 
 def lower(value: object, sort: Any) -> t.Node:
-    """Converts a term, or a Python literal such as `3`, to a node of the grammar.
+    """Converts a term of a spec, or a Python literal such as `3`, to a node of the grammar.
 
-    Raises SpecError for any other value, and for an integer if the sort has no integers.
+    Raises SpecError for any other value. Raises SpecError also for an integer if the sort is not a
+    type of integers.
     """
     if isinstance(value, Term):
         return value.node
@@ -228,8 +246,8 @@ def lower(value: object, sort: Any) -> t.Node:
 def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
     """Converts two terms to one common type, for a comparison or an assignment.
 
-    If one of the two types is optional (`nothing` is one of its values), the common type is
-    optional. Raises SpecError if the types differ in another way.
+    If `nothing` is a value of one of the two types, it is also a value of the common type. Raises
+    SpecError if the types differ in another way.
     """
     a, b = left.sort, right.sort
     if a == b:
@@ -279,12 +297,16 @@ def conjunction(formulas: tuple[t.Node, ...]) -> t.Node:
 
 
 def all_of(*formulas: Bool) -> Bool:
-    """True if every formula is true; the formulas are evaluated from left to right."""
+    """Returns a formula that is true if every argument is true. The arguments are evaluated from
+    left to right. Without arguments, the formula is true.
+    """
     return wrap(Bool, t.And(_flat(t.And, formulas)))
 
 
 def any_of(*formulas: Bool) -> Bool:
-    """True if some formula is true; the formulas are evaluated from left to right."""
+    """Returns a formula that is true if some argument is true. The arguments are evaluated from
+    left to right. Without arguments, the formula is false.
+    """
     return wrap(Bool, t.Or(_flat(t.Or, formulas)))
 
 

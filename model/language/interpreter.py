@@ -1,28 +1,31 @@
-"""Defines the meaning of the language: a slow reference interpreter, the oracle of every engine.
+"""Defines the meaning of the language by a slow interpreter. Tests compare every engine (explorer
+or prover) with it.
 
 A *state* maps each cell (a variable with values of its keys) to a value: an integer, a truth value,
-or None for `nothing`. A *sort* is a finite type, such as Replica; its elements are the integers of
+or None for `nothing`. A *sort* is a finite type, such as Replica. Its elements are the integers of
 its range.
 
-*Terms* read the state before the action. Integers are unbounded: `end - 1` at end 0 is -1, and a
-comparison with -1 is defined. In three places an integer must be in the range of its sort,
-otherwise the term is *undefined*: as a key, as an assigned value, and as a value of an optional
-sort, which also has `nothing`.
+*Terms* read the state before the action. Integers are unbounded: if `end` is 0, `end - 1` is -1,
+and a comparison with -1 is defined. In three places an integer must be in the range of its sort: as
+a key, as an assigned value, and as a value of an optional sort, which also has `nothing`. If the
+integer is out of range there, the term is *undefined*.
 
 *Evaluation order* decides which undefined terms are reached. Conjuncts of a guard and members of
-`&`, `|`, `=>` and `ite` are evaluated from left to right, and a quantifier's elements in ascending
-order, until the result is certain. If evaluation reaches an undefined term, this is an error of the
-spec; its message names the action, the line and the conjunct.
+`&`, `|`, `=>` and `ite` are evaluated from left to right, until the result is certain. The elements
+of a quantifier are evaluated in ascending order, until the result is certain. If the evaluation
+reaches an undefined term, this is an error of the spec. Its message names the action, the line and
+the conjunct.
 
-To a proof engine, an undefined term may have any value. So a proved claim is true for all these
-values, but a counterexample may depend on one, and this interpreter checks each counterexample.
+To a proof engine, an undefined term may have any value. A proved claim is true for all these
+values. But a counterexample may depend on such a value, so this interpreter checks each
+counterexample.
 
-*Claims about steps* apply to steps that change the state: `s` reads the state before, `after` the
-state after. `behaviours.py` defines claims about whole behaviours.
+*Claims about steps* apply to steps that change the state: `s` reads the state before the step, and
+`after` reads the state after the step. `behaviours.py` defines claims about whole behaviours.
 
-*Writes* of an action happen together: their keys, conditions and values read the state before. If
-two writes change the same cell, the later one in the text wins. A `for` over a set writes only the
-cells of its members, and a cell that no write changes keeps its value.
+*Writes* of an action happen together: their keys, conditions and values read the state before the
+action. If two writes change the same cell, the write that is later in the text wins. A `for` over a
+set writes only the cells of its members. A cell that no write changes keeps its value.
 """
 
 from __future__ import annotations
@@ -46,8 +49,8 @@ Env = Mapping[int, Value]  # uid of a parameter or bound variable -> its value
 
 
 def joined(before: State, after: State) -> State:
-    """Joins the states before and after a step: each variable has a second entry, with the suffix
-    `'`, for its value after the step.
+    """Returns the states before and after a step as one state. A variable with the suffix `'` has
+    its value after the step.
     """
     return {**before, **{(f"{name}{t.AFTER}", keys): v for (name, keys), v in after.items()}}
 
@@ -55,8 +58,8 @@ def joined(before: State, after: State) -> State:
 class Undefined(Exception):
     """The error for a value outside its type.
 
-    `where` has the line and the conjunct of an action, or the name of a claim; `call` has the
-    action with its parameters.
+    `where` names the line and the conjunct of an action, or the name of a claim. `call` is the
+    action with the values of its parameters, or None outside an action.
     """
 
     def __init__(self, what: str, where: str = "", call: Call | None = None) -> None:
@@ -75,11 +78,15 @@ class Interpreter:
     # ---- terms
 
     def holds(self, formula: t.Node, state: State, env: Env | None = None) -> bool:
-        """Raises Undefined if a value is outside its type."""
+        """Returns True if the formula is true in the state. `env` has the values of its parameters
+        and free variables. Raises Undefined if a value is outside its type.
+        """
         return bool(self.value(formula, state, env or {}))
 
     def value(self, n: t.Node, state: State, env: Env) -> Value:  # noqa: C901 - one case for each word
-        """Raises Undefined for a value outside its type."""
+        """Returns the value of the term in the state. `env` has the values of its parameters and
+        free variables. Raises Undefined if a value is outside its type.
+        """
 
         def number(x: t.Node) -> int:
             return int(self.value(x, state, env) or 0)
@@ -134,7 +141,9 @@ class Interpreter:
         return self.value(n.default, state, env)
 
     def elements(self, sort: t.SortInfo) -> range:
-        """Raises SpecError if no scope sets the number of elements."""
+        """Returns the elements of a sort. Raises SpecError if the scope does not set their
+        number.
+        """
         if sort.name not in self.ranges:
             raise SpecError(
                 f"no scope for the sort {sort.name}\n"
@@ -143,14 +152,16 @@ class Interpreter:
         return self.ranges[sort.name]
 
     def least(self, sort: t.SortInfo) -> Value:
-        """Returns the least value of a sort: nothing, false, or the first element."""
+        """Returns the least value of a sort: None (`nothing`) if the sort is optional, False for
+        Bool, otherwise the first element.
+        """
         if sort.optional:
             return None
         return False if sort.flavour == "bool" else self.elements(sort).start
 
     def kept(self, n: t.Node, state: State, env: Env) -> Value:
-        """Returns the value of a term that is a key or an assigned value; raises Undefined if it is
-        outside the term's type.
+        """Returns the value of a term that is a key or an assigned value. Raises Undefined if the
+        value is outside the term's type.
         """
         value = self.value(n, state, env)
         if n.sort.flavour == "bool" or value is None or value in self.elements(n.sort):
@@ -165,14 +176,18 @@ class Interpreter:
         return tuple(int(self.kept(key, state, env) or 0) for key in keys)
 
     def bindings(self, binders: Sequence[t.Local], env: Env) -> Iterator[Env]:
-        """Yields every choice of values for the bound variables; the last varies fastest."""
+        """Yields `env` with every choice of values for the bound variables. The values of the last
+        variable change fastest.
+        """
         for values in product(*(self.elements(b.sort) for b in binders)):
             yield {**env, **{b.uid: v for b, v in zip(binders, values, strict=True)}}
 
     # ---- actions
 
     def why_disabled(self, action: Action, state: State, values: Sequence[int]) -> Guard | None:
-        """Returns the first false conjunct of the guard, or None."""
+        """Returns the first false conjunct of the action's guard, or None if the action is enabled.
+        `values` are the values of the action's parameters.
+        """
         env: Env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
         for guard in action.guards:
             try:

@@ -1,7 +1,8 @@
-"""Collects the Python variables to which a spec assigns terms; they name the terms in reports.
+"""Collects the Python variables to which a spec assigns terms. Reports print a term by the name of
+its variable.
 
-After `end = s.log[p].end_offset`, the term is printed as `end`; equal terms of an action are one
-object, with one name.
+After `end = s.log[p].end_offset`, the term is printed as `end`. Equal terms of an action are one
+object, so they have one name.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ HERE = str(Path(__file__).parent)
 
 @contextmanager
 def collecting_names(names: dict[t.Node, str]) -> Generator[None]:
-    """While the context is open, adds to `names` the local names of terms."""
+    """While the context is open, records in `names` the Python variable to which a function of the
+    spec assigned a term. If there are several such variables, the first recorded variable stays.
+    """
 
     def collect(frame: FrameType, _: object) -> None:
         for name, value in frame.f_locals.items():
@@ -34,8 +37,8 @@ def collecting_names(names: dict[t.Node, str]) -> Generator[None]:
 
 @contextmanager
 def watching_returns() -> Generator[None]:
-    """While the context is open, adds each spec function that returns None to the module's list
-    `returned_nothing`.
+    """While the context is open, collects each function of the spec that returns None in the list
+    `returned_nothing` of the module `expressions`. At the end, the list is cleared.
     """
 
     def keep(frame: FrameType, returned: object) -> None:

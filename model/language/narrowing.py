@@ -1,14 +1,15 @@
 """Finds the elements of a type, such as offsets, that can make a formula true.
 
-`narrowed` reads a formula about a bound variable `o`, and returns one *branch* for each disjunct.
-An element in no branch may be skipped: the formula is false for it and raises no error.
+`narrowed` reads a formula about a bound variable `o`, and returns one *branch* for each disjunct of
+the formula. If an element is in no branch, the formula is false for this element and raises no
+error, so an engine may skip the element.
 
 A branch has bounds for the element (`start <= o`), or for the value of a map at the element (`own <
-row[o]`).
+row[o]`). The following table shows formulas on the left, and their branches on the right:
 
     (start <= o) & (o < end) & ...      one branch: from start to below end
     (o < end) & (own < row[o])          one branch: below end, where row is above own
-    a | b                               the branches of a, and those of b
+    a | b                               the branches of a, and the branches of b
     ~(a => b)                           the branches of a & ~b
 """
 
@@ -24,7 +25,9 @@ Free = frozenset[int]  # uids of parameters: their values may be outside of thei
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A bound of a variable x: `x >= term + offset`, or `x < term + offset`."""
+    """A bound of a variable x. It is `x >= term + offset` if `is_lower` is true, otherwise `x <
+    term + offset`.
+    """
 
     is_lower: bool
     term: t.Node
@@ -35,8 +38,9 @@ class Bound:
 class Narrowed:
     """The comparisons that limit a bound variable `x` in one disjunct of a formula.
 
-    `bounds` has comparisons with `x` itself, such as `start <= x`. For the comparison `3 < size[x]`
-    of a map's value, `row` is `size[x]` and `above` is 3; otherwise both are None.
+    `bounds` has comparisons with `x` itself, such as `start <= x`. If the disjunct compares the
+    value of a map at `x`, as in `3 < size[x]`, `row` is `size[x]` and `above` is 3. Otherwise,
+    `row` and `above` are None.
     """
 
     bounds: tuple[Bound, ...] = ()
@@ -48,7 +52,7 @@ def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]
     """Returns, for each disjunct of the formula, the comparisons that limit the variable `binder`.
 
     If a value violates a comparison in every disjunct, the formula is false for this value. `free`
-    has the parameters whose values may be outside their types.
+    has the uids of the parameters whose values may be outside their types.
     """
     match formula:
         case t.And():
@@ -68,9 +72,10 @@ def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]
 
 
 def is_defined(n: t.Node, free: Free) -> bool:
-    """Returns True if the term's value is in its type in every state, and never raises Undefined.
+    """Returns True if, in every state, the term's value is in its type and its evaluation does not
+    raise Undefined. Returns False if this is not certain.
 
-    `free` has the parameters whose values may be outside their types.
+    `free` has the uids of the parameters whose values may be outside their types.
     """
     match n:
         case t.Const():

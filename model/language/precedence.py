@@ -1,7 +1,8 @@
-"""Finds a mistake that types cannot find: `&` and `|` bind tighter than `==` and `<`.
+"""Finds a mistake in specs that the types of Python do not reveal: `&` and `|` bind tighter than
+`==` and `<`.
 
-Python reads `s.begun[x] == s.done[x] & s.known[x]` as `==` with a conjunction on its right, and all
-types are correct. So this check parses the source text.
+Python reads `s.begun[x] == s.done[x] & s.known[x]` as a comparison whose right side is a
+conjunction, and all types are correct. So this check parses the source text.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ _checked: set[type] = set()
 
 
 def check(cls: type) -> None:
-    """Raises SpecError if an operand of a comparison contains `&` or `|` outside parentheses."""
+    """Raises SpecError if, in the source of the class, an operand of a comparison is a `&` or `|`
+    that is not in parentheses.
+    """
     if cls in _checked:
         return
     try:
@@ -37,11 +40,11 @@ def check(cls: type) -> None:
 def check_expression(
     tree: ast.AST, source: str, located: Callable[[ast.Compare, str], Exception]
 ) -> None:
-    """Raises the error of `located` if an operand of a comparison contains `&` or `|` outside
-    parentheses.
+    """Raises the error that `located` returns if an operand of a comparison is a `&` or `|` that is
+    not in parentheses.
 
-    The arguments of `located` are the first such comparison and a description; `source` is the text
-    of the tree.
+    The arguments of `located` are the first such comparison and a description of the mistake.
+    `source` is the text from which `tree` was parsed.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):

@@ -1,7 +1,7 @@
 """The quantifiers of the language: `forall`, `exists`, and functions that count or search elements.
 
-A loop over a type such as `Replica` yields one symbolic element, and the generator of `forall(p(r)
-for r in Replica)` one formula about it.
+A loop over a type such as `Replica` yields one symbolic element. So the generator in `forall(p(r)
+for r in Replica)` yields one formula about this element.
 """
 
 from __future__ import annotations
@@ -67,16 +67,19 @@ def exists(bodies: Iterator[Bool]) -> Bool:
 
 
 def count(bodies: Iterator[Bool]) -> Number:
-    """The number of elements for which the body is true; not for proofs."""
+    """Returns the number of elements for which the body is true. Proofs do not support this
+    term.
+    """
     scope = _Scope.of(bodies)
     return wrap(Number, t.Count(*close(scope.binders, scope.conjunction())))
 
 
 def majority(bodies: Iterator[Bool]) -> Bool:
-    """True if the body is true for more than half of a type's elements, such as all replicas.
+    """Returns a formula that is true if the body is true for more than half of the elements of a
+    type, such as all replicas.
 
-    Raises SpecError for a loop over a set. A proof assumes only that any two majorities share an
-    element.
+    Raises SpecError for a loop over a set. A proof assumes only that any two majorities have a
+    common element.
     """
     scope = _Scope.of(bodies)
     if scope.ranges:
@@ -86,10 +89,11 @@ def majority(bodies: Iterator[Bool]) -> Bool:
 
 
 def at_least(number: int, bodies: Iterator[Bool]) -> Bool:
-    """True if the body is true for at least `number` elements of a type such as `Replica`.
+    """Returns a formula that is true if the body is true for at least `number` elements of a type,
+    such as `Replica`.
 
-    Raises SpecError for a loop over a set. A proof assumes only that the term stays true when the
-    body becomes true for one more element.
+    Raises SpecError for a loop over a set. A proof assumes only that the formula stays true when
+    the body becomes true for one more element.
     """
     scope = _Scope.of(bodies)
     if scope.ranges:
@@ -99,12 +103,16 @@ def at_least(number: int, bodies: Iterator[Bool]) -> Bool:
 
 
 def first(sort: type[I], test: Callable[[I], Bool], *, default: I) -> I:
-    """The least value for which the test is true, or `default`; not for proofs."""
+    """Returns the least value for which the test is true. If there is no such value, returns
+    `default`. Proofs do not support this term.
+    """
     return _extreme(sort, test, default, last=False)
 
 
 def last(sort: type[I], test: Callable[[I], Bool], *, default: I) -> I:
-    """The greatest value for which the test is true, or `default`; not for proofs."""
+    """Returns the greatest value for which the test is true. If there is no such value, returns
+    `default`. Proofs do not support this term.
+    """
     return _extreme(sort, test, default, last=True)
 
 

@@ -1,9 +1,12 @@
-"""A state of a spec that is cheap to copy: each variable is a tree of rows, which states share.
+"""A state of a spec that is cheap to copy. Each variable is a tree of rows, and several states can
+share a row.
 
 A row has one value of a variable for each value of a key, in blocks of 64 values. To change a
-value, one block and the list of blocks are copied, so the time of a step depends mostly on the
-number of values that it writes. If a whole row is assigned to another variable, both variables
-share the row.
+value, only one block and the list of blocks are copied. So the time of a step depends mostly on the
+number of values that the step writes. If a whole row is assigned to another variable, both
+variables share the row.
+
+The following table describes the main parts of this module:
 
     RowState    variable -> value; with a key, a row of values; with two keys, a row of rows
     Row.above   the positions with a value above a bound, found by the greatest value of each block
@@ -27,9 +30,10 @@ Held: TypeAlias = "Value | Row"
 
 
 class Row:
-    """An immutable array: a variable's value for each value of its key, from the least key on.
+    """An immutable array with a variable's value for each value of its key. The first position
+    belongs to the least key.
 
-    With two keys, each element is the row for one value of the first key.
+    If the variable has two keys, each element is the row for one value of the first key.
     """
 
     __slots__ = ("_blocks", "_greatest", "_size")
@@ -74,9 +78,10 @@ class Row:
         return Row((*blocks[:k], changed, *blocks[k + 1 :]), self._size, greatest)
 
     def above(self, bound: int, start: int, stop: int) -> Iterator[int]:
-        """Yields the positions from `start` to `stop - 1` whose value is above `bound`, in order.
+        """Yields the positions from `start` to `stop - 1` whose value is above `bound`, in
+        ascending order.
 
-        An absent value counts as 0.
+        The value None (`nothing`) counts as 0.
         """
         if self._greatest is None:
             self._greatest = tuple(_greatest(block) for block in self._blocks)
@@ -99,8 +104,10 @@ def _greatest(block: tuple[Held, ...]) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowState(Mapping[Cell, Value]):
-    """A state that is cheap to copy: `held` maps a variable without keys to its value, one with a
-    key to a row, and one with two keys to a row of rows.
+    """A state that is cheap to copy. `held` maps the name of each variable to its value.
+
+    If the variable has one key, it is mapped to a row. If the variable has two keys, it is mapped
+    to a row of rows.
     """
 
     held: Mapping[str, Held]
@@ -145,10 +152,11 @@ class RowState(Mapping[Cell, Value]):
         return found
 
     def part(self, name: str, keys: tuple[int, ...]) -> Held:
-        """Returns a variable's value at `keys`; a row if the variable has more keys than these.
+        """Returns the value of a variable at `keys`, or a row if the variable has more keys than
+        `keys`.
 
-        States share the rows that no action changed: if the same object is returned for two states,
-        all values in it are equal.
+        States share the rows that no action changed. So if two states return the same object, all
+        values in it are equal.
         """
         found = self.held[name]
         for key, start in zip(keys, self.starts[name], strict=False):

@@ -1,6 +1,7 @@
 """A finite scope: the number of elements of each sort (type), or its range of integers.
 
-Exploration needs a scope; a proof needs none. A scope names a sort by its class or by its name.
+Exploration needs a scope, and a proof needs no scope. A scope identifies a sort by its class or by
+its name.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ LARGEST_SORT = 255  # elements: with `nothing` they still fit into one byte of a
 
 
 def ranges_of(scope: Scope) -> Ranges:
-    """Returns the elements of each sort, by its name.
+    """Returns a range with the elements of each sort, by the name of the sort. The sort Bool is
+    added.
 
     `{Replica: 3}` gives `{"Bool": range(2), "Replica": range(3)}`. Raises SpecError for a sort
-    without elements or with more than 255.
+    without elements, or with more than 255 elements.
     """
     out = {"Bool": range(2)}
     for sort, size in scope.items():

@@ -1,6 +1,7 @@
 """Prints terms in the notation of the specs.
 
-`Script` names a term that is used several times, and prints the term once, on a `where` line.
+If a term is used several times in a text, a `Script` gives it a name and prints the term once, on a
+line that begins with `where`.
 """
 
 from __future__ import annotations
@@ -33,15 +34,17 @@ def place(name: str, keys: tuple[str, ...]) -> str:
 
 
 def show(n: t.Node, names: Names | None = None) -> str:
-    """Returns the term as text, or only its name if it has a name."""
+    """Returns the term as text. If `names` has a name for the term, returns only this name, unless
+    the term is very small.
+    """
     if names and n in names and size(n) >= NAMED:
         return names[n]
     return expanded(n, names)
 
 
 def expanded(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - one case for each word
-    """Returns the term as text, without its own name; terms inside it are printed by their
-    names.
+    """Returns the term as text, even if `names` has a name for it. The terms inside it are printed
+    by their names.
     """
 
     def text(x: t.Node) -> str:
@@ -95,7 +98,9 @@ def expanded(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - one 
 
 
 def show_write(w: t.Write, names: Names | None = None) -> str:
-    """Returns an assignment as text, with the loop around it and the loop's condition."""
+    """Returns an assignment as text. The text includes the loop around the assignment and the
+    loop's condition.
+    """
     loops = "".join(f"for {b.name} in {b.sort.name}: " for b in w.binders)
     when = "" if isinstance(w.condition, t.Const) else f"  where {show(w.condition, names)}"
     keys = tuple(show(k, names) for k in w.keys)
@@ -108,7 +113,9 @@ def size(n: t.Node) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Names for the terms that occur more than once in a text; a `where` line prints each term."""
+    """Names for the terms that occur more than once in a text. The text has a `where` line for each
+    such term.
+    """
 
     names: Names
 
@@ -116,8 +123,8 @@ class Script:
     def of(cls, roots: Iterable[t.Node], in_spec: Names, params: Iterable[t.Local] = ()) -> Script:
         """Returns a script with a name for each large term that occurs more than once in `roots`.
 
-        A name of the spec itself (`in_spec`) is preferred, also for a smaller term. A term that
-        contains a free variable gets no name, unless `params` has the variable.
+        If the spec itself has a name for the term (`in_spec`), the script uses this name, also for
+        a smaller term. If a term contains a free variable that is not in `params`, it has no name.
         """
         parameters = frozenset(params)
         uses: Counter[t.Node] = Counter()
@@ -144,8 +151,8 @@ class Script:
         return show_write(w, self.names)
 
     def where(self) -> list[str]:
-        """Returns one line for each named term, such as `end = log[p].end_offset`, after the named
-        terms inside it.
+        """Returns one line for each named term, such as `end = log[p].end_offset`. If a named term
+        contains other named terms, its line comes after their lines.
         """
         return [f"{name} = {expanded(n, self.names)}" for n, name in self.names.items()]
 
@@ -159,7 +166,9 @@ def _variations(name: str) -> Iterable[str]:
 
 
 def open_locals(n: t.Node) -> frozenset[t.Local]:
-    """Returns the term's free parameters and variables."""
+    """Returns the parameters and variables that are free in the term: no quantifier in the term
+    binds them.
+    """
     found = {x for x in t.walk(n) if isinstance(x, t.Local)}
     for x in t.walk(n):
         if isinstance(x, t.Forall | t.Exists | t.Count):

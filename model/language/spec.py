@@ -1,7 +1,8 @@
 """A spec: state variables, constants, an initial condition, actions and properties.
 
-Tracing runs each method once, on symbols; from then on a spec is data, and engines never read the
-methods. A variant is a subclass that replaces a method.
+Tracing runs each method once, on symbols instead of values. After tracing, a spec is data, and the
+engines (explorers and provers) never read the methods. A variant of a spec is a subclass that
+replaces a method.
 """
 
 from __future__ import annotations
@@ -60,10 +61,10 @@ def action(method: F) -> F: ...
 @overload
 def action(*, fair: Fairness) -> Callable[[F], F]: ...
 def action(method: F | None = None, *, fair: Fairness | None = None) -> F | Callable[[F], F]:
-    """Marks a method as an action.
+    """Marks a method as an action. `@action(fair=...)` marks a fair action.
 
-    A weakly fair action is eventually taken if it stays enabled, a strongly fair one if enabled
-    infinitely often.
+    A weakly fair action is eventually taken if it stays enabled. A strongly fair action is
+    eventually taken if it is enabled infinitely often. An action without `fair` may never be taken.
     """
     if fair is not None and fair not in get_args(Fairness):
         raise SpecError(f"an action is fair='weak' or fair='strong', not {fair!r}")
@@ -77,22 +78,29 @@ def action(method: F | None = None, *, fair: Fairness | None = None) -> F | Call
 
 
 def invariant(method: F) -> F:
-    """Marks a predicate that must be true in every reachable state."""
+    """Marks a method as an invariant: the method returns a formula that must be true in every
+    reachable state.
+    """
     return _role("invariant")(method)
 
 
 def lemma(method: F) -> F:
-    """Marks an invariant that only helps to make the other invariants inductive."""
+    """Marks a method as a lemma: an invariant that only helps to make the other invariants
+    inductive.
+    """
     return _role("lemma")(method)
 
 
 def action_property(method: F) -> F:
-    """Marks a predicate `(s, after)` that must be true of every step that changes the state."""
+    """Marks a method `(s, after)` that returns a formula about a step. The formula must be true of
+    every step that changes the state.
+    """
     return _role("action property")(method)
 
 
 def liveness(method: F) -> F:
-    """Marks a formula that every fair behaviour must satisfy, for all values of the parameters.
+    """Marks a method as a liveness property: every fair behaviour must satisfy the returned
+    formula, for all values of the method's parameters.
 
     The method returns `leads_to(...)`, `eventually(...)`, `always_eventually(...)` or
     `eventually_always(...)`.
@@ -101,12 +109,14 @@ def liveness(method: F) -> F:
 
 
 def witness(method: F) -> F:
-    """Marks a predicate that some reachable state must satisfy, so that claims are not vacuous."""
+    """Marks a method as a witness: some reachable state must satisfy the returned formula.
+    Witnesses show that the claims are not vacuously true.
+    """
     return _role("witness")(method)
 
 
 class Spec:
-    """The base class of every spec; the first parameter of its methods is the state, `s`."""
+    """The base class of every spec. The first parameter of a spec's methods is the state, `s`."""
 
     shapes: ClassVar[dict[str, Shape]]
     constants: ClassVar[dict[str, Constant]]
@@ -124,14 +134,14 @@ class Spec:
         self.__dict__.update(constants)
 
     def scope(self) -> Scope:
-        """Returns the default size of each type, such as 3 replicas."""
+        """Returns the default number of elements of each sort, such as 3 replicas."""
         return {}
 
     def init(self, *_chosen: Any, **_by_name: Any) -> None:
         """Assigns an initial state. Each choice of values for the parameters of `init` gives one
         initial state.
 
-        A variable that is not assigned has its least value: false, 0, nothing.
+        A variable that `init` does not assign has its least value: false, 0, nothing.
         """
 
     if not TYPE_CHECKING:  # hidden: type checkers accept the declared variables and no others
@@ -152,7 +162,7 @@ class Spec:
 
     @cached_property
     def variables(self) -> tuple[t.Variable, ...]:
-        """The variables of the state, with one for each field of a `Record`, such as
+        """The variables of the state. A `Record` has one variable for each of its fields, such as
         `log.end_offset`.
         """
         return tuple(v for n, s in self.shapes.items() for v in leaves(s, n))
@@ -195,12 +205,16 @@ class Spec:
 
     @cached_property
     def predicates(self) -> tuple[Predicate, ...]:
-        """The methods without a mark that return a formula, such as `may_join`."""
+        """The methods that return a formula and have no mark such as `@invariant`. An example is
+        the method `may_join` of a spec.
+        """
         return tuple(p for m in self._methods(None) if (p := self._predicate(m)) is not None)
 
     def check_replaced(self) -> None:
-        """Raises SpecError for a mistake in a method of a base class that this class replaces,
-        which nothing else would find.
+        """Checks the methods of base classes that this class replaces. Raises SpecError for a
+        mistake in such a method.
+
+        Tracing does not run these methods, so nothing else would find the mistake.
         """
         for cls in type(self).__mro__[1:]:  # tracing finds mistakes that the subclass hides
             for name, method in vars(cls).items() if cls is not Spec else ():
@@ -336,9 +350,10 @@ class Spec:
     def unchecked(
         self, constants: Mapping[str, int | bool], recorder: Recorder | After | None = None
     ) -> Self:
-        """Returns a copy with other values of these constants, whose ranges are not checked.
+        """Returns a copy of the spec in which `constants` replaces the values of these constants.
+        The copy does not check that the values are in their ranges.
 
-        `recorder` records the reads and writes of the copy; the default is a new `Recorder`.
+        `recorder` records the reads and writes of the copy. The default is a new `Recorder`.
         """
         made = object.__new__(type(self))
         made.__dict__["_recorder"] = Recorder() if recorder is None else recorder
@@ -348,8 +363,10 @@ class Spec:
 
 
 def with_title(cls: type[S], title: str, constants: Mapping[str, int | bool]) -> S:
-    """Returns an instance of the spec class with a title for error messages, such as `replication
-    kip-320`.
+    """Returns an instance of the spec class with these values of its constants. Error messages name
+    the instance by its title, such as `replication kip-320`.
+
+    Raises SpecError for an unknown constant, or for a value that the constant does not allow.
     """
     check(title, cls.constants, constants)
     spec = cls(**constants)
@@ -375,7 +392,9 @@ def _not_a_formula(role: str, returned: object) -> str:
 
 
 def summary_of(method: Callable[..., Any]) -> str:
-    """Returns the first paragraph of an object's docstring, on one line."""
+    """Returns the first paragraph of a method's docstring, on one line. It is empty if the method
+    has no docstring.
+    """
     return " ".join((inspect.getdoc(method) or "").split("\n\n")[0].split())
 
 

@@ -1,11 +1,11 @@
 """State variables: the maps, sets and records that a spec reads and assigns.
 
-Engines see only flat variables: `replica[r].isr[f]` is the variable `replica.isr` applied to two
-keys, and a set is a map to Bool.
+Engines (explorers and provers) see only flat variables. `replica[r].isr[f]` is the flat variable
+`replica.isr` with two keys, and a set is a map to Bool.
 
-A *view* is a record or a map that is bound to a Python name: each use of the name reads the
-variables again. Every read returns the value before the action, so `tracing.py` refuses a read
-through a view after an assignment.
+A *view* is a record or a map that is bound to a Python name. Each use of the name reads the
+variables from the state. Every read returns the value before the action, so `tracing.py` refuses a
+read through a view after an assignment.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ Shape = LeafShape | MapShape | RecordShape
 
 
 def shape_of(hint: Any) -> Shape | None:
-    """Returns the type of a state variable by its annotation, or None if the annotation declares
-    none.
+    """Returns the shape (the type) of a state variable from its annotation, or None if the
+    annotation does not declare a state variable.
 
-    Raises SpecError for a map with an unsuitable key or value.
+    Raises SpecError for a map whose key or value has an unsuitable type.
     """
     origin = typing.get_origin(hint)
     if origin in (types.UnionType, typing.Union):
@@ -91,11 +91,11 @@ def _is_sort(hint: Any) -> bool:
 
 
 def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterator[t.Variable]:
-    """Yields the flat variables of a state variable or of a part of it: one for each field of a
-    record.
+    """Yields the flat variables of a state variable, or of a part of it. A record has one flat
+    variable for each of its fields.
 
-    `path` is the name of the part, such as `replica.isr`, and `keys` are the types of the map keys
-    that lead to it.
+    `path` is the name of the part, such as `replica.isr`. `keys` are the types of the map keys on
+    the path to this part.
     """
     match shape:
         case LeafShape():
@@ -108,7 +108,9 @@ def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterat
 
 
 class Store(typing.Protocol):
-    """Records the reads and writes of an action that is traced; `read` returns a term."""
+    """An object to which a spec sends its reads and its writes of state variables. `read` returns a
+    term.
+    """
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node: ...
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None: ...
@@ -116,7 +118,9 @@ class Store(typing.Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A state variable, or a part of one that keys select, such as `log[b1]`."""
+    """A state variable, or the part of a state variable that some keys select, such as
+    `log[b1]`.
+    """
 
     store: Store
     shape: Shape
@@ -177,7 +181,7 @@ class Reference:
 
 
 class Map(Generic[K, V]):
-    """A total function, which a spec reads and assigns with []; a map to Bool is a set."""
+    """A total function, which a spec reads and assigns with `[]`. A map to Bool is a set."""
 
     def __init__(
         self, key: Any, read: Callable[[Any], Any], write: Callable[[Any, Any], None] | None = None
@@ -254,7 +258,9 @@ def _fields(record: Any) -> dict[str, Shape]:
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Record:
-    """A group of state variables, which a spec assigns one by one or all together."""
+    """A group of state variables. A spec assigns each field separately, or all fields in one
+    assignment.
+    """
 
     def __init__(self, **values: Any) -> None:
         if values.keys() != self.fields().keys():
@@ -270,8 +276,8 @@ class Record:
 
     @classmethod
     def blank(cls) -> typing.Self:
-        """Returns the record with the least value in each field: false, 0, nothing; no field may be
-        a map.
+        """Returns the record with the least value in each field: false, 0, nothing. A record with a
+        field that is a map has no such value.
         """
         leaves = {n: s for n, s in cls.fields().items() if isinstance(s, LeafShape)}
         return cls(**{n: wrap(s.sort, t.Least(s.info)) for n, s in leaves.items()})
@@ -312,7 +318,12 @@ class Record:
 
 
 def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Exception:
-    """Returns the error for an unknown attribute of the kind `what`, with the nearest names."""
+    """Returns the error for an unknown attribute of `owner`, with the most similar names in
+    `known`.
+
+    `what` is the kind of the attribute, such as `field`. If the name begins with `_`, the error is
+    an AttributeError; otherwise it is a SpecError.
+    """
     # Python itself looks up names that begin with `_`, and expects an AttributeError
     fault = AttributeError if name.startswith("_") else SpecError
     return fault(
@@ -321,7 +332,9 @@ def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Except
 
 
 def reraise_property_error(owner: object, name: str) -> None:
-    """Raises SpecError with the cause if the @property `name` fails with an AttributeError."""
+    """Raises SpecError if the class of `owner` has a @property `name` that fails with an
+    AttributeError. The message contains the cause.
+    """
     # Python hides the AttributeError: it calls `__getattr__`, which reports no such property
     found = inspect.getattr_static(type(owner), name, None)
     if isinstance(found, property | cached_property):
@@ -332,7 +345,7 @@ def reraise_property_error(owner: object, name: str) -> None:
 
 
 def ite(test: Bool, then: V, other: V) -> V:
-    """Returns `then` where the test is true, else `other`; both may be terms, records or maps."""
+    """Returns `then` if the test is true, otherwise `other`. Both are terms, records or maps."""
     chosen: Any
     if isinstance(then, Map) and isinstance(other, Map):
         x, y = then, other

@@ -1,18 +1,20 @@
-"""Computes steps as `interpreter` defines them, in a time that does not grow with type sizes.
+"""Computes the steps that `interpreter` defines. In most cases, the time of a step does not grow
+with the number of elements of a type.
 
 The values of `a[k]` for all `k` are one row (`rows.py`), and the terms of an action are compiled to
-Python functions once. Two parts of an action that concern a whole type, such as all offsets, are
-cheaper:
+Python functions once. Two parts of an action concern a whole type, such as all offsets. In the
+following table, each part is on the left, and the way to make it cheaper is on the right:
 
     a quantifier, or a `for`    visits only elements that a comparison allows (*narrowing*):
                                 with `(start <= o) & (o < end)`, the offsets from `start` to `end`;
                                 with `bound < row[o]`, the offsets where `row` is above `bound`
     a row that is assigned      after `a[k] = b[k]` for all k, `a` and `b` share one row
 
-Narrowing must not hide an undefined term, such as a key outside its type, which is an error. So in
-`p & (o < end)`, narrowing skips no element for which `p` is undefined.
+An undefined term, such as a key outside its type, is an error of the spec. Narrowing must not hide
+this error. So in `p & (o < end)`, narrowing skips no element for which `p` is undefined.
 
-The interpreter is the oracle: a test computes random steps of every spec with both.
+A test computes random steps of every spec with this module and with the interpreter, and compares
+them.
 """
 
 from __future__ import annotations
@@ -66,7 +68,9 @@ class Stepper:
 
     @classmethod
     def of(cls, spec: Spec, ranges: Ranges) -> Stepper:
-        """Returns the stepper of the spec; `ranges` is the result of `ranges_of`."""
+        """Returns an object that computes the steps of the spec. `ranges` is the result of
+        `ranges_of`: the elements of each sort.
+        """
         variables = {v.name: v for v in spec.variables}
         return cls(ranges, variables, {a.name: a for a in spec.actions}, Interpreter(ranges))
 
@@ -244,11 +248,11 @@ class Stepper:
     # ---- terms as functions
 
     def function(self, n: t.Node, free: Free) -> Eval:  # noqa: C901 - one case for each word
-        """Compiles the term to a function of a state and of the values of parameters and bound
-        variables.
+        """Compiles the term to a Python function. The function computes the term's value from a
+        state and the values of parameters and bound variables.
 
-        `free` has the parameters whose values may be outside their sorts; the compiled function
-        checks each key and each assigned value with such a parameter.
+        `free` has the uids of the parameters whose values may be outside their sorts. The compiled
+        function checks each key and each assigned value that contains such a parameter.
         """
         match n:
             case t.Const():

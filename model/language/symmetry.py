@@ -1,8 +1,8 @@
-"""The symmetric sorts (types) of a spec: those whose elements are interchangeable.
+"""Finds the symmetric sorts (types) of a spec: the sorts whose elements are interchangeable.
 
-A sort is symmetric if no action and no property contains the term for its least element, which
-distinguishes this element. The initial condition may contain it: permuted initial states give
-permuted behaviours, with the same properties.
+A sort is symmetric if no action and no property contains the term for its least element, because
+this term distinguishes the least element. The initial condition may contain the term: if an initial
+state is permuted, its behaviours are permuted, and they satisfy the same properties.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Temporal formulas for liveness properties, as in TLA+.
 
-`leads_to(p, q)` is p ~> q, `eventually(q)` is <>q, `always_eventually(q)` is []<>q,
+`leads_to(p, q)` is p ~> q, `eventually(q)` is <>q, `always_eventually(q)` is []<>q, and
 `eventually_always(q)` is <>[]q.
 
-Without fairness a behaviour may stop anywhere, so no such formula could hold. An action with
-`@action(fair="weak")` is eventually taken if it stays enabled, with `fair="strong"` if it is
-enabled infinitely often. It is fair for each value of its parameters separately: in TLA+,
-WF_vars(A(x)) for every x. Faults are not fair.
+Without fairness, a behaviour may stop in any state, so hardly any such formula is true. An action
+with `@action(fair="weak")` is eventually taken if it stays enabled. An action with
+`@action(fair="strong")` is eventually taken if it is enabled infinitely often. The action is fair
+for each value of its parameters separately: in TLA+, this is WF_vars(A(x)) for every x. Actions
+that model faults are not fair.
 
 Source: Lamport, Specifying Systems, chapter 8.
 """
@@ -27,7 +28,9 @@ TRUE: t.Node = t.Const(1, t.BOOL)
 
 @dataclass(frozen=True, slots=True)
 class Temporal:
-    """A formula about behaviours: its kind, its goal, and the premise of `leads_to`."""
+    """A formula about behaviours. It has a kind and a goal. `premise` is the first argument of
+    `leads_to`. For the other formulas, `premise` is the term `true`.
+    """
 
     kind: Kind
     premise: t.Node

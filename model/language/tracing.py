@@ -1,8 +1,8 @@
-"""Traces an action: its reads, guards and assignments become data.
+"""Traces an action: records its reads, guards and assignments as data.
 
-A read always returns the value before the action; after an assignment of the variable it raises an
-error, because it would seem to return the new value. Of two assignments to one variable with the
-same keys, the later one wins.
+A read always returns the value before the action. If an action reads a variable after it has
+assigned the variable, tracing raises an error, because the read would seem to return the new value.
+If an action assigns a variable twice with the same keys, the later assignment wins.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class Recorder:
         self.action: Action | None = None
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node:
-        """Raises SpecError if the action has already assigned the variable."""
+        """Returns the term that reads the variable at these keys. Raises SpecError if the action
+        has already assigned the variable.
+        """
         action = self.action
         written = [w for w in action.writes if w.variable == variable] if action else []
         if action is not None and written:
@@ -43,7 +45,11 @@ class Recorder:
         return t.Get(variable, keys)
 
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None:
-        """Records an assignment; inside a `for` loop it stands for all elements."""
+        """Records an assignment of the traced action. If the assignment is inside a `for` loop, it
+        is recorded once for all elements of the loop.
+
+        Raises SpecError outside an action, or if the keys do not contain the loop's element.
+        """
         if self.action is None:
             raise SpecError(
                 f"a predicate assigns {variable.name}\n  only actions and init may assign"
@@ -69,7 +75,9 @@ class Recorder:
 
     @contextmanager
     def recording(self, action: Action, code: CodeType) -> Generator[None]:
-        """Inside the context, each guard and assignment that runs is recorded in `action`."""
+        """While the context is open, records in `action` each guard and each assignment that is
+        executed. `code` is the code of the action's method.
+        """
         self.action = action
         _traced.append(action)
         tracing.append(code)
@@ -84,7 +92,9 @@ class Recorder:
 
 
 class After:
-    """Reads variables in the state after a step: the `after` parameter of an action property."""
+    """Reads variables in the state after a step. It is the recorder of `after`, the parameter of an
+    action property.
+    """
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node:
         return t.Get(variable.after, keys)
@@ -99,7 +109,11 @@ _traced: list[Action] = []  # the action being traced
 
 
 def when(*conjuncts: Bool) -> None:
-    """Enables the action only if every conjunct is true; they are tested from left to right."""
+    """Adds guards to the traced action: it is enabled only if every conjunct is true. The conjuncts
+    are tested from left to right.
+
+    Raises SpecError outside an action, or inside a `for` loop.
+    """
     if not _traced:
         raise SpecError("when(...) outside an action\n  only an action or init has a guard")
     action = _traced[-1]

@@ -1,4 +1,4 @@
-"""Prints values, state variables and actions: `b0`, `log[b1].record[0]`, `{b0 b1}`."""
+"""Prints values, state variables and actions, such as `b0`, `log[b1].record[0]` and `{b0 b1}`."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Writer:
     def prefix(self, sort: str) -> str:
         """Returns the text before the number of each value of a type, such as `tp` in `tp1`.
 
-        It is the attribute `prefix` of the type, or for a `Sort` its initials: `tp` for
-        TopicPartition.
+        This text is the attribute `prefix` of the type. If a `Sort` has no prefix, the text
+        consists of its initials: `tp` for TopicPartition.
         """
         cls = self.spec.sorts.get(sort)
         own: str = getattr(cls, "prefix", "")
@@ -86,8 +86,8 @@ class Writer:
     # ---- states
 
     def items(self, state: State) -> list[Item]:
-        """Returns every field and variable of the state with its value as text, in order; a set is
-        one item.
+        """Returns every field and variable of the state with its value as text, in the order of the
+        spec. A set is one item.
         """
         return [*self._every(state, lambda path, keys: False)]
 
@@ -127,8 +127,8 @@ class Writer:
                         yield from self._items(inner, part, keys, whole, name, state, skip)
 
     def changes(self, before: State, after: State) -> list[tuple[str, list[str]]]:
-        """Returns the records and variables that the step changes, with texts such as `old → new`
-        or `field old → new`.
+        """Returns the records and variables that the step changes. Each has a list of texts, such
+        as `old → new` for a variable and `field old → new` for each changed field of a record.
         """
         changed: dict[str, list[str]] = {}
         skip = self._same(before, after)
@@ -142,8 +142,10 @@ class Writer:
         return list(changed.items())
 
     def _same(self, before: State, after: State) -> Skip:
-        """Returns a function that is true if both states have the same object, and so equal values,
-        for a variable or record at some keys.
+        """Returns a function of the path of a variable or record, and of some keys. It returns True
+        if both states have the same object there, so that all values in the object are equal.
+
+        If a state is not a `RowState`, the function always returns False.
         """
         if not (isinstance(before, RowState) and isinstance(after, RowState)):
             return lambda path, keys: False

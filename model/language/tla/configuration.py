@@ -1,4 +1,4 @@
-"""Writes the configuration for TLC."""
+"""Writes the configuration file for TLC."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from model.language.tla.prepared import never
 
 
 def module(spec: Spec, scope: Scope | None = None) -> str:
-    """Returns the TLA+ module of the spec as text, by default for the spec's own scope."""
+    """Returns the TLA+ module of the spec as text. If `scope` is None, it has the spec's own
+    scope.
+    """
     return Module.of(spec, scope).text()
 
 
 def configuration(
     spec: Spec, scope: Scope | None = None, names: Sequence[str] | None = None
 ) -> str:
-    """Returns the configuration for TLC, by default for all properties at the spec's scope.
+    """Returns the configuration file for TLC as text. If `scope` is None, it has the spec's own
+    scope.
 
-    `names` selects properties and witnesses; a witness is reachable if TLC reports a violation of
-    its invariant `Never...`.
+    `names` selects properties and witnesses. If `names` is None, all properties and no witnesses
+    are selected. A witness is reachable if TLC reports a violation of its invariant `Never...`.
     """
     made = Module.of(spec, scope)
     ranges = ranges_of(spec.scope() if scope is None else scope)
@@ -55,10 +58,12 @@ def configuration(
 
 
 def element(sort: str, number: int) -> str:
-    """Returns the name of the model value for an element, for example `replica_0`."""
+    """Returns the name of the model value for an element of a sort, for example `replica_0`."""
     return f"{sort.lower()}_{number}"
 
 
 def flat(variable: str) -> str:
-    """Returns a variable's name without fields: `log.end_offset` becomes `log_end_offset`."""
+    """Returns the name of a variable with `_` in place of each dot: `log.end_offset` becomes
+    `log_end_offset`.
+    """
     return variable.replace(".", "_")

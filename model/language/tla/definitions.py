@@ -1,4 +1,6 @@
-"""Writes the definitions of a module: record sets, operators, and LET for repeated terms."""
+"""Writes the definitions of a TLA+ module: sets of records, operators, and LET definitions for
+repeated terms.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +62,8 @@ class Definitions(Prepared):
             yield self.with_remark(summary, text(group(made)))
 
     def operators(self) -> list[str]:
-        """Returns the definitions of all used operators, in the order of their calls: a called
-        operator comes first.
+        """Returns the definitions of all operators that the module uses. If an operator calls
+        another operator, the definition of the called operator comes first.
         """
         made: dict[str, str] = {}
 
@@ -103,9 +105,10 @@ class Definitions(Prepared):
     ) -> list[Doc]:
         """Returns LET definitions for the long terms that occur several times in `roots`.
 
-        `in_spec` has the names of the spec, and `params` the variables that the terms may use;
-        other free variables of a term become parameters of its definition. From now on, until
-        `start`, the writer writes the name of a definition in place of its term.
+        `in_spec` has the names that the spec gives to terms. `params` are the variables that a
+        definition may contain as free variables; any other free variable of a term becomes a
+        parameter of its definition. Until the next call of `start`, the writer writes the name of a
+        definition in place of its term.
         """
         taken = self.writer.taken | set(names.values())
         constants = list(self.lifting.atoms.values())
@@ -137,5 +140,7 @@ class Definitions(Prepared):
 
 
 def plain(words: str) -> str:
-    """Returns the words on one line, without the marks of a TLA+ comment."""
+    """Returns the words on one line, with a blank inside each mark that begins or ends a TLA+
+    comment.
+    """
     return " ".join(words.split()).replace("(*", "( *").replace("*)", "* )")

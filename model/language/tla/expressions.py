@@ -1,4 +1,6 @@
-"""Writes terms as TLA+ expressions: records, sets, and no more parentheses than needed."""
+"""Writes terms as TLA+ expressions. They use records and sets, and contain no more parentheses than
+needed.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ OPEN, IMPLIES, JUNCTION, NOT, COMPARED, SET, SUM, APPLIED = range(8)
 
 @dataclass(frozen=True)
 class Part:
-    """A TLA+ expression; `level` is the precedence of its outermost operator."""
+    """A TLA+ expression. `level` is the precedence of its outermost operator."""
 
     doc: Doc
     level: int = APPLIED
@@ -120,8 +122,8 @@ class Writer(Naming):
         return Part(self.path(name, n.keys, names))
 
     def path(self, variable: str, keys: Sequence[t.Node], names: Names) -> Doc:
-        """Returns the text that reads a variable at these keys, such as `log[b].end_offset`; a
-        function, if keys are missing.
+        """Returns the text that reads a variable at these keys, such as `log[b].end_offset`. If
+        `keys` has fewer keys than the variable, the text denotes a function or a set.
         """
         place = self.places[variable.removesuffix(t.AFTER)]
         parts: list[Doc] = [place.base + ("'" if variable.endswith(t.AFTER) else "")]
@@ -173,10 +175,11 @@ class Writer(Naming):
         return made
 
     def _equal_fields(self, of: Sequence[t.Node]) -> int:
-        """Returns the number of fields if the conjuncts `of` begin with the equality of two
-        records, else 0.
+        """Returns the number of fields of a record if the conjuncts `of` begin with the equality of
+        two records, field by field. Otherwise, returns 0.
 
-        It is 2 for the fields a and b, and the conjuncts `r.a = q.a`, `r.b = q.b` and others.
+        For a record with the fields a and b, and the conjuncts `r.a = q.a`, `r.b = q.b` and any
+        others, returns 2.
         """
         match of[0]:
             case t.Eq(left=t.Get() as left, right=t.Get() as right):

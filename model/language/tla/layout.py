@@ -1,8 +1,8 @@
 """Lays out TLA+ text in lines of at most 96 characters.
 
-A document is a text, a sequence of documents, or a choice between one line, if it is short enough,
-and several lines. A list of conjuncts in several lines is aligned, because TLA+ reads the
-alignment.
+A document is a text, a sequence of documents, or a choice between two layouts: one line if it is
+short enough, otherwise several lines. If a list of conjuncts has several lines, the conjuncts are
+aligned, because their columns have a meaning in TLA+.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WIDTH = 96
 
 @dataclass(frozen=True)
 class Row:
-    """Documents that follow one another, with nothing between them."""
+    """A sequence of documents, with nothing between them."""
 
     parts: tuple[Doc, ...]
 
@@ -28,7 +28,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Nest:
-    """A document whose lines after the first are indented by `by` more characters."""
+    """A document in which every line but the first is indented by `by` more characters."""
 
     by: int
     of: Doc
@@ -40,7 +40,7 @@ class Nest:
 
 @dataclass(frozen=True)
 class Align:
-    """A document whose lines after the first begin in the same column as the first."""
+    """A document in which every line begins in the column of the first line."""
 
     of: Doc
 
@@ -51,7 +51,9 @@ class Align:
 
 @dataclass(frozen=True)
 class Choice:
-    """A document with two layouts: one line if it fits, otherwise several lines (`broken`)."""
+    """A document with two layouts: one line (`flat`) if it fits, otherwise several lines
+    (`broken`).
+    """
 
     flat: str
     broken: Doc
@@ -59,7 +61,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class End:
-    """A place where a line may end; otherwise `flat` is printed."""
+    """A place where a line ends if the layout has several lines. In a layout of one line, `flat` is
+    printed in its place.
+    """
 
     flat: str = " "
 
@@ -80,7 +84,9 @@ def group(doc: Doc) -> Doc:
 
 
 def bullets(sign: str, items: Sequence[Doc]) -> Doc:
-    r"""Returns a junction list: each item in a line that begins with the sign, such as `/\\`."""
+    r"""Returns a list of conjuncts or disjuncts. Each item begins a line with the sign, such as
+    `/\`.
+    """
     lines: list[Doc] = []
     for item in items:
         lines += [*([End()] if lines else []), f"{sign} ", Align(item)]
@@ -88,7 +94,9 @@ def bullets(sign: str, items: Sequence[Doc]) -> Doc:
 
 
 def listed(opening: str, items: Sequence[Doc], closing: str) -> Doc:
-    """Returns items between brackets: on one line, or each on a line of its own."""
+    """Returns the items between brackets, separated by commas. They are on one line if it fits,
+    otherwise each item is on a line of its own.
+    """
     inner: list[Doc] = []
     for k, item in enumerate(items):
         inner += [*([End()] if k else []), item, *([","] if k + 1 < len(items) else [])]
@@ -97,15 +105,17 @@ def listed(opening: str, items: Sequence[Doc], closing: str) -> Doc:
 
 
 def becomes(left: Doc, sign: str, right: Doc) -> Doc:
-    """Returns two expressions with an operator between them, such as `x = 1`; a long right side has
-    lines of its own.
+    """Returns two expressions with an operator between them, such as `x = 1`. If they do not fit on
+    one line, the right expression begins on a new line.
     """
     broken = Align(row(left, f" {sign}", Nest(2, row(End(), Align(right)))))
     return Choice(f"{flat(left)} {sign} {flat(right)}", broken)
 
 
 def filled(opening: str, words: Sequence[str], closing: str) -> Doc:
-    """Returns a list of words in brackets, such as `<<a, b>>`: as many on each line as fit."""
+    """Returns a list of words between brackets, such as `<<a, b>>`. Each line contains as many
+    words as fit.
+    """
     lines, line = [], ""
     for k, word in enumerate(words):
         more = f"{word}," if k + 1 < len(words) else word
@@ -126,7 +136,9 @@ class _Printer:
     column: int = 0
 
     def print(self, doc: Doc, indent: int, after: int) -> None:
-        """Prints a document; `after` characters follow on the last line."""
+        """Prints a document. `after` is the number of characters that follow the document on its
+        final line.
+        """
         match doc:
             case str():
                 self.out.append(doc)
@@ -154,7 +166,8 @@ class _Printer:
 
 
 def _head(part: Doc, follow: int) -> int:
-    """Returns the number of characters before the first possible line break of `part`.
+    """Returns a lower bound for the number of characters before the first possible line break of
+    `part`.
 
     `follow` is this number for the document after `part`.
     """

@@ -1,9 +1,11 @@
-"""Finds where a spec uses its constants, so that the TLA+ module has their names, not their values.
+"""Finds where a spec uses its constants, so that the TLA+ module contains their names instead of
+their values.
 
-A term of the spec has only the value of a constant: 3 in place of `s.replicas`. So the spec is
-built again with larger constants, and a number that has grown is written with the constant, such as
-`Replicas + 1`. If the terms also differ in their structure, for example because of an `if` on a
-constant, the module keeps the values: the constant is *fixed*.
+A term of the spec contains only the value of a constant: 3 in place of `s.replicas`. So the spec is
+built a second time with larger constants. If a number in a term is larger in the second spec, the
+module writes it with the constant, such as `Replicas + 1`. The terms may also differ in their
+structure, for example because of an `if` on a constant. In this case the module contains the value
+of the constant, and the constant is called *fixed*.
 """
 
 from __future__ import annotations
@@ -24,9 +26,10 @@ BASE = 4  # so that up to three times each constant can be read from one number
 
 
 class Differs(Exception):
-    """Raised if a spec uses a constant in anything but a sum, such as a product or an `if`.
+    """The error if a spec uses a constant in anything but a sum, such as a product or an `if`.
 
-    `names` has the constants that may be the cause; empty means any constant.
+    `names` has the constants that may be the cause. If `names` is empty, any constant may be the
+    cause.
     """
 
     def __init__(self, names: Collection[str] = ()) -> None:
@@ -37,10 +40,12 @@ class Differs(Exception):
 def times(growth: int, names: Sequence[str]) -> dict[str, int]:
     """Returns how often each constant occurs in a sum: `{"a": 1, "b": 2}` for `a + b + b`.
 
-    The sum is computed with the constants, and with the first of `names` larger by 1, the second by
-    4, the third by 16; `growth` is the difference. Each digit of `growth` in base 4 belongs to one
-    constant: `a + b + b` grows by 1 + 2 * 4 = 9. Raises Differs if the growth is negative or too
-    large.
+    The sum is computed twice: with the constants, and with larger constants. The second time, the
+    first constant in `names` is larger by 1, the second constant by 4, and the third constant by
+    16. `growth` is the difference of the two results. Each digit of `growth` in base 4 belongs to
+    one constant: `a + b + b` grows by 1 + 2 * 4 = 9.
+
+    Raises Differs if `growth` is negative or too large.
     """
     found: dict[str, int] = {}
     left = growth
@@ -57,10 +62,11 @@ def camel(name: str) -> str:
 
 @dataclass
 class Lifting:
-    """Writes the numbers in a spec's terms with constants: with 3 replicas, `Replicas + 1` for 4.
+    """Replaces numbers in a spec's terms by constants: `Replicas + 1` in place of 4, if there are 3
+    replicas.
 
-    A number that is larger in `others`, copies of the spec with larger constants, depends on a
-    constant.
+    The specs in `others` are copies of the spec with larger constants. If a number is larger in
+    these copies, it depends on a constant.
     """
 
     spec: Spec
@@ -76,7 +82,7 @@ class Lifting:
     def of(cls, spec: Spec) -> Lifting:
         """Returns a `Lifting` that writes the spec's constants by name instead of as numbers.
 
-        A constant that cannot be written by name stays a number.
+        If a constant cannot be written by its name, its numbers stay.
         """
         free = [n for n, c in spec.constants.items() if c.type is int]
         while free:
@@ -101,16 +107,19 @@ class Lifting:
         return cls(spec, others, free)
 
     def lift_all(self) -> None:
-        """Writes the numbers in all terms of the spec as sums with the constants in the field
-        `free`.
+        """Writes the numbers in all terms of the spec as sums that contain the constants in the
+        field `free`.
 
-        Raises Differs if a number depends on them in another way, such as `Replicas * Replicas`.
+        Raises Differs if a number depends on these constants in another way, such as `Replicas *
+        Replicas`.
         """
         for specs in zip(*(_roots(s) for s in (self.spec, *self.others)), strict=True):
             self.lifted(*specs)
 
     def scope(self) -> Mapping[str, tuple[str, str]]:
-        """Returns the first and last element of each sort as TLA+ text: `0` and `Batches - 1`."""
+        """Returns the first and the last element of each sort as TLA+ text, such as `0` and
+        `Batches - 1`.
+        """
         scopes = [_named(s.scope()) for s in (self.spec, *self.others)]
         return {
             name: (
@@ -147,10 +156,10 @@ class Lifting:
         return {camel(n): getattr(self.spec, n) for n in self.spec.constants}
 
     def lifted(self, *ns: t.Node) -> t.Node:
-        """Returns a term in which sums of constants replace numbers: `Replicas + 1` instead of 4.
+        """Returns a term in which sums of constants replace numbers: `Replicas + 1` in place of 4.
 
-        `ns` are one term of the spec, then the same term in copies of the spec with larger
-        constants.
+        `ns` are a term of the spec, and the corresponding terms of the copies of the spec with
+        larger constants. Raises Differs if a number cannot be written as a sum of constants.
         """
         if not self.others:
             return ns[0]

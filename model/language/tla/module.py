@@ -1,4 +1,4 @@
-"""Writes the module of a spec."""
+"""Writes the TLA+ module of a spec."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Last(S, P(_), d) ==
 
 
 def branches(n: t.Node) -> bool:
-    """True if TLC would split the guard into several next states, as it does for `\\/` and
+    """Returns True if TLC would split the guard into several next states, as it does for `\\/` and
     `\\E`.
     """
     match n:
@@ -66,7 +66,9 @@ def branches(n: t.Node) -> bool:
 class Module(Definitions):
     @classmethod
     def of(cls, spec: Spec, scope: Scope | None) -> Module:
-        """Returns the writer of the spec's TLA+ module, by default for the spec's own scope."""
+        """Returns the writer of the spec's TLA+ module. If `scope` is None, the module has the
+        spec's own scope.
+        """
         if scope is not None:
             return cls(spec, scope)
         if "_module" not in spec.__dict__:
@@ -122,8 +124,8 @@ class Module(Definitions):
             yield "Symmetry ==\n  " + "\n    \\union ".join(sets)
 
     def header(self, opening: str, closing: str) -> Iterator[str]:
-        """Yields the lines of the header, each between `opening` and `closing`: summary, constants,
-        export command.
+        """Yields the lines of the header, each between `opening` and `closing`. The header contains
+        the spec's summary, its name, the values of its constants, and the command that exports it.
         """
         title, _, variant = title_of(self.spec).partition(" ")
         doc = " ".join((type(self.spec).__doc__ or "").strip().split("\n\n")[0].split())

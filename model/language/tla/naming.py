@@ -1,6 +1,7 @@
-"""The names in a spec's TLA+ module: of state variables, elements of types, and bound variables.
+"""Chooses the names in a spec's TLA+ module: the names of state variables, of elements of types,
+and of bound variables.
 
-The elements of a type may have names such as `EMPTY` and `OPEN`; otherwise they are numbers.
+The elements of a type may have names such as `EMPTY` and `OPEN`. Otherwise, they are numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ Names = Mapping[int, str]  # uid of a parameter or bound variable -> its name in
 
 @dataclass
 class Naming:
-    """Chooses the names in a spec's TLA+ module; no bound variable gets a name in `taken`."""
+    """Chooses the names in a spec's TLA+ module. No bound variable has a name that is in
+    `taken`.
+    """
 
     spec: Spec
     taken: set[str]
@@ -33,7 +36,8 @@ class Naming:
     def labels(self) -> Mapping[str, tuple[str, ...]]:
         """Maps each type whose elements have names to these names, such as `EMPTY` and `OPEN`.
 
-        A type is left out if one of its names is taken in the module.
+        If the module already uses the name of an element, its type is not in the result, and its
+        elements are written as numbers.
         """
         found: dict[str, tuple[str, ...]] = {}
         for n, sort in self.spec.sorts.items():

@@ -1,10 +1,10 @@
 """Turns the methods of a spec into TLA+ operators, and replaces terms by calls of these operators.
 
-A method that returns a term is called with symbols as its parameters; where an action or a claim
-contains the returned term, the TLA+ module calls the operator.
+A method that returns a term is called with symbols as its parameters. If an action or a claim
+contains the returned term, the TLA+ module calls the operator there.
 
-In the terms, a call `IsFollowing(f, l)` is a read of a map `IsFollowing()` with the keys `f` and
-`l`.
+Inside a term, a call `IsFollowing(f, l)` is represented by a read of a map with the name
+`IsFollowing()` at the keys `f` and `l`.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ class Operator:
 
 
 def operators_of(lifting: Lifting) -> tuple[Operator, ...]:
-    """Returns an operator for each method of the spec that returns a term, longer bodies first.
+    """Returns an operator for each method of the spec that returns a term. Operators with longer
+    bodies come first.
 
-    Left out are methods with a guard, an assignment, or a very short body.
+    A method with a guard, an assignment, or a very short body has no operator.
     """
     made: dict[str, Operator] = {}
     for name, method in _methods(type(lifting.spec)):
@@ -95,7 +96,7 @@ def _body(spec: Spec, method: Any, params: tuple[t.Local, ...]) -> t.Node | None
 
 @dataclass
 class Folding:
-    """Replaces terms by operator calls: `x < 3` by `F(x)` if `F(a) == a < 3`."""
+    """Replaces terms by operator calls: `x < 3` becomes `F(x)` if `F(a) == a < 3`."""
 
     operators: tuple[Operator, ...]
     used: dict[str, Operator] = field(default_factory=dict[str, Operator])
@@ -107,8 +108,8 @@ class Folding:
         return self.done[n]
 
     def body(self, operator: Operator) -> t.Node:
-        """Returns the operator's body, with calls of operators that have shorter bodies, so that no
-        operator calls itself.
+        """Returns the operator's body, in which terms are replaced by calls of operators with
+        shorter bodies. So no operator calls itself.
         """
         smaller = self.operators[self.operators.index(operator) + 1 :]
         return self._fold(operator.body, smaller)
@@ -161,8 +162,8 @@ def _matches(
 ) -> bool:
     """Returns True if `n` is the pattern with its parameters replaced by terms.
 
-    `bound` then maps the uid of each parameter to its term. `inner` has the uids of the variables
-    that the quantifiers around `pattern` bind.
+    If the result is True, `bound` maps the uid of each parameter to its term. `inner` has the uids
+    of the variables that are bound by the quantifiers around `pattern`.
     """
     if isinstance(pattern, t.Local) and pattern.uid in params:
         # a variable that a quantifier of the pattern binds must not occur in the term

@@ -1,4 +1,6 @@
-"""The text of a state variable in TLA+: its path, such as `log[r].end`, and its set of values."""
+"""Writes the text of a state variable in TLA+: its path, such as `log[r].end`, and the set of its
+values.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ class Place:
 
 
 def is_set(shape: Shape) -> bool:
-    """True for a map to Bool, which the TLA+ module writes as a set."""
+    """Returns True if the shape is a map to Bool, which the TLA+ module writes as a set."""
     return (
         isinstance(shape, MapShape)
         and isinstance(shape.value, LeafShape)
@@ -41,7 +43,9 @@ def is_set(shape: Shape) -> bool:
 
 
 def record_of(spec: Spec, variable: str) -> type[Record] | None:
-    """Returns the class of the record that has the variable as a field, or None."""
+    """Returns the class of the record of which the variable is a field. Returns None if the
+    variable is not a field of a record.
+    """
     base, *fields = variable.split(".")
     shape: Shape = spec.shapes[base]
     found: type[Record] | None = None
@@ -54,7 +58,8 @@ def record_of(spec: Spec, variable: str) -> type[Record] | None:
 
 
 def shape_type(shape: Shape, records: Mapping[type, str]) -> str:
-    """Returns the TLA+ text for the set of all values of a shape, such as `[Replica -> Offset]`.
+    """Returns the TLA+ text for the set of all values of a shape (the type of a state variable),
+    such as `[Replica -> Offset]`.
 
     `records` has the TLA+ name of each record class.
     """

@@ -1,5 +1,5 @@
-"""Prepares the export of a spec to TLA+: writes constants by name, and avoids names already in
-use.
+"""Prepares the export of a spec to TLA+: writes constants by their names, and avoids names that the
+module already uses.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RESERVED = frozenset(
 
 
 def never(witness: str) -> str:
-    """Returns the name of the invariant "no state satisfies the witness", such as
+    """Returns the name of the invariant which states that no state satisfies the witness, such as
     `NeverTwoLeaders`.
     """
     return f"Never{camel(witness)}"
@@ -40,7 +40,9 @@ def never(witness: str) -> str:
 
 @dataclass
 class Prepared:
-    """A spec, prepared for the export: its terms have `Replicas + 1`, not 4."""
+    """A spec that is prepared for the export. Its terms contain constants by name, such as
+    `Replicas + 1` in place of 4.
+    """
 
     spec: Spec
     scope: Scope | None = None
@@ -122,7 +124,7 @@ class Prepared:
 
     @property
     def constants(self) -> dict[str, int]:
-        """The constants that the configuration sets to a number, with their values."""
+        """The constants that the configuration sets to a number, with these numbers."""
         bounds = (self.ranges[n] for n in self.sorts("ordered", "int"))
         used = self._used | {x for pair in bounds for word in pair for x in _words(word)}
         own = {name: n for name, n in self.lifting.values.items() if name in used}
@@ -130,7 +132,7 @@ class Prepared:
 
     @property
     def fixed(self) -> dict[str, int | bool]:
-        """The constants that the module contains as values, not as names."""
+        """The constants that the module contains as values instead of names, with these values."""
         sizes = self._sizes()
         names = (n for n in self.spec.constants if camel(n) not in self.constants)
         return {n: getattr(self.spec, n) for n in names if n not in sizes}
@@ -158,8 +160,8 @@ class Prepared:
         return made
 
     def sorts(self, *flavours: t.Flavour) -> list[str]:
-        """Returns the names of the spec's sorts, without built-in ones such as `Bool`, that have
-        one of these flavours: "sort" (without an order), "ordered" or "int".
+        """Returns the names of the spec's sorts that have one of these flavours: "sort" (without an
+        order), "ordered" or "int". Built-in sorts such as `Bool` are not in the result.
         """
         found: dict[str, t.Flavour] = {n: s.flavour for n, s in self.spec.sorts.items()}
         for n in (n for root in self._formulas() for n in t.walk(root)):

@@ -1,4 +1,6 @@
-"""Finds the terms that a definition uses several times, so that a LET can name each of them."""
+"""Finds the terms that a definition uses several times, so that a LET can define a name for each of
+these terms.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from model.language.show import open_locals, size
 
 
 def repeated(roots: Iterable[t.Node]) -> list[t.Node]:
-    """Returns the compound terms that occur more than once, from small to large."""
+    """Returns the terms with subterms that occur more than once in `roots`, from small to large."""
     uses: Counter[t.Node] = Counter(roots)
     todo, seen = list(uses), set[t.Node]()
     while todo:
@@ -25,5 +27,5 @@ def repeated(roots: Iterable[t.Node]) -> list[t.Node]:
 
 
 def open_in(n: t.Node, params: Sequence[t.Local]) -> tuple[t.Local, ...]:
-    """Returns the variables, sorted by name, that are free in the term and not in `params`."""
+    """Returns the variables that are free in the term and not in `params`, sorted by name."""
     return tuple(sorted(open_locals(n) - set(params), key=lambda x: (x.name, x.level)))

@@ -1,4 +1,6 @@
-"""Writes the assignments of an action: the next value of each variable, mostly as an EXCEPT."""
+"""Writes the assignments of an action in TLA+: the next value of each variable, in most cases as an
+EXCEPT.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,10 @@ Clause = tuple[Doc, Doc]  # the path and the value of one change in an EXCEPT
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """An assignment to a variable or to a part of it, such as `log[b].end_offset`.
+    """An assignment to a variable or to a part of a variable, such as `log[b].end_offset`.
 
-    Here `steps` is `("", "end_offset")`, where "" stands for a key, and `keys` is `(b,)`.
+    In this example, `steps` is `("", "end_offset")`, where "" represents a key, and `keys` is
+    `(b,)`.
     """
 
     steps: tuple[str, ...]  # fields, and "" for keys
@@ -42,13 +45,17 @@ class Change:
     tests: tuple[Doc, ...] = ()  # it applies only if all are true
 
     def into(self, names: Names | None = None) -> Change:
-        """Returns the assignment without the first step of its path: `[b].size` becomes `.size`."""
+        """Returns the assignment without the first step of its path: `[b].size` becomes `.size`. If
+        `names` is not None, it replaces the names of the loop variables.
+        """
         made = replace(self, steps=self.steps[1:], keys=self.keys[int(self.steps[0] == "") :])
         return made if names is None else replace(made, names=names)
 
     @property
     def loop(self) -> t.Local | None:
-        """The variable `b` of an assignment to `log[b]` for all `b`; None for other assignments."""
+        """The variable `b` if the assignment is to `log[b]` for all `b`. For any other assignment,
+        it is None.
+        """
         key = self.keys[0]
         if isinstance(key, t.Local) and key.uid in self.loops:
             return key
@@ -61,8 +68,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Blank(Part):
-    """A variable, or a part of it, that `init` leaves at its least value: false, 0, `Nothing`, or
-    an empty set.
+    """A variable, or a part of a variable, that `init` does not assign. So it has its least value:
+    false, 0, `Nothing`, or an empty set.
     """
 
     writer: Writer | None = None
@@ -91,9 +98,8 @@ def _blank(writer: Writer, shape: Shape, outer: Names) -> Doc:
 
 
 def below(current: Part, shape: Shape, step: str) -> Part:
-    """Returns the text of a part of a value: `log[b]` and the step `.size` give `log[b].size`.
-
-    The part of a Blank is a Blank.
+    """Returns the text of a part of a value: `log[b]` and the step `.size` give `log[b].size`. If
+    `current` is a Blank, the result is a Blank.
     """
     if isinstance(current, Blank):
         assert current.writer is not None
@@ -128,9 +134,9 @@ class Updates:
     # ---- whole values
 
     def full(self, shape: Shape, current: Part, changes: Sequence[Change]) -> Doc:
-        """Returns the TLA+ expression for the new value of a variable, or of a part of it.
+        """Returns the TLA+ expression for the new value of a variable, or of a part of a variable.
 
-        `current` is the expression for the old value.
+        `current` is the expression for the old value. Without changes, it is returned.
         """
         if not changes:
             return current.doc
@@ -320,5 +326,7 @@ def _replaced(shape: Shape, changes: Sequence[Change]) -> bool:
 
 
 def snake(name: str) -> str:
-    """Returns `leader_epoch` for LeaderEpoch."""
+    """Returns the words of a class name in lower case, joined by underscores: LeaderEpoch becomes
+    `leader_epoch`.
+    """
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
