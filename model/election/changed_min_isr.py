@@ -56,9 +56,10 @@ class ChangedMinIsr(Election):
     """Kafka 4.3 with an operator who changes min.insync.replicas, and with three rules that no
     release has.
 
-    - While the ISR is empty, a change of min.insync.replicas does not clear the ELR.
-    - If the controller elects a leader that may commit alone, it empties the ELR.
-    - The response to AlterPartition has the value by which the controller built the ELR.
+    By the first rule, a change of min.insync.replicas does not clear the ELR while the ISR is
+    empty. By the second rule, the controller empties the ELR if it elects a leader that may commit
+    alone. By the third rule, the response to AlterPartition has the value by which the controller
+    built the ELR.
     """
 
     other_min_isr: Annotated[int, range(1, 6)] = 1
