@@ -120,9 +120,9 @@ def test_a_bug_is_explained_with_its_issue_its_cost_and_its_command(
     call: Any,
 ) -> None:
     text = call("explain", "joins-before-epoch").named("evidence")[0]["text"]
-    assert "joins the ISR before the high watermark" in text
+    assert "joins the ISR before the leader's high watermark" in text
     assert "KAFKA-7128" in text
-    assert "A new leader's high watermark may lag" in text
+    assert "A new leader's high watermark may be too low" in text
     assert "strong_isr" in text
     assert "in 11 steps, 115,057 states" in text
     assert "urteil check replication --variant joins-before-epoch --set max_leader_epoch=2" in text
