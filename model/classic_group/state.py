@@ -59,12 +59,12 @@ class Consumer(Record):
     """
 
     instance: Instance | Nothing
-    generation: Generation  # the generation that it is in; 0: none
-    is_joining: Bool  # it waits for the next generation
-    owns: Bool  # it believes that it owns the partition
-    claims: Bool  # it owned the partition by its last assignment
-    claimed_in: Generation  # the generation of its last assignment
-    refused: Generation | Nothing  # an answer in flight: that generation is over
+    generation: Generation  # the consumer's generation; 0 means that it has none
+    is_joining: Bool  # the consumer waits for the next generation
+    owns: Bool  # the consumer believes that it owns the partition
+    claims: Bool  # the consumer's latest assignment contained the partition
+    claimed_in: Generation  # the generation of the consumer's latest assignment
+    refused: Generation | Nothing  # an error response in flight: this generation is over
 
 
 def no_one() -> Set[Member]:
@@ -78,7 +78,7 @@ class ClassicGroupState(Spec):
 
     # the coordinator
     group: Group
-    joined: Set[Member]  # members that joined the rebalance under way
+    joined: Set[Member]  # the members that have joined the rebalance under way
     is_rebalancing: Bool
     is_assigned: Bool  # the leader's assignment of this generation has arrived
     persisted: Group  # the group in the coordinator's log

@@ -52,7 +52,7 @@ class Group(Record):
 
     generation: Generation
     members: Set[Member]
-    owners: Map[Member, Set[TopicPartition]]  # by the leader's assignment
+    owners: Map[Member, Set[TopicPartition]]  # the owners by the leader's assignment
 
 
 class AbstractClassicGroupState(Spec):
@@ -63,18 +63,20 @@ class AbstractClassicGroupState(Spec):
 
     # the coordinator
     group: Group
-    joined: Set[Member]  # members that joined the rebalance under way
+    joined: Set[Member]  # the members that have joined the rebalance under way
     is_rebalancing: Bool
     is_assigned: Bool  # the leader's assignment of this generation has arrived
     persisted: Group  # the group in the coordinator's log
 
     # the consumers
     instance: Map[Member, Instance | Nothing]
-    consumer_generation: Map[Member, Generation]  # the least one: it is in none
-    is_joining: Set[Member]  # it waits for the next generation
-    owns: Map[Member, Set[TopicPartition]]  # it believes that it owns them
-    last_owned: Map[Member, Set[TopicPartition]]  # by its last assignment
-    last_generation: Map[Member, Generation]  # of its last assignment
+    # the smallest value means that the consumer is in no generation
+    consumer_generation: Map[Member, Generation]
+    is_joining: Set[Member]  # the consumer waits for the next generation
+    owns: Map[Member, Set[TopicPartition]]  # the consumer believes that it owns these partitions
+    # the partitions of the consumer's latest assignment
+    last_owned: Map[Member, Set[TopicPartition]]
+    last_generation: Map[Member, Generation]  # the generation of the consumer's latest assignment
 
     def scope(s) -> Scope:
         return {

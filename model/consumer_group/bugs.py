@@ -130,7 +130,8 @@ class FreesAfterOneRevocation(ConsumerGroup):
 class ForgetsWhoRejoins(ConsumerGroup):
     """The coordinator treats a member of the group that joins with epoch 0 as a new member.
 
-    The member's epoch falls, and its partitions become neither assigned nor free.
+    The member's epoch falls. The member's partitions are not free, although they are no longer
+    assigned to a member.
     """
 
     def may_join(s, m: Member) -> Bool:

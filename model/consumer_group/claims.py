@@ -59,8 +59,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
     def partition_epoch_iff_assigned(s) -> Bool:
         """A partition has a partition epoch if and only if a member has the partition.
 
-        So a failover changes nothing: a new coordinator reads only the members from the log, and
-        computes the same partition epochs from them.
+        So a failover frees no partition: a new coordinator reads only the members from the log, and
+        the partition epochs follow from the members.
         """
         return forall(
             (s.partition_epoch[p] != nothing) == exists(s.has(m, p) for m in Member)
@@ -76,8 +76,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
     def owners_may_commit(s) -> Bool:
         """The coordinator accepts the offset commits of a partition's owner.
 
-        The owner is a consumer that reads the partition, if the coordinator accepts its heartbeats
-        and has recorded the partition for it.
+        The owner is a consumer that reads the partition. The coordinator must accept the consumer's
+        heartbeats, and must have recorded the partition for the consumer.
         """
         return forall(
             implies(s.is_live_owner(m, p) & s.has(m, p), s.accepts_commit(m, p))
@@ -117,8 +117,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
         )
 
     def is_vacant(s, m: Member) -> Bool:
-        """Returns a formula that is always false: without static members, every member has a
-        process.
+        """Returns True if the member `m` is vacant, which means that it has no process. Without
+        static members, this is always false.
         """
         return false
 

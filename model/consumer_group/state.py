@@ -51,18 +51,19 @@ class MemberState(Record):
 
     joined: Bool
     epoch: Epoch
-    previous_epoch: Epoch  # accepted too: the last answer may be lost
-    assigned: Map[TopicPartition, Epoch | Nothing]  # since which epoch
-    revoking: Map[TopicPartition, Epoch | Nothing]  # the same, for partitions to give up
+    previous_epoch: Epoch  # also accepted, because the latest response may be lost
+    assigned: Map[TopicPartition, Epoch | Nothing]  # the epoch in which the partition was assigned
+    # the epoch in which the partition was assigned, if the member must give it up
+    revoking: Map[TopicPartition, Epoch | Nothing]
 
 
 class Consumer(Record):
     """The epoch and the partitions that a consumer believes to have."""
 
-    epoch: Epoch  # 0: it must join
-    answered: Bool  # a heartbeat's answer is in flight
-    assigned: Set[TopicPartition]  # by the last answer
-    owns: Set[TopicPartition]  # it reads them
+    epoch: Epoch  # 0 means that the consumer must join
+    answered: Bool  # the response to a heartbeat is in flight
+    assigned: Set[TopicPartition]  # the partitions that the latest response assigned
+    owns: Set[TopicPartition]  # the consumer reads these partitions
 
     @classmethod
     def outside(cls) -> Consumer:
@@ -81,7 +82,7 @@ class ConsumerGroupState(Spec):
     epochs: Annotated[int, range(1, 20)] = 4
 
     group_epoch: Epoch
-    assignment_epoch: Epoch  # the group epoch of the target
+    assignment_epoch: Epoch  # the group epoch of the target assignment
     target: Map[TopicPartition, Member | Nothing]
     partition_epoch: Map[TopicPartition, Epoch | Nothing]
     member: Map[Member, MemberState]

@@ -59,7 +59,9 @@ class ReplacesInstanceInUse(StaticMembers):
     in_force=UNRELEASED,
 )
 class AddsInstances(StaticMembers):
-    """A process becomes a second member, although its group.instance.id already has a member."""
+    """A process that joins becomes a second member, although the group has a member with the
+    same group.instance.id.
+    """
 
     def is_in_use(s, m: Member) -> Bool:
         return false
@@ -94,9 +96,9 @@ class FencesNoInstance(StaticMembers):
     """The coordinator finds a static member by its group.instance.id, and does not compare member
     ids.
 
-    When a replaced process leaves, the process in its place counts as away, although it still reads
-    its partitions. A third process may then get these partitions. The coordinator never answers
-    FENCED_INSTANCE_ID.
+    When a replaced process leaves, the coordinator marks the new process as away, although the new
+    process still reads its partitions. A third process may then get these partitions. The
+    coordinator never answers FENCED_INSTANCE_ID.
     """
 
     def compares_member_ids(s) -> Bool:

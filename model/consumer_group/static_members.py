@@ -62,8 +62,8 @@ class Instance(Sort):
 class StaticMembersState(ConsumerGroupClaims):
     instances: Annotated[int, range(1, 10)] = 1
 
-    instance: Map[Member, Instance | Nothing]  # of the process
-    is_away: Set[Member]  # its member epoch is -2
+    instance: Map[Member, Instance | Nothing]  # the group.instance.id of the process
+    is_away: Set[Member]  # the members that are away, with member epoch -2
 
     def scope(s) -> Scope:
         return {**super().scope(), Instance: s.instances}
@@ -251,16 +251,16 @@ class StaticMembersClaims(StaticMembersActions):
         )
 
     def is_vacant(s, m: Member) -> Bool:
-        """Returns True if the member `m` is away. The process that comes back for this member has
-        epoch 0.
+        """Returns True if the member `m` is vacant, which means that it is away and has no
+        process. The process that comes back for this member has epoch 0.
         """
         return s.is_away[m]
 
     def has_converged(s) -> Bool:
         """Returns True if the group has reached its target assignment, or if a member is away.
 
-        While a member is away, the group does not count as unchanged, because the member's process
-        may come back.
+        The claim `converges` is about groups that cease to change. While a member is away, its
+        process may come back and change the group.
         """
         return super().has_converged() | exists(s.is_away[m] for m in Member)
 

@@ -31,7 +31,8 @@ class TopicPartition(Sort):
 class Epoch(Ordered):
     """An epoch of the group or of a member.
 
-    The smallest epoch means that there is no target assignment yet.
+    The smallest epoch of a group means that there is no target assignment yet. The smallest epoch
+    of a consumer means that the consumer must join the group.
     """
 
 
@@ -41,21 +42,21 @@ class AbstractConsumerGroupState(Spec):
     epochs: Annotated[int, range(2, 10)] = 4
 
     # the coordinator
-    assignment_epoch: Epoch  # of the target assignment
+    assignment_epoch: Epoch  # the epoch of the target assignment
     target: Map[TopicPartition, Member | Nothing]
-    taken: Set[TopicPartition]  # it has a partition epoch, so it is not free
+    taken: Set[TopicPartition]  # the partitions with a partition epoch, which are not free
     joined: Set[Member]
     member_epoch: Map[Member, Epoch]
-    previous_epoch: Map[Member, Epoch]  # accepted too: the last response may be lost
+    previous_epoch: Map[Member, Epoch]  # also accepted, because the latest response may be lost
     assigned: Map[Member, Set[TopicPartition]]
-    revoking: Map[Member, Set[TopicPartition]]  # the member must give them up
-    since: Map[Member, Map[TopicPartition, Epoch]]  # the epoch in which it was assigned
+    revoking: Map[Member, Set[TopicPartition]]  # the partitions that the member must give up
+    since: Map[Member, Map[TopicPartition, Epoch]]  # the epoch in which the partition was assigned
 
     # the consumers
-    consumer_epoch: Map[Member, Epoch]  # the least epoch: the consumer must join
+    consumer_epoch: Map[Member, Epoch]  # the smallest epoch means that the consumer must join
     answered: Set[Member]  # the response to a heartbeat is in flight
-    received: Map[Member, Set[TopicPartition]]  # assigned, by the last response
-    owns: Map[Member, Set[TopicPartition]]  # the consumer reads them
+    received: Map[Member, Set[TopicPartition]]  # the partitions that the latest response assigned
+    owns: Map[Member, Set[TopicPartition]]  # the consumer reads these partitions
 
     def scope(s) -> Scope:
         return {

@@ -39,7 +39,7 @@ from model.language import (
 
 
 class StaticMembersState(AbstractConsumerGroupClaims):
-    is_away: Set[Member]  # its member epoch is -2
+    is_away: Set[Member]  # the members that are away, with member epoch -2
 
 
 class StaticMembersActions(StaticMembersState):
@@ -125,8 +125,8 @@ class StaticMembersClaims(StaticMembersActions):
 
     @witness
     def a_static_member_keeps_its_partition(s) -> Bool:
-        """Reachable: a member was away and reads its partition again, while the assignment epoch is
-        still the first one.
+        """Reachable: a member was away and reads its partition again, while the assignment epoch
+        is still that of the first target assignment.
         """
         return exists(
             all_of(

@@ -2,7 +2,7 @@
 
 A commit *counts* as soon as it takes effect. A commit outside transactions counts as soon as it is
 in the coordinator's log. A commit in a transaction is *pending* until the log has the marker of the
-transaction. A marker ABORT drops the pending commit. A marker COMMIT makes the pending commit
+transaction. An ABORT marker drops the pending commit. A COMMIT marker makes the pending commit
 count, unless a later commit in the log counts already. A tombstone deletes the committed offset and
 all pending commits. A new coordinator reads the log from the start, and answers no request until it
 has reached the end.
@@ -194,8 +194,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.stop_reading(m)
 
     def may_return_offset(s) -> Bool:
-        """Returns True if no commit is pending. OffsetFetch with requireStable waits until this is
-        so.
+        """Returns True if no commit is pending. While a commit is pending, the new owner of the
+        partition must wait (OffsetFetch with requireStable).
 
         Without this rule, the claim `each_input_once` breaks (bug `returns-unstable`, 14 steps).
         """
@@ -338,7 +338,7 @@ class GroupOffsetsActions(GroupOffsetsState):
 
         Kafka: WriteTxnMarkers to `__consumer_offsets`.
         Simplified: each transaction has exactly one marker.
-        If an ABORT does not drop the offset, the claim `no_input_is_skipped` breaks (bug
+        If an ABORT marker does not drop the offset, the claim `no_input_is_skipped` breaks (bug
         `counts-aborted`, 8 steps).
         """
         c = s.consumer[m]

@@ -111,11 +111,11 @@ class DropsDeletedGroups(GroupOffsets):
 
 @bug("ranks-by-marker", breaks="committed_is_the_last_that_counts", steps=11, in_force=UNRELEASED)
 class RanksByMarker(GroupOffsets):
-    """A marker COMMIT replaces the committed offset, even if a commit later than the pending one
-    has set it.
+    """A COMMIT marker puts the commit of its transaction into effect, even if a later commit in the
+    log is already in effect.
 
-    For example, a transaction sends offset 3, then a plain commit sets 5, and then the marker sets
-    3.
+    For example, a transaction sends offset 3, then a plain commit sets offset 5, and then the
+    marker of the transaction sets offset 3.
     """
 
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:
@@ -124,9 +124,9 @@ class RanksByMarker(GroupOffsets):
 
 @bug("counts-aborted", breaks="no_input_is_skipped", steps=8, in_force=UNRELEASED)
 class CountsAborted(GroupOffsets):
-    """A marker commits the pending offset, even if the marker is an ABORT.
+    """A marker commits the pending offset, even if it is an ABORT marker.
 
-    As a consequence, inputs below the committed offset have no output.
+    As a consequence, some inputs below the committed offset have no committed output.
     """
 
     def commits(s, marker: Entry) -> Bool:

@@ -52,8 +52,8 @@ class Entry(Record):
     offset: Offset | Nothing
     in_transaction: Bool
     producer: Member  # the transaction's producer
-    commits: Bool  # a marker that says COMMIT
-    ends_group: Bool  # a tombstone of the whole group
+    commits: Bool  # the record is a COMMIT marker
+    ends_group: Bool  # the record is a tombstone of the whole group
 
     def is_marker(self) -> Bool:
         return self.in_transaction & (self.offset == nothing)
@@ -64,7 +64,7 @@ class Entry(Record):
     @classmethod
     def plain(cls, offset: Offset | Nothing, ends_group: Bool = false) -> Entry:
         """Returns a commit of `offset` outside transactions. If `offset` is nothing, the record
-        is a tombstone.
+        is a tombstone. If `ends_group` is true, the tombstone deletes the whole group.
         """
         return cls(
             offset=offset,
@@ -117,25 +117,26 @@ class Group(Record):
     """
 
     generation: Generation
-    owner: Member | Nothing  # of the partition; nothing: the group is empty
+    owner: Member | Nothing  # the partition's owner; nothing if the group is empty
     is_rebalancing: Bool
 
 
 class Consumer(Record):
     """The generation and position that a consumer believes to have, and its open transaction."""
 
-    generation: Generation  # the latest that it knows
-    reads: Bool  # it believes that it owns the partition
+    generation: Generation  # the latest generation that the consumer knows
+    reads: Bool  # the consumer believes that it owns the partition
     position: Offset  # the next record that it reads
-    written: Set[Offset]  # inputs with output in its open transaction
-    sent: Bool  # it has sent its offset in this transaction
-    ended: Bool  # the transaction is decided, its marker in flight
+    written: Set[Offset]  # the inputs whose output is in the open transaction
+    sent: Bool  # the consumer has sent its offset in this transaction
+    ended: Bool  # the transaction is decided, and its marker is in flight
     committed: Bool  # the decision was to commit
 
 
 class GroupOffsetsState(Spec):
     members: Annotated[int, range(1, 10)] = 2
-    inputs: Annotated[int, range(1, 10)] = 1  # records of the partition that the group reads
+    # the number of records in the partition that the group reads
+    inputs: Annotated[int, range(1, 10)] = 1
     log_size: Annotated[int, range(1, 20)] = 4
     generations: Annotated[int, range(1, 10)] = 2
 

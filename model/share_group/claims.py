@@ -69,8 +69,8 @@ class ShareGroupClaims(ShareGroupActions):
 
     @invariant
     def only_the_holder_acknowledges(s) -> Bool:
-        """The leader accepts the acknowledgement of a record only from the member that has the
-        record.
+        """The leader accepts the acknowledgement of a record only from the member that has
+        acquired the record.
         """
         return forall(
             implies(
@@ -188,7 +188,7 @@ class ShareGroupClaims(ShareGroupActions):
     @witness
     def a_record_before_others_is_unknown(s) -> Bool:
         """Reachable: a leader knows that a record is acknowledged, but does not know that an
-        earlier leader has delivered a record before it.
+        earlier leader has delivered a record at a smaller offset.
         """
         return exists(
             all_of(

@@ -104,7 +104,7 @@ def is_final_state(state: RecordState) -> Bool:
 class Outcome(Int):
     """The outcome of a record's deliveries. Only claims read this value.
 
-    OPEN: the record is neither decided nor confirmed.
+    OPEN: there is no decision about the record yet.
 
     DECIDED: a member has accepted or rejected the record, or the leader has archived it at the
     delivery limit.
@@ -123,15 +123,15 @@ class InFlight(Record):
 
     state: RecordState
     count: DeliveryCount
-    member: Member | Nothing  # that has acquired the record
-    previous: Member | Nothing  # that has acknowledged it, while this is written
-    expired: Bool  # the lock timed out meanwhile
+    member: Member | Nothing  # the member that has acquired the record
+    previous: Member | Nothing  # the member whose acknowledgement is being written
+    expired: Bool  # the lock has timed out while the acknowledgement is being written
 
 
 class Stored(Record):
     """The state of a record that the coordinator has stored (Kafka's class PersisterStateBatch)."""
 
-    state: RecordState  # NOT_FETCHED: nothing is stored
+    state: RecordState  # NOT_FETCHED means that nothing is stored
     count: DeliveryCount
 
 
@@ -146,7 +146,7 @@ class Write(Record):
     offset: Offset
     state: RecordState
     count: DeliveryCount
-    member: Member | Nothing  # whose acknowledgement it is; nothing: a lock timed out
+    member: Member | Nothing  # who acknowledged the record; nothing after a timeout of the lock
 
 
 class ShareGroupState(Spec):
@@ -154,22 +154,23 @@ class ShareGroupState(Spec):
     records: Annotated[int, range(1, 6)] = 2
     delivery_limit: Annotated[int, range(1, 6)] = 2
     max_leader_epoch: Annotated[int, range(6)] = 1
-    writes: Annotated[int, range(1, 4)] = 1  # on their way at the same time
-    max_failures: Annotated[int, range(6)] = 1  # of writes
-    max_deleted: Annotated[int, range(6)] = 2  # records that the topic's retention deletes
+    writes: Annotated[int, range(1, 4)] = 1  # the limit of writes in flight
+    max_failures: Annotated[int, range(6)] = 1  # the limit of writes that fail
+    # the limit of records that the topic's retention deletes
+    max_deleted: Annotated[int, range(6)] = 2
 
     # the leader
     leader_epoch: LeaderEpoch
-    is_active: Bool  # false: a new leader that has not yet read the stored state
+    is_active: Bool  # false if a new leader has not read the stored state yet
     start: Offset
     record: Map[Offset, InFlight]
-    log_start: Offset  # of the topic partition: older records are deleted
-    end_offset: Offset  # of the topic partition: nobody appends
+    log_start: Offset  # the log start of the topic partition: older records are deleted
+    end_offset: Offset  # the end of the topic partition: no producer appends
     # the coordinator
     stored_epoch: LeaderEpoch
     stored_start: Offset
     stored: Map[Offset, Stored]
-    # between them
+    # between the leader and the coordinator
     write: Map[Slot, Write]
     failures: Changes
     # a history variable, which only claims read

@@ -64,8 +64,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def locks_are_the_leaders(s) -> Bool:
         """A member has a lock on a record only if the leader has given the record to this member.
 
-        While the leader has given a record to a member, the record is neither accepted, rejected
-        nor archived. No acknowledgement of the record is being written.
+        While the leader has given a record to a member, the record is not final: it is not
+        accepted, rejected or archived. No acknowledgement of the record is being written.
         """
         return forall(
             implies(s.holds[m][x], s.record[x].member == m) for m in Member for x in Offset
@@ -107,7 +107,11 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         )
 
     def is_counted(s, x: Offset) -> Bool:
-        """Returns True if the leader still has the delivery count of the record `x`."""
+        """Returns True if the leader still has the delivery count of the record `x`.
+
+        A leader has no delivery counts before it has read the stored state. Later, it forgets the
+        records below its start offset, unless a member still has them.
+        """
         return s.is_active & any_of(s.start <= x, s.is_held(x))
 
     @lemma
@@ -138,7 +142,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """While an acknowledgement is in flight, the leader's other writes for the record come from
         timeouts, and have smaller delivery counts.
 
-        Meanwhile, the leader neither delivers the record nor lets its lock time out.
+        Until the acknowledgement is stored or has failed, the leader does not deliver the record,
+        and sends no further write for it.
         """
         return forall(
             implies(
@@ -233,8 +238,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def available_is_below_the_limit(s) -> Bool:
-        """A record that is neither final nor acquired was delivered less often than the limit
-        allows.
+        """If a record is not final and no member has acquired it, it was delivered less often than
+        the limit allows.
 
         The delivery count in each write is at most the limit. If the state in a write is not final,
         its count is below the limit. If the stored state of a record is not final, its count is

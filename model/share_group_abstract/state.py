@@ -65,16 +65,16 @@ class InFlight(Record):
 
     is_final: Bool
     count: DeliveryCount
-    member: Member | Nothing  # that has acquired the record
-    previous: Member | Nothing  # that has acknowledged it, while this is written
-    expired: Bool  # the lock timed out meanwhile
+    member: Member | Nothing  # the member that has acquired the record
+    previous: Member | Nothing  # the member whose acknowledgement is being written
+    expired: Bool  # the lock has timed out while the acknowledgement is being written
 
 
 class Stored(Record):
     """The state of a record that the coordinator has stored (Kafka's class PersisterStateBatch)."""
 
     is_final: Bool
-    count: DeliveryCount  # the least one: nothing is stored
+    count: DeliveryCount  # the smallest count means that nothing is stored
 
 
 class Write(Record):
@@ -88,7 +88,7 @@ class Write(Record):
     offset: Offset
     is_final: Bool
     count: DeliveryCount
-    member: Member | Nothing  # whose acknowledgement it is; nothing: a lock timed out
+    member: Member | Nothing  # who acknowledged the record; nothing after a timeout of the lock
 
 
 class AbstractShareGroupState(Spec):
@@ -96,14 +96,14 @@ class AbstractShareGroupState(Spec):
     offsets: Annotated[int, range(1, 10)] = 2
     leader_epochs: Annotated[int, range(1, 10)] = 2
     counts: Annotated[int, range(2, 10)] = 3
-    writes: Annotated[int, range(1, 10)] = 1  # on their way at the same time
+    writes: Annotated[int, range(1, 10)] = 1  # the limit of writes in flight
 
     limit: DeliveryCount  # group.share.delivery.count.limit; never changes
-    log_start: Offset  # of the topic partition: older records are deleted
+    log_start: Offset  # the log start of the topic partition: older records are deleted
 
     # the leader
     leader_epoch: LeaderEpoch
-    is_active: Bool  # false: a new leader that has not yet read the stored state
+    is_active: Bool  # false if a new leader has not read the stored state yet
     start: Offset
     record: Map[Offset, InFlight]
 
@@ -115,11 +115,11 @@ class AbstractShareGroupState(Spec):
     stored_start: Offset
     stored: Map[Offset, Stored]
 
-    # between leader and coordinator
+    # between the leader and the coordinator
     write: Map[Slot, Write]
 
     # history variables, which only claims read
-    decided: Set[Offset]  # a member has accepted or rejected it, or it reached the limit
+    decided: Set[Offset]  # a member has accepted or rejected the record, or it reached the limit
     confirmed: Set[Offset]  # a member has received the answer that its accept or reject is stored
     largest_start: Offset  # the largest start offset that was ever stored
 

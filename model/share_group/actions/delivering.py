@@ -43,7 +43,7 @@ class Deliveries(ShareGroupState):
             state=ACQUIRED,
             count=count,
             member=m,
-            previous=s.record[x].previous,  # nothing, unless a bug allows more
+            previous=s.record[x].previous,  # this is nothing, except in a bug
             expired=false,
         )
 
@@ -74,7 +74,11 @@ class Deliveries(ShareGroupState):
     def send(
         s, x: Offset, state: RecordState, count: DeliveryCount, member: Member | Nothing
     ) -> None:
-        """Sends a write to the coordinator, with the leader's epoch and start offset.
+        """Sends a write with the state and the delivery count of the record `x` to the coordinator.
+        The write also carries the leader's epoch and start offset.
+
+        The parameter `member` is the member that acknowledged the record, or nothing if a lock
+        timed out.
 
         Kafka: SharePartition.writeShareGroupState.
         """

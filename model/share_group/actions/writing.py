@@ -27,7 +27,7 @@ class Writes(Deliveries):
     @action(fair="weak")
     def persist(s, w: Slot) -> None:
         """The coordinator stores a write and answers it. If the coordinator knows a newer leader,
-        it only answers.
+        it does not store the write.
 
         If the leader still waits for the answer, the record is no longer in transition, and the
         member learns the result.
@@ -132,10 +132,9 @@ class Writes(Deliveries):
 
     def complete(s, w: Slot, *, succeeds: bool) -> None:
         """Lets the leader learn the result of the write `w`, and move the share partition's start
-        offset.
+        offset. If `succeeds` is false, the leader believes that the write has failed.
 
-        The leader forgets the records below the start offset, except for those that a member still
-        has.
+        The leader forgets the records below the start offset, unless a member still has them.
 
         Kafka: InFlightState.completeStateTransition,
         SharePartition.maybeUpdateCachedStateAndOffsets.

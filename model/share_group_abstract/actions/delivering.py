@@ -70,7 +70,11 @@ class Deliveries(AbstractShareGroupState):
     def send(
         s, w: Slot, x: Offset, member: Member | Nothing, *, is_final: Bool, count: DeliveryCount
     ) -> None:
-        """Sends a write to the coordinator, with the leader's epoch and start offset.
+        """Sends a write with the state and the delivery count of the record `x` to the coordinator.
+        The write also carries the leader's epoch and start offset.
+
+        The parameter `member` is the member that acknowledged the record, or nothing if a lock
+        timed out.
 
         Kafka: SharePartition.writeShareGroupState.
         """
@@ -112,7 +116,8 @@ class Deliveries(AbstractShareGroupState):
 
     def is_archived_next(s, x: Offset) -> Bool:
         """Returns True if a release or a timeout archives the record `x`, instead of making it
-        available again.
+        available again. The leader archives a record at the limit of deliveries or below the start
+        offset.
 
         Kafka: InFlightState.tryUpdateState.
         """

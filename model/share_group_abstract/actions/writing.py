@@ -17,7 +17,7 @@ class Writes(Deliveries):
     @action
     def persist(s, w: Slot) -> None:
         """The coordinator stores a write and answers it. If the coordinator knows a newer leader,
-        it only answers.
+        it does not store the write.
 
         If the leader still waits for the answer, the record is no longer in transition, and the
         member learns the result.
@@ -152,8 +152,8 @@ class Writes(Deliveries):
         """Returns True if the leader archives the record `x` when the write of an acknowledgement
         fails.
 
-        The leader archives the record if the lock has timed out, at the delivery limit or below the
-        start offset. If the leader ignores the limit, the claim `delivery_count_is_limited` breaks
-        (bug `available-after-the-limit`, 5 steps; KAFKA-19476).
+        The leader does this only after the member's lock has timed out. The record must also be at
+        the delivery limit, or below the start offset. If the leader ignores the limit, the claim
+        `delivery_count_is_limited` breaks (bug `available-after-the-limit`, 5 steps; KAFKA-19476).
         """
         return s.record[x].expired & s.is_archived_next(x)
