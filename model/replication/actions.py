@@ -12,8 +12,8 @@ fair action.
 
 Source: hachikuji/kafka-specification d68782b: KafkaReplication, KafkaTruncateToHighWatermark.
 Simplified: a fetch and its response are one step. The controller's state is one variable, which the
-controller and the leader that it has elected read and write atomically. The spec models only logs
-and epochs, without record batches, producers and consumers.
+controller and the leader that it has elected read and write atomically. The spec has two kinds of
+data: logs and leader epochs. It has no record batches, no producers and no consumers.
 
 This spec corrects two defects of the public specification. In the public specification, the
 controller may empty the ISR. In its module for KIP-101, a follower does not truncate if the leader

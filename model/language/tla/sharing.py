@@ -12,7 +12,9 @@ from model.language.show import open_locals, size
 
 
 def repeated(roots: Iterable[t.Node]) -> list[t.Node]:
-    """Returns the terms with subterms that occur more than once in `roots`, from small to large."""
+    """Returns the terms that have subterms and occur more than once in `roots`, from small to
+    large.
+    """
     uses: Counter[t.Node] = Counter(roots)
     todo, seen = list(uses), set[t.Node]()
     while todo:

@@ -40,7 +40,8 @@ def test_a_page_has_every_action_claim_version_and_bug(spec: str) -> None:
 def test_an_assumption_goes_on_past_a_line_that_begins_with_a_word_and_a_colon() -> None:
     (assumptions,) = entries(spec_page("replication")["assumptions"])
     assert assumptions.endswith(
-        "Only logs and epochs are modelled: no batches, no producers, no consumers."
+        "The spec has two kinds of data: logs and leader epochs. It has no record batches, no"
+        " producers and no consumers."
     )
 
 
