@@ -265,10 +265,10 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def the_log_has_the_owner_reported(s) -> Bool:
-        """If the latest assignment of a consumer has the generation of the log, then the log has an
-        owner for each partition of this assignment: this consumer, or a process with the same
-        group.instance.id.
+        """If the latest assignment of a consumer has the generation of the coordinator's log, the
+        log has an owner for each partition of this assignment.
 
+        The owner is this consumer, or a process with the same group.instance.id.
         The lemma is true because the consumer received the assignment that is in the log.
         """
         return forall(

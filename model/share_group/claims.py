@@ -83,8 +83,8 @@ class ShareGroupClaims(ShareGroupActions):
 
     @invariant
     def acknowledgements_last(s) -> Bool:
-        """No member acquires a record after a member has received the answer that its accept or
-        reject of the record succeeded.
+        """If a member has received the answer that its accept or reject of a record succeeded,
+        no member acquires this record again.
         """
         return forall(
             implies(s.outcome[x] == CONFIRMED, s.record[x].state != ACQUIRED) for x in Offset

@@ -36,8 +36,8 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
 
     @invariant
     def acknowledgements_last(s) -> Bool:
-        """No member has a record after a member has received the answer that its accept or
-        reject of the record succeeded.
+        """If a member has received the answer that its accept or reject of a record succeeded,
+        no member has this record any more.
         """
         return forall(implies(s.confirmed[x], ~s.has(m, x)) for x in Offset for m in Member)
 

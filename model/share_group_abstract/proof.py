@@ -116,8 +116,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def counts_grow(s) -> Bool:
-        """The delivery count in a write of the present leader is at most the leader's count of the
-        record.
+        """As long as the leader has a delivery count of a record (`is_counted`), each write of this
+        leader for the record has at most this count.
 
         The count in the write is smaller if a timeout caused the write, and a member has acquired
         the record again since the timeout.
@@ -165,7 +165,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def stored_counts_are_reached(s) -> Bool:
-        """The stored delivery count of a record is at most the leader's count of the record.
+        """As long as the leader has a delivery count of a record (`is_counted`), the stored count
+        of the record is at most the leader's count.
 
         If an acknowledgement of the record is in flight with the leader epoch that the coordinator
         knows, the stored count is also at most the count in the acknowledgement.
