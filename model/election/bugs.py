@@ -297,8 +297,8 @@ class EligibleForEver(Election):
 class FallsBackOnAnyRefusal(Election):
     """After any refusal of its AlterPartition request, a leader drops the ISR that it requested.
 
-    For example, the controller accepts a request that adds a replica, but the leader repeats the
-    request. The controller refuses the repeated request because of its old partition epoch. The
+    For example, the controller accepts a request that adds a replica. The leader repeats the
+    request, and the controller refuses the repeated request because of its old partition epoch. The
     leader then commits records that the added replica may lack. Only the error INELIGIBLE_REPLICA
     means that the controller has not added the replica.
     """

@@ -66,17 +66,21 @@ class Faults(Int):
 
 
 class PartitionState(Record):
-    """The state of the partition at the controller."""
+    """The leader, the leader epoch, the ISR and the ELR of the partition, as the controller has
+    them.
+    """
 
     leader: Replica | Nothing
     leader_epoch: LeaderEpoch
     isr: Set[Replica]
-    elr: Set[Replica]  # left the ISR when it was too small to commit since
+    elr: Set[Replica]  # eligible leader replicas: they may be elected while the ISR is empty
     last_known: Set[Replica]  # candidates when ISR and ELR are empty
 
 
 class Registration(Record):
-    """A broker's registration at the controller."""
+    """A broker's registration at the controller: its broker epoch, and whether the broker is
+    fenced.
+    """
 
     broker_epoch: BrokerEpoch
     fenced: Bool

@@ -70,7 +70,7 @@ class Member(Record):
     epoch: Epoch
     voted: Replica | Nothing  # in this epoch
     leader: Replica | Nothing  # of this epoch, as far as the replica knows
-    has_fetched: Bool  # a follower from its leader, since it began to follow
+    has_fetched: Bool  # a follower has fetched from its leader, after it began to follow
 
 
 class Entry(Record):
@@ -129,7 +129,7 @@ class QuorumState(Spec):
     log: Map[Replica, Log]
     fetched: Map[
         Replica, Map[Replica, Offset]
-    ]  # to where a leader knows that a follower has its log
+    ]  # the end offset of each follower's log, as a leader knows it
     cut_off: Replica | Nothing
     failures: Changes
     voter_changes: Changes

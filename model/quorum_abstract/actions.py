@@ -1,4 +1,4 @@
-"""The actions of the abstract quorum: votes, leaders, followers, restarts.
+"""The actions of the abstract quorum: elections, leaders, followers, and restarts.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 

@@ -58,7 +58,7 @@ class Reassignments(ReassignedPartition):
 
         The ISR `isr` is without the replicas that the reassignment removes. It must have a member,
         and must have every added replica. If the reassignment lowers the number of replicas, the
-        ISR must have every replica in `replicas`, the remaining ones.
+        ISR must have every replica that remains (`replicas`).
 
         Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment, since 4.3.
         """
@@ -187,9 +187,10 @@ class Reassignments(ReassignedPartition):
         """Begins a reassignment that adds the replicas `added` and removes the replicas `removed`.
         No other reassignment may be in progress.
 
-        Left out: the ISR is empty, and an added broker was a replica earlier and is still in the
-        ELR. Kafka elects this broker at once, looks up its directory in the old registration
-        (LeaderAcceptor), and fails with an exception.
+        Left out: the spec allows no request while the ISR is empty, if an added broker was a
+        replica earlier and is still in the ELR. For such a request, Kafka elects the added broker
+        at once, looks up its directory in the old registration (LeaderAcceptor), and fails with an
+        exception.
         """
         isr, elr = s.partition_registration.isr, s.partition_registration.elr
         elects_added = s.is_empty(isr) & exists(added[r] & elr[r] for r in Replica)

@@ -1,4 +1,6 @@
-"""Reassignments and the ELR of one partition, small enough to prove for any number of brokers."""
+"""A spec of the reassignments and the ELR of one partition, which is small enough to prove its
+claims for any number of brokers.
+"""
 
 from model.reassignment_abstract import bugs, versions
 from model.variants import variants_in

@@ -113,7 +113,7 @@ class AbstractPartitionActions(Registration):
     def may_commit(s, e: LeaderEpoch) -> Bool:
         """Returns True if the ISR that the leader knows has at least min.insync.replicas members.
 
-        Kafka: since 3.7.
+        Kafka: leaders have this rule since release 3.7.
 
         Without this rule, the claim `eligible_replicas_have_committed_records` breaks (bug
         `commits-below-min-isr`, 4 steps).
@@ -133,8 +133,8 @@ class AbstractPartitionActions(Registration):
 
     @action
     def commit(s, r: Replica, x: RecordId) -> None:
-        """A leader commits a record that every replica of its maximal ISR has acknowledged. It now
-        acknowledges the record to a producer with acks=all.
+        """A leader commits a record that every replica of its maximal ISR has acknowledged. The
+        leader then acknowledges the record to a producer with acks=all.
 
         Kafka: Partition.maybeIncrementLeaderHW.
         Simplified: each record is committed in a step of its own.
@@ -185,7 +185,7 @@ class AbstractPartitionActions(Registration):
     def is_same_registration(s, r: Replica) -> Bool:
         """Returns True if the broker has not registered again since it sent the fetch.
 
-        Kafka: since KIP-903.
+        Kafka: leaders have this rule since KIP-903.
 
         Without this rule, the claim `eligible_replicas_have_committed_records` breaks (bug
         `ignores-broker-epochs`, 10 steps).

@@ -234,8 +234,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def starting_brokers_are_no_members(s) -> Bool:
-        """A starting broker is not in the ISR or ELR of its leader epoch or of a larger epoch,
-        and the leaders of these epochs do not propose the broker for the ISR.
+        """In the leader epoch of a starting broker and in all larger epochs, the broker is not a
+        member (`is_member`).
+
+        In these epochs, no leader proposes to add the broker to the ISR.
         """
         return forall(
             implies(

@@ -156,7 +156,7 @@ class Registration(AbstractPartitionState):
 
     @action
     def shrink_isr(s, out: Replica) -> None:
-        """The controller removes a replica that does not lead from the ISR.
+        """The controller shrinks the ISR by one replica, which is not the leader.
 
         Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition.
         Simplified: this may happen at any time.

@@ -163,7 +163,7 @@ class Brokers(ElectedPartition):
 
     @action
     def shrink_isr(s, leader: Replica, follower: Replica) -> None:
-        """A leader requests the controller to remove a follower that lags from the ISR.
+        """A leader requests an ISR without a follower that lags.
 
         Kafka: Partition.maybeShrinkIsr.
         Simplified: any lag is enough, whereas Kafka waits for replica.lag.time.max.ms. At most one

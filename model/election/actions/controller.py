@@ -67,8 +67,8 @@ class Controller(Brokers):
         return isr[r] | (elr[r] & is_empty)
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
-        """Returns True if the replica may be elected as the last known leader: it is alive, and the
-        ISR and the ELR are empty.
+        """Returns True if the replica is the last known leader and may be elected: it is alive, and
+        the ISR and the ELR are empty.
 
         Without the check that the replica is alive, the claim `leader_is_alive_and_in_isr` breaks
         (bug `elects-the-dead`, KAFKA-19522).
@@ -323,8 +323,10 @@ class Controller(Brokers):
     # ---- AlterPartition
 
     def may_be_members(s, leader: Replica) -> Bool:
-        """Returns True if every member of the ISR that the leader has requested is alive, and no
-        added member has restarted since the fetch that made the leader request to add it.
+        """Returns True if the controller may accept the ISR that the leader has requested.
+
+        Every member of this ISR must be alive. A member that the request adds must not have
+        registered again after the fetch by which it caught up with the leader.
         """
         asked = s.broker[leader].proposed
         return forall(

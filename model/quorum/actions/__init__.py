@@ -1,6 +1,7 @@
-"""The actions of a KRaft quorum: elections with pre-vote, replication by fetches, and restarts.
+"""The actions of a KRaft quorum: elections with pre-votes, replication by fetches, and restarts.
 
-The table lists all actions (`Next` in TLA+). WF: weakly fair.
+The table lists all actions (`Next` in TLA+). WF marks a weakly fair action. All other actions are
+not fair.
 
     elections    time_out, grant_pre_vote, become_candidate, grant_vote, become_leader, WF resign,
                  leave_epoch
