@@ -1,4 +1,6 @@
-"""The lemmas that `urteil prove --houdini` proposes if a proof fails, and their text."""
+"""Implements `urteil prove --houdini`: if a proof fails, searches for lemmas, and returns their
+text.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ CANDIDATES: Final = 3_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalOptions:
-    """The limits of a search for lemmas: how many candidates it tries, and how long it takes."""
+    """The limits of a search for lemmas: the number of candidates that it tries, and its time.
+    `seconds` is None if the time is not limited.
+    """
 
     candidates: int = CANDIDATES
     seconds: float | None = None
@@ -36,9 +40,11 @@ class ProposalOptions:
 def proposal_options(
     spec: Spec, *, houdini: bool, candidates: int | None, budget: str | None
 ) -> ProposalOptions | None:
-    """Returns the options of `--houdini`; None without it. Raises InputFault for a bad option.
+    """Returns the options of a search for lemmas, or None without `--houdini`. Raises InputFault
+    for an invalid option, and for an option that needs `--houdini`.
 
-    A budget of pyproject.toml that is for other searches is left out.
+    A budget in pyproject.toml may be meant for other searches. It is ignored without `--houdini`,
+    and also if it is not a number of seconds.
     """
     if _is_from_file("budget") and not (houdini and selection.budget(budget)[1]):
         budget = None
@@ -74,8 +80,8 @@ def proposed(
     prove: Callable[[Spec], Proof],
     options: ProposalOptions,
 ) -> Proposal | None:
-    """Searches for lemmas that prove the undecided invariants, and emits them; None if there are
-    none to prove.
+    """Searches for lemmas that prove the undecided invariants of the proof, and emits the
+    result. Returns None if no invariant is undecided.
     """
     from checkers.lemmas.proposing import Proposer
 
@@ -101,7 +107,9 @@ def proposed(
 
 
 def text_of(title: str, found: Proposal) -> str:
-    """Returns the proposed lemmas as source text, with the claims that they prove."""
+    """Returns the source text of the proposed lemmas. Its heading names the claims that the
+    lemmas prove.
+    """
     verb, it = ("proves", "it") if len(found.lemmas) == 1 else ("prove", "them")
     head = [f"✓ {counted(len(found.lemmas), 'lemma')} {verb} {', '.join(found.proves)}: {title}"]
     if found.missing:
@@ -112,7 +120,9 @@ def text_of(title: str, found: Proposal) -> str:
 
 
 def words_in(lemmas: Sequence[Lemma]) -> list[str]:
-    """Returns the words of the language that the lemmas use, as a spec imports them."""
+    """Returns the names that the lemmas need from `model.language`, so that a spec can import
+    them.
+    """
     import model.language
 
     used = set(re.findall(r"\w+", "\n".join(f"lemma {one.text} Bool" for one in lemmas)))
@@ -120,7 +130,7 @@ def words_in(lemmas: Sequence[Lemma]) -> list[str]:
 
 
 def in_brief(found: Proposal) -> str:
-    """Returns a line with the result and the effort of the search."""
+    """Returns one line about the search: its result, the reason why it ended, and its effort."""
     effort = f"{found.seconds:.1f} s"
     if found.tried:
         effort = (
@@ -140,7 +150,9 @@ def counted(number: int, noun: str) -> str:
 
 
 def without_bounds(found: Proposal) -> str:
-    """Returns the reason why the claim holds: the proof with the lemmas."""
+    """Returns the reason why the claims hold: the number of proved conditions, the names of the
+    proposed lemmas, and the assumptions of the proof.
+    """
     assert found.proof is not None
     conditions = sum(c.claim in found.proof.proved for c in found.proof.conditions)
     assumed = "".join(f"; assumed: {one}" for one in found.proof.assumptions)

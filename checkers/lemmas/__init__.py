@@ -1,5 +1,7 @@
-"""Proposes lemmas for a proof that fails: candidates from the spec's own words, filtered twice.
+"""Proposes lemmas for a proof by induction that fails.
 
-Candidates are clauses over the atoms of a spec. Exploration at a finite scope drops the false ones,
-Houdini those that are not inductive. The few that a claim needs are proved without bounds.
+The candidates are clauses (disjunctions) over the formulas that the spec's own guards, updates and
+claims use. Two filters drop candidates. Exploration at a finite scope, such as 3 replicas, drops
+the candidates that are false in an explored state. The algorithm Houdini drops the candidates that
+are not inductive. The few candidates that a claim needs are then proved without bounds.
 """

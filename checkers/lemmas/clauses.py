@@ -1,8 +1,13 @@
-"""The clauses of a context that are true of all explored states; they have at most three literals.
+"""Finds the clauses of a context that are true in all explored states.
 
-Only the shortest are kept: a clause is left out if fewer of its literals are a true clause. At most
-one of three literals is assembled or has a quantifier. A premise about twins, such as `s.of[x] ==
-s.of[y]`, may be a fourth literal.
+A context is a choice of quantified variables, with the atoms about these variables. A literal is an
+atom or the negation of an atom. A clause is a disjunction of at most three literals. In a clause of
+three literals, at most one literal has a quantifier or is a comparison that the spec does not
+contain. A premise may be a fourth literal: it states that two elements have the same value, such as
+`s.of[x] == s.of[y]`.
+
+Only the shortest clauses are returned: a clause is left out if some of its literals already form a
+true clause.
 """
 
 from __future__ import annotations
@@ -30,7 +35,9 @@ MOST: Final = 50_000  # clauses of one context: the first that are found
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrueClauses:
-    """The true clauses of a context, and their costs: the cheapest are tried first."""
+    """The clauses of a context that are true in all explored states, and the cost of each
+    clause. The clauses with the lowest costs are tried first.
+    """
 
     context: Context
     clauses: Clauses
@@ -38,7 +45,12 @@ class TrueClauses:
 
     @classmethod
     def of(cls, context: Context, false: Bits, longest: int, about: frozenset[str]) -> TrueClauses:
-        """`false` has the bits of each literal, `about` the variables of the failed claims."""
+        """Returns the true clauses of at most `longest` literals, not counting a premise.
+
+        `false` has a bitset for each literal: the rows (a state with elements for the variables) in
+        which the literal is false. `about` has the names of the state variables in the failed
+        claims. A clause without any of these state variables costs more.
+        """
         every = _Enumeration(context, false[:NONE]).clauses(longest)
         found = list(islice(every, MOST))
         clauses = np.full((len(found), LITERALS), NONE, dtype=np.int16)
@@ -56,7 +68,7 @@ class TrueClauses:
 
 
 def false_clauses(false: Bits, clauses: Clauses) -> Any:
-    """Returns for each clause whether some row makes all of its literals false."""
+    """Returns a flag for each clause: True if some row makes all literals of the clause false."""
     step = max(1, CHUNK // max(1, false.shape[1]))
     found: list[Any] = [np.zeros(0, dtype=np.bool_)]
     for start in range(0, len(clauses), step):
@@ -81,7 +93,9 @@ class _Enumeration:
         return self.context.atoms[literal // 2].cost, literal
 
     def clauses(self, longest: int) -> Iterator[tuple[int, ...]]:
-        """Yields the true clauses with all variables of the context, the shortest first."""
+        """Yields the true clauses in which every variable of the context occurs. A clause is a
+        tuple of literals; clauses with fewer literals come first.
+        """
         yield from filter(self._covers, ((int(x),) for x in np.flatnonzero(self.never_false)))
         for n, i in enumerate(self.alive):
             rest = self.alive[n + 1 :]
@@ -100,7 +114,9 @@ class _Enumeration:
         return len(used) == len(self.context.variables)
 
     def _meet(self, one: Any, others: Any) -> Any:
-        """Returns for each other literal whether it is false in some of the rows."""
+        """Returns a flag for each literal in `others`: True if the literal is false in at least
+        one row of the bitset `one`.
+        """
         found = (self.false[others][:, :SAMPLE] & one[:SAMPLE]).any(axis=1)
         if self.false.shape[1] > SAMPLE:
             rest = np.flatnonzero(~found)
@@ -110,7 +126,12 @@ class _Enumeration:
     def _of_three(
         self, within: Any, pairs: Any, premise: tuple[int, ...]
     ) -> Iterator[tuple[int, ...]]:
-        """Yields the clauses of three literals that are true of the rows in `within`."""
+        """Yields the clauses of three literals that are true in all rows of the bitset `within`.
+
+        Each clause begins with the literals of `premise`. A clause is left out if two of its
+        literals already form a true clause, according to `pairs`. If there is a premise, a clause
+        that is true without the premise is left out, too.
+        """
         simple = [x for x in self.alive if self.context.atoms[x // 2].cost == SIMPLE][:COMMON]
         for n, i in enumerate(simple):
             for m, j in enumerate(simple[n + 1 :], n + 1):

@@ -1,8 +1,11 @@
 """Contexts: the quantified variables of candidate lemmas, and the atoms about these variables.
 
-A context has at most three variables, of which at most two have the same sort. Two variables of one
-sort stand for different elements. The atoms are those of the spec with these variables in their
-holes, and comparisons of two terms of the spec.
+A candidate lemma is a clause over the atoms of one context. A context has at most three variables,
+and at most two of its variables have the same sort. Two variables of one sort stand for different
+elements.
+
+There are two kinds of atoms. The first kind is an atom of the spec, with variables of the context
+in place of its free variables. The second kind is a comparison of two terms of the spec.
 """
 
 from __future__ import annotations
@@ -37,9 +40,10 @@ class Atom:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Context:
-    """Some variables, and the atoms about them.
+    """Quantified variables, and the atoms about these variables.
 
-    Literal `2 * k` is atom k, and literal `2 * k + 1` is its negation.
+    A literal is an atom or the negation of an atom. Literal `2 * k` is atom k, and literal `2 * k +
+    1` is the negation of atom k.
     """
 
     variables: Variables
@@ -47,7 +51,9 @@ class Context:
 
     @cached_property
     def pairs(self) -> tuple[tuple[t.Local, t.Local], ...]:
-        """The pairs of variables that stand for different elements."""
+        """The pairs of variables that have the same sort. The two variables of a pair stand for
+        different elements.
+        """
         return tuple((a, b) for a, b in combinations(self.variables, 2) if a.sort == b.sort)
 
     @cached_property
@@ -56,12 +62,14 @@ class Context:
 
     @cached_property
     def uses(self) -> tuple[frozenset[t.Local], ...]:
-        """For each atom, the variables of the context that it has."""
+        """For each atom, the variables of the context that occur in the atom."""
         return tuple(frozenset(_variables_in(a.node)) & set(self.variables) for a in self.atoms)
 
     @cached_property
     def twins(self) -> tuple[int, ...]:
-        """The atoms which say that two variables have one value, such as `s.of[x] == s.of[y]`."""
+        """The numbers of the atoms which state that a state variable has the same value for two
+        elements, such as `s.of[x] == s.of[y]`.
+        """
         return tuple(k for k, atom in enumerate(self.atoms) if self._is_twin(atom.node))
 
     def _is_twin(self, n: t.Node) -> bool:
@@ -74,10 +82,11 @@ class Context:
 
 
 def contexts_of(spec: Spec, vocabulary: Vocabulary, sizes: Mapping[str, int]) -> list[Context]:
-    """Returns the contexts of a spec, those with the fewest variables first.
+    """Returns the contexts of a spec. Contexts with fewer variables come first.
 
-    Only sorts that index a state variable are quantified. A context that needs more elements of a
-    sort than `sizes` has is left out, because every clause about it would be true.
+    A variable ranges over a sort only if the sort is a key of a state variable. A context is left
+    out if it needs more elements of a sort than `sizes` has, because every clause about these
+    elements would be true. A context is also left out if one of its variables occurs in no atom.
     """
     keys = dict.fromkeys(key for v in spec.variables for key in v.keys)
     named = _named(vocabulary, keys)
@@ -96,7 +105,9 @@ def contexts_of(spec: Spec, vocabulary: Vocabulary, sizes: Mapping[str, int]) ->
 def _named(
     vocabulary: Vocabulary, sorts: Iterable[t.SortInfo]
 ) -> dict[tuple[t.SortInfo, int], t.Local]:
-    """Returns two variables of each sort, with the names that the spec uses most."""
+    """Returns two variables of each sort, with the names that the spec uses most often for this
+    sort. The key of a variable is its sort and the number 0 or 1.
+    """
     taken = {STATE}
     made: dict[tuple[t.SortInfo, int], t.Local] = {}
     for k, sort in product(range(OF_ONE_SORT), sorts):
@@ -113,7 +124,9 @@ def _variables_in(n: t.Node) -> Iterator[t.Local]:
 
 
 def _atoms(vocabulary: Vocabulary, variables: Variables) -> Iterator[Atom]:
-    """Yields each atom once; of an atom and its mirror image or negation, only one."""
+    """Yields each atom once. An atom is left out if its mirror image or its negation was yielded
+    before.
+    """
     seen: set[t.Node] = set()
     for atom in (*_of_spec(vocabulary, variables), *_assembled(vocabulary, variables)):
         if atom.node not in seen and _mirrored(atom.node) not in seen:
@@ -149,7 +162,9 @@ def _assembled(vocabulary: Vocabulary, variables: Variables) -> Iterator[Atom]:
 
 
 def _choices(template: Template, variables: Variables) -> Iterator[Variables]:
-    """Yields different variables for the holes of the template."""
+    """Yields every choice of different variables for the holes of the template. Each chosen
+    variable has the sort of its hole.
+    """
     for chosen in permutations(variables, len(template.holes)):
         if all(x.sort == hole.sort for x, hole in zip(chosen, template.holes, strict=True)):
             yield chosen

@@ -1,9 +1,12 @@
-"""Houdini at a finite scope: drops candidates until the claims and their lemmas are inductive.
+"""Houdini at a finite scope, such as 3 replicas: drops candidate lemmas until the claims, together
+with the lemmas that they need, are inductive.
 
-Only the conditions of the claims are proved, then those of the lemmas that their proofs use, and so
-on. If a condition fails, Z3 has found a state in which all candidates are true, and a step after
-which one is false. Every inductive subset is true in each state that exploration reaches from
-there, so each candidate that is false in one of them is dropped.
+A condition of the induction says that an action preserves a claim or a lemma. First the conditions
+of the claims are proved, then the conditions of the lemmas that these proofs use, and so on. If a
+condition fails, Z3 has found a state in which all candidates are true, and a step from this state
+after which a candidate is false. Exploration then visits states that are reachable from Z3's state.
+An inductive subset of the candidates is true in all these states. So each candidate that is false
+in one of these states is dropped.
 
 Source: Flanagan and Leino, Houdini, an Annotation Assistant for ESC/Java (FME 2001).
 """
@@ -30,7 +33,10 @@ Proofs = dict[tuple[str, str], frozenset[str]]  # (action, clause) -> the clause
 
 @dataclass(slots=True)
 class Houdini:
-    """A pool of candidates that are alive, and the states that showed others to be false."""
+    """The candidates that are not dropped (`alive`), and the states that led to dropped
+    candidates (`killers`). From each of these states, exploration reached a state in which a
+    candidate is false.
+    """
 
     program: Program
     judge: Judge
@@ -45,7 +51,9 @@ class Houdini:
         return self.program.at.spec.actions
 
     def begin(self, candidates: Iterable[Candidate]) -> None:
-        """Starts again with these candidates, all of which the solver has."""
+        """Starts again with `candidates`, and drops the candidates that states of earlier runs
+        refute. The solver must already have the formulas of all candidates.
+        """
         self.alive = {c.name: c for c in sorted(candidates, key=lambda c: c.cost)}
         self._proofs = {}
         todo, some = dict.fromkeys(self.killers), True
@@ -57,10 +65,10 @@ class Houdini:
                     some = self._drop_from(state) or some
 
     def _drop_from(self, state: Packed) -> bool:
-        """Drops what is false in a state that exploration reaches from this one.
+        """Drops the candidates that are false in a state that exploration reaches from `state`.
 
-        Returns False if there is no such candidate. Raises EnginesDisagree if some candidate is
-        false in the state itself.
+        Returns False if no candidate is dropped. Raises EnginesDisagree if a candidate is false in
+        `state` itself, because Z3 found that all candidates are true in `state`.
         """
         if wrong := self.judge.false(self.alive.values(), rows([state])):
             raise EnginesDisagree(f"{min(wrong)} is true before the step in Z3 only")
@@ -72,7 +80,8 @@ class Houdini:
         return bool(false)
 
     def support(self, targets: Iterable[str]) -> list[str] | None:
-        """Returns the targets and the lemmas that make them inductive, as few as it finds.
+        """Returns the names in `targets`, and the names of lemmas that make the targets inductive.
+        Lemmas that are not needed are left out, but a smaller set of lemmas may exist.
 
         Returns None if a target is dropped, or if Z3 has no answer.
         """
@@ -95,7 +104,13 @@ class Houdini:
         return None
 
     def _chosen(self, wanted: Sequence[str]) -> tuple[list[str], tuple[Action, str] | None]:
-        """Returns the clauses that the proofs use, and the first condition without a proof."""
+        """Returns the names of the clauses that the known proofs use, and the first condition
+        without a proof.
+
+        The names are those in `wanted`, the clauses that the proofs of `wanted` use, the clauses
+        that the proofs of these clauses use, and so on. The condition is None if each of these
+        clauses is proved for each action.
+        """
         chosen = dict.fromkeys(wanted)
         todo = list(wanted)
         missing: tuple[Action, str] | None = None
@@ -115,7 +130,12 @@ class Houdini:
     def _core(
         self, action: Action, name: str, chosen: Sequence[str]
     ) -> frozenset[str] | bytes | None:
-        """Returns few clauses that suffice to prove a condition, or a state that refutes it."""
+        """Returns a few clauses that suffice to prove that the action preserves the clause `name`.
+        The clauses in `chosen` are preferred.
+
+        If all candidates together do not suffice, returns a state in which all candidates are true,
+        and from which the action makes the clause false. Returns None if Z3 has no answer.
+        """
         stated = [n for n, c in self.alive.items() if c.stated and n not in chosen]
         for some in (chosen, [*chosen, *stated]):
             core = self.induction.needed(action, name, some)
@@ -136,7 +156,11 @@ class Houdini:
         return sorted(sorted(names), key=lambda n: self.alive[n].cost, reverse=True)
 
     def _without_spare(self, chosen: list[str], wanted: set[str]) -> list[str]:
-        """Drops one lemma at a time, the longest first, if the rest is still inductive."""
+        """Returns the clauses in `chosen` without the lemmas that are not needed.
+
+        One lemma at a time is tried, the lemma with the highest cost first. A lemma is left out if
+        the remaining clauses are still inductive.
+        """
         actions = {a.name: a for a in self.actions}
         proofs = {(a, n): core for (a, n), core in self._proofs.items() if n in chosen}
         for spare in self._longest_first(chosen):

@@ -1,4 +1,6 @@
-"""The pool: candidate lemmas and the claims of the spec, and those that are false in a state."""
+"""Candidate lemmas and the claims of the spec, and a test that finds the candidates that are
+false in a state.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,10 @@ from model.language.spec import Spec
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Candidate:
-    """A clause of a context; the cheapest are tried first.
+    """A clause of a context that may become a lemma. The candidates with the lowest costs are tried
+    first.
 
-    A claim of the spec is a candidate without variables, and costs nothing.
+    A claim or lemma of the spec is a candidate, too. It has no variables, and its cost is 0.
     """
 
     name: str
@@ -30,7 +33,7 @@ class Candidate:
 
     @property
     def stated(self) -> bool:
-        """True for a claim or lemma of the spec."""
+        """True for a claim or lemma that the spec already contains."""
         return self.cost == 0
 
     @property
@@ -54,13 +57,18 @@ def stated(spec: Spec) -> list[Candidate]:
 
 @dataclass(slots=True)
 class Judge:
-    """Decides which candidates are false in some of a batch of states, with NumPy."""
+    """Finds the candidates that are false in at least one of many states. NumPy evaluates all
+    states together.
+    """
 
     at: Instance
     _truths: dict[Context, Truths] = field(default_factory=dict)
 
     def false_in(self, context: Context, states: States) -> Bits:
-        """Returns for each literal of the context the rows in which it is false."""
+        """Returns a bitset for each literal of the context: the rows in which the literal is
+        false. A row is a state with elements for the variables of the context. The last bitset
+        contains all rows.
+        """
         if context not in self._truths:
             self._truths[context] = Truths.of(context, self.at)
         return self._truths[context].false_in(states)

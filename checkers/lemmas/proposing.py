@@ -1,11 +1,17 @@
 """Proposes lemmas for the claims that a proof by induction leaves undecided.
 
-1. Candidates are made of the spec's own words. Those that exploration refutes are left out.
-2. Houdini finds few of them that make the claims inductive at a finite scope.
-3. For each state that shows a failed condition, the cheapest clauses that exclude it are added.
-4. The claims are proved with the lemmas, without bounds. A lemma that fails is never used again.
+The search at one finite scope, such as 3 replicas, has four steps:
 
-If no lemmas are found, the search starts again at a larger scope.
+1. Candidates are made from the formulas of the spec. Candidates that exploration refutes are left
+   out.
+2. The algorithm Houdini finds a few candidates that make the claims inductive at the scope.
+3. The claims are proved with these lemmas, without bounds. A lemma that is not proved is never used
+   again.
+4. If a claim is still undecided, candidates are added, and the search continues with step 2. The
+   new candidates are the cheapest clauses that exclude the states in which conditions failed in
+   step 2.
+
+If a claim remains undecided, the search starts again at a larger scope.
 """
 
 from __future__ import annotations
@@ -39,12 +45,12 @@ Why = Literal[
 
 
 class OutOfTime(Exception):
-    """Raised when the budget is spent."""
+    """Raised when the time budget of the search is spent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """Lemmas, and the claims that are proved with them, without bounds."""
+    """The proposed lemmas, and the claims that are proved with these lemmas, without bounds."""
 
     lemmas: tuple[Lemma, ...] = ()
     proof: Proof | None = None  # of the spec with the lemmas; None if there are none
@@ -60,9 +66,10 @@ class Proposal:
 
 @dataclass(slots=True)
 class Proposer:
-    """A search for lemmas that prove the targets, which are claims of the spec.
+    """Searches for lemmas that prove the targets. A target is the name of a claim of the spec.
 
-    `prove` tries to prove a spec without bounds. `seconds` limits the search, but no single proof.
+    `prove` tries to prove a spec without bounds. `seconds` limits the time of the search, but it
+    does not interrupt a call of `prove`.
     """
 
     spec: Spec
@@ -77,7 +84,11 @@ class Proposer:
     _began: float = field(default_factory=time.monotonic)
 
     def run(self) -> Proposal:
-        """Returns the best proposal when the search ends, also after Ctrl-C."""
+        """Returns the best proposal that the search found.
+
+        The search may end early, because the budget is spent or because the user pressed Ctrl-C. In
+        this case, the result is the best proposal until that moment.
+        """
         why: Why
         try:
             why = self._search()
@@ -119,7 +130,9 @@ class Proposer:
         return "no candidates are left"
 
     def _scopes(self) -> Iterator[Scope]:
-        """Yields the spec's scope with at least two elements of each sort, then a larger one."""
+        """Yields two scopes: first the spec's own scope, but with at least two elements of each
+        sort, and then a larger scope.
+        """
         own = ranges_of(self.spec.scope())
         scope: Scope = {name: max(2, len(own[name])) for name in own if name != "Bool"}
         yield scope
@@ -131,9 +144,11 @@ class Proposer:
             raise OutOfTime
 
     def _prove_with(self, search: SearchAtScope, beyond: Scope) -> None:
-        """Proves the targets with the lemmas that suffice at the scope, and keeps the best proof.
+        """Tries to prove the targets with lemmas that suffice at the scope of `search`, and stores
+        the best proof.
 
-        If one of these lemmas fails, the next ones are tried.
+        The lemmas are first tested in states of the larger scope `beyond`. If one of the lemmas is
+        false there or is not proved, other lemmas are tried, at most PROOFS times.
         """
         for _ in range(PROOFS):
             chosen = search.support(n for n in self.targets if n not in self.best.false)
@@ -167,7 +182,9 @@ class Proposer:
         self.best = replace(self.best, false=tuple(n for n in self.targets if n in known))
 
     def _false_at(self, scope: Scope, claims: Sequence[Claim], most: int) -> set[str]:
-        """Returns the names of the claims that are false in an explored state of the scope."""
+        """Returns the names of the claims that are false in at least one explored state of the
+        scope.
+        """
         program = Program(Instance.of(self.spec, scope))
         states = reached(program, program.initial(), most=most, seed=self.seed)
         judges = {claim.name: program.predicate(claim.formula) for claim in claims}

@@ -1,7 +1,8 @@
-"""States that exploration reaches at a finite scope, such as 3 replicas.
+"""Explores the reachable states of a spec at a finite scope, such as 3 replicas.
 
-From a level of the search with many states, a random sample goes on, so that the search also gets
-to deep states of a large spec. Equal seeds reach equal states.
+The search is breadth-first. If a level of the search has many states, the search continues from a
+random sample of these states. So it also reaches deep states of a large spec. Equal seeds give
+equal states.
 """
 
 from __future__ import annotations
@@ -29,7 +30,12 @@ def reached(
     widest: int = WIDEST,
     seed: int = 0,
 ) -> list[Packed]:
-    """Returns states that are reachable from `starts`: all of them, if they are few."""
+    """Returns states that are reachable from `starts`.
+
+    The result contains all reachable states if there are few of them. Otherwise, the search ends at
+    the first level after which it has at least `most` states. It continues from at most `widest`
+    states of each level.
+    """
     drawn = Random(seed)
     seen = dict.fromkeys(starts)
     level = list(seen)

@@ -1,4 +1,6 @@
-"""The search for lemmas at one finite scope: the explored states, the pool, and Houdini."""
+"""The search for lemmas at one finite scope, such as 3 replicas. It uses explored states, a pool
+of candidate lemmas, and the algorithm Houdini.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,12 @@ Progress = Callable[[str], None]
 
 
 class SearchAtScope:
-    """A pool of candidates for the targets, which are claims of the spec, at one scope."""
+    """Searches at one scope for lemmas that prove the targets. A target is the name of a claim of
+    the spec.
+
+    The pool of the search contains candidates: the claims of the spec, and clauses that may become
+    lemmas.
+    """
 
     def __init__(
         self,
@@ -65,7 +72,7 @@ class SearchAtScope:
 
     @property
     def tried(self) -> int:
-        """The number of candidates in the pool."""
+        """The number of candidates in the pool that are not claims or lemmas of the spec."""
         return sum(not c.stated for c in self.pool)
 
     @property
@@ -74,15 +81,19 @@ class SearchAtScope:
         return sum(len(found.clauses) for found in self._true)
 
     def first(self) -> None:
-        """Fills the pool with the cheapest clauses of at most two literals."""
+        """Adds the cheapest clauses of at most two literals to the pool. They fill at most half
+        of the pool.
+        """
         self._enumerate(SHORT)
         every = ((cost, n, k) for n, k, cost in self._clauses())
         self._take((n, k) for _, n, k in islice(sorted(every), self.most // 2))
 
     def more(self) -> bool:
-        """Adds the cheapest clauses that exclude the states which showed that a condition fails.
+        """Adds the cheapest clauses that exclude certain states to the pool. In each of these
+        states, a condition of the induction failed.
 
-        Returns False if there are none, or if the pool is full.
+        Returns False if no clause is added: there is no such state, no such clause, or no room in
+        the pool.
         """
         if not self.houdini.killers:
             return False
@@ -95,9 +106,11 @@ class SearchAtScope:
         return self.tried > before
 
     def support(self, targets: Iterable[str]) -> list[Candidate] | None:
-        """Returns few candidates with which the targets are inductive; None if it finds none.
+        """Returns a few candidates with which the targets are inductive, or None if no such
+        candidates are found.
 
-        If a target is not inductive with all candidates, it is left out, and the others remain.
+        If a target is not inductive even with all candidates, it is left out, and the search
+        continues for the remaining targets.
         """
         self.houdini.begin(c for c in self.pool if c.name not in self._banned)
         wanted = [name for name in targets if name in self.houdini.alive]
@@ -112,7 +125,7 @@ class SearchAtScope:
         return None
 
     def ban(self, candidates: Iterable[Candidate]) -> None:
-        """Never proposes these candidates again."""
+        """Excludes these candidates from all later results of `support`."""
         self._banned.update(c.name for c in candidates)
 
     def poll(self) -> None:
@@ -129,13 +142,19 @@ class SearchAtScope:
             self._true.append(TrueClauses.of(context, false, longest, self.about))
 
     def _clauses(self) -> Iterator[tuple[int, int, int]]:
-        """Yields the number of a context, the number of a clause, and the cost of the clause."""
+        """Yields three numbers for each true clause: the number of its context, its own number
+        within the context, and its cost.
+        """
         for n, found in enumerate(self._true):
             for k, cost in enumerate(found.costs):
                 yield n, k, cost
 
     def _excluding(self, state: np.ndarray) -> Iterator[tuple[int, int]]:
-        """Yields the clauses that are false in the state, and not yet in the pool, by cost."""
+        """Yields the clauses that are false in `state` and that are not yet in the pool. The
+        cheapest clauses come first.
+
+        A clause is given by the number of its context and its own number within the context.
+        """
         made: list[tuple[int, int, int]] = []
         for n, found in enumerate(self._true):
             if len(found.clauses):

@@ -1,4 +1,6 @@
-"""Prints a clause as source text of the language: a lemma to paste into a spec."""
+"""Prints a clause as source text in the language of specs. A user can paste the text into a spec
+as a lemma.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,10 @@ Known = Mapping[t.Node, str]  # an atom that a predicate of the spec returns -> 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """The text of a formula: a call, such as `implies` with its arguments, inside loops such as
-    `for x in Transaction`.
+    """The text of a formula: a call with arguments, inside loops.
+
+    The call is, for example, `implies`. A loop is, for example, `for x in Transaction`, and the
+    formula is then true for all elements `x`.
     """
 
     call: str  # empty if there is only one argument
@@ -40,9 +44,11 @@ class Printer:
     known: Known
 
     def clause(self, variables: Sequence[t.Local], literals: Sequence[t.Node]) -> Clause:
-        """Returns the clause as text: negated literals become premises.
+        """Returns the clause as text.
 
-        Variables of one sort stand for different elements, so their equality is a conclusion.
+        Each negated literal becomes a premise, and each other literal becomes a conclusion. Two
+        variables of one sort stand for different elements. So the equality of the two variables is
+        added as a conclusion.
         """
         names = {x: x.name for x in variables}
         premises = [self.text(n.of, names) for n in literals if isinstance(n, t.Not)]
@@ -53,7 +59,9 @@ class Printer:
         return Clause(*_implication(premises, conclusions), loops)
 
     def text(self, n: t.Node, names: Names) -> str:  # noqa: C901 - one case for each word
-        """Returns the term as source text; `names` has the names of its free variables."""
+        """Returns the term `n` as source text. `names` maps each free variable of the term to
+        its name.
+        """
         if n in self.known:
             return self.known[n]
 
@@ -113,7 +121,9 @@ class Printer:
         return "false" if sort.flavour == "bool" else f"{sort.name}.least()"
 
     def _loop(self, n: t.Forall | t.Exists | t.Count, names: Names) -> str:
-        """Returns `(body for x in Sort)`; a name that is in use outside gets a number."""
+        """Returns the text `(body for x in Sort)`. If the name of a bound variable is already in
+        `names`, a number is appended to it, as in `x1`.
+        """
         inner, taken = dict(names), set(names.values())
         for b in n.binders:
             variations = (b.name, *(f"{b.name}{k}" for k in range(1, 99)))
@@ -123,7 +133,7 @@ class Printer:
         return f"({self.text(n.body, inner)}{loops})"
 
     def _place(self, n: t.Get, names: Names) -> str:
-        """Returns a variable with its keys, such as `s.log[b].end_offset`."""
+        """Returns a state variable with its keys as text, such as `s.log[b].end_offset`."""
         first, *fields = n.variable.name.split(".")
         text, shape = f"s.{first}", self.spec.shapes[first]
         keys = [self.text(key, names) for key in n.keys]
@@ -141,7 +151,11 @@ class Printer:
 def _implication(
     premises: Sequence[str], conclusions: Sequence[str]
 ) -> tuple[str, tuple[str, ...]]:
-    """Returns the call and the arguments of a formula: the premises imply a conclusion."""
+    """Returns the call and the arguments of a formula. The formula states that the premises imply
+    at least one of the conclusions.
+
+    The call is empty if there are no premises and only one conclusion.
+    """
     if not premises and len(conclusions) == 1:
         return "", tuple(conclusions)
     if not premises:

@@ -1,6 +1,6 @@
-"""A candidate as the text of a lemma, ready to paste into the spec, and as a claim.
+"""Converts a candidate into a lemma: a text to paste into the spec, and a claim.
 
-The claim is what the language makes of the text, so a proof of the claim is one of the text.
+The language of specs makes the claim from the text. So a proof of the claim is a proof of the text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ BETWEEN: Final = {t.Eq: "is", t.Le: "at_most", t.Lt: "below", t.Succ: "before"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lemma:
-    """A proposed lemma: its text, the claim of this text, and a sentence about its origin."""
+    """A proposed lemma: its text, the claim that this text defines, and a sentence about its
+    origin.
+    """
 
     claim: Claim
     text: Clause
@@ -33,13 +35,13 @@ class Lemma:
 
     @property
     def source(self) -> str:
-        """The method to paste into the spec."""
+        """The Python method that a user pastes into the spec."""
         head = ["@lemma", f"def {self.claim.name}(s) -> Bool:", *_docstring(self.origin)]
         return "\n".join([*head, *_returned(self.text)])
 
 
 def lemma_of(spec: Spec, candidate: Candidate, taken: Collection[str]) -> Lemma:
-    """Returns the lemma with a name that is not in `taken`."""
+    """Returns the candidate as a lemma. The name of the lemma is not in `taken`."""
     clause, context = candidate.clause, candidate.context
     calls = {
         a.node: f"s.{a.predicate}({', '.join(x.name for x in a.arguments)})"
@@ -56,7 +58,7 @@ def lemma_of(spec: Spec, candidate: Candidate, taken: Collection[str]) -> Lemma:
 
 
 def traced(spec: Spec, text: str) -> t.Node:
-    """Returns the formula that the language makes of the text of a claim."""
+    """Returns the formula that `text` defines in the language of specs."""
     words = {name: getattr(model.language, name) for name in model.language.__all__}
     made: object = eval(text, {**words, **spec.sorts, "s": spec})
     assert isinstance(made, Bool)
@@ -64,9 +66,9 @@ def traced(spec: Spec, text: str) -> t.Node:
 
 
 def with_lemmas(spec: Spec, lemmas: Sequence[Claim], without: Collection[str] = ()) -> Spec:
-    """Returns the spec with more lemmas, and without some of its own.
+    """Returns the spec with `lemmas` added, and without the claims and lemmas that `without` names.
 
-    The tables `using` and `consequences` lose their rows about the lemmas that are left out.
+    The spec's tables `using` and `consequences` lose the rows that mention a name in `without`.
     """
     kept = tuple(c for c in spec.claims if c.name not in without)
     tables = {
@@ -85,7 +87,9 @@ def _names_of(row: str | tuple[str, ...], rest: Sequence[str]) -> set[str]:
 
 
 def name_of(candidate: Candidate) -> str:
-    """Returns a name such as `complete_implies_decided`."""
+    """Returns a name that describes the candidate, such as `complete_implies_decided`. A name of
+    more than LONGEST characters is shortened.
+    """
     context = candidate.context
     premises: dict[str, None] = {}
     conclusions: dict[str, None] = {}
@@ -106,7 +110,7 @@ def name_of(candidate: Candidate) -> str:
 
 
 def word_of(n: t.Node) -> str:
-    """Returns a name such as `low_at_most_high` for an atom."""
+    """Returns a name that describes an atom, such as `low_at_most_high`."""
     match n:
         case t.Get():
             return n.variable.name.rpartition(".")[2]
@@ -142,7 +146,7 @@ def _docstring(text: str) -> list[str]:
 
 
 def _returned(text: Clause) -> list[str]:
-    """Returns the lines of `return` and the formula."""
+    """Returns the lines of the `return` statement with the formula."""
     line = f"{INDENT}return {text}"
     if len(line) <= WIDTH or not text.loops:
         return [line]

@@ -1,7 +1,8 @@
-"""The truth of the atoms of a context in many states at once, as bitsets.
+"""Computes in which states the atoms of a context are true, for many states at once, as bitsets.
 
-A *row* is a state together with elements for the variables of the context. Of rows in which every
-atom has the same truth, one is kept. A literal has the bitset of the rows in which it is false.
+A *row* is a state together with elements for the variables of the context. If every atom has the
+same truth value in several rows, only one of these rows is stored. Each literal (an atom or the
+negation of an atom) has a bitset: the rows in which the literal is false.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ BATCH: Final = 4096  # states
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truths:
-    """The atoms of a context as operations on columns of states, for each choice of elements."""
+    """The atoms of a context, compiled to operations on columns of states. `codes` has one list
+    for each choice of elements, with one operation for each atom.
+    """
 
     context: Context
     columns: Columns
@@ -41,7 +44,9 @@ class Truths:
         return cls(context, columns, codes)
 
     def false_in(self, states: States) -> Bits:
-        """Returns for each literal the rows in which it is false, then a bitset of all rows."""
+        """Returns a bitset for each literal: the rows in which the literal is false. The last
+        bitset contains all rows.
+        """
         width = len(self.context.atoms)
         found = [np.zeros((0, (width + 7) // 8), dtype=np.uint8)]
         for start in range(0, len(states), BATCH):
@@ -57,7 +62,9 @@ class Truths:
 
 
 def bindings(context: Context, at: Instance) -> Iterator[dict[int, int]]:
-    """Yields every choice of elements, different ones for two variables of one sort."""
+    """Yields every choice of elements for the variables of the context. Two variables of one
+    sort get different elements.
+    """
     for values in product(*(range(at.size(x.sort)) for x in context.variables)):
         env = dict(zip((x.uid for x in context.variables), values, strict=True))
         if all(env[a.uid] != env[b.uid] for a, b in context.pairs):

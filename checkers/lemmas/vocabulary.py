@@ -1,10 +1,13 @@
-"""The vocabulary of a spec: the terms and atoms that its guards, updates and claims use.
+"""The vocabulary of a spec: the terms and atoms that occur in its guards, updates and claims.
 
-An *atom* is a formula without a connective, such as `s.added[x][t]` or `s.low[x] <= s.high[x]`, a
-small formula with a quantifier, or a predicate: a method of the spec that returns a formula.
+An *atom* is one of these formulas:
 
-A *template* is a term or an atom whose free variables are holes. Terms that differ only in the
-names of their variables are one template.
+- a formula without a connective, such as `s.added[x][t]` or `s.low[x] <= s.high[x]`;
+- a small formula with a quantifier;
+- a predicate: a method of the spec that returns a formula.
+
+A *template* is a term or an atom with holes in place of its free variables. If two terms differ
+only in the names of their variables, they have the same template.
 """
 
 from __future__ import annotations
@@ -28,7 +31,9 @@ Place = tuple[str, t.Node]  # such as `the guard of begin`, and a formula or ter
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Template:
-    """A term or atom with holes, and the first place of the spec that uses it."""
+    """A term or an atom with holes in place of its free variables, and the first place of the
+    spec where it occurs.
+    """
 
     node: t.Node
     holes: tuple[t.Local, ...]
@@ -37,13 +42,13 @@ class Template:
 
     @property
     def simple(self) -> bool:
-        """True if it has no quantifier."""
+        """True if the term or atom has no quantifier and no count."""
         return not any(isinstance(x, t.Forall | t.Exists | t.Count) for x in t.walk(self.node))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Vocabulary:
-    """The templates of a spec, and the names that it gives to variables of each sort."""
+    """The templates of a spec, and the names that the spec gives to variables of each sort."""
 
     atoms: tuple[Template, ...]
     terms: tuple[Template, ...]  # of sorts, not of truth values
@@ -86,7 +91,9 @@ def _predicates(spec: Spec) -> Iterator[Template]:
 
 
 def _places(spec: Spec) -> Iterator[Place]:
-    """Yields each formula and each assigned term of the spec, and its place."""
+    """Yields each formula and each assigned term of the spec, together with its place in the
+    spec.
+    """
     for action in spec.actions:
         for guard in action.guards:
             yield f"the guard of {action.name}", guard.formula
@@ -102,7 +109,7 @@ def _places(spec: Spec) -> Iterator[Place]:
 
 
 def _subterms(formula: t.Node) -> Iterator[t.Node]:
-    """Yields the term and the terms inside it, from left to right, each once."""
+    """Yields the formula and all terms inside it, from left to right. Each term is yielded once."""
     seen: set[t.Node] = set()
 
     def visit(n: t.Node) -> Iterator[t.Node]:
@@ -116,7 +123,9 @@ def _subterms(formula: t.Node) -> Iterator[t.Node]:
 
 
 def _names(spec: Spec) -> dict[t.SortInfo, Sequence[str]]:
-    """Returns the names of variables; the names in claims come before those in actions."""
+    """Returns the names of the variables of each sort, the most frequent name first. An
+    occurrence in a claim counts as much as 100 occurrences in actions.
+    """
     counts: dict[t.SortInfo, Counter[str]] = {}
     for place, formula in _places(spec):
         weight = 100 if place.startswith(("the claim", "the lemma")) else 1
@@ -127,12 +136,19 @@ def _names(spec: Spec) -> dict[t.SortInfo, Sequence[str]]:
 
 
 def is_term(n: t.Node) -> bool:
-    """True for a value of a state variable, such as `s.epoch[s.producer[x]]`."""
+    """Returns True if `n` is a value of a state variable, such as `s.epoch[s.producer[x]]`. The
+    value must not be a truth value or an integer.
+    """
     return isinstance(n, t.Get) and n.sort.flavour in ("sort", "ordered")
 
 
 def is_atom(n: t.Node) -> bool:
-    """True for a membership, a comparison, and a small formula with a quantifier."""
+    """Returns True if `n` can be an atom: a state variable that is a truth value, a comparison, or
+    a formula with a quantifier.
+
+    A comparison of two truth values is no atom. A formula with more than LARGEST nodes or with an
+    if-then-else is no atom.
+    """
     if size(n) > LARGEST or any(isinstance(x, t.Ite) for x in t.walk(n)):
         return False
     match n:
