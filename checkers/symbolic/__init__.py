@@ -1,7 +1,9 @@
-"""Unbounded proof with Z3.
+"""Proves the claims of a spec with Z3, without bounds on the numbers of replicas, records and so
+on.
 
-A proof by induction has a condition for each action and claim: the action preserves the claim. If a
-condition fails, `prove` drops its claim, and proves only the claims that do not need it.
+A proof by induction has a condition for each action and each claim: the action preserves the claim.
+If a condition fails, `prove` drops its claim. It then proves the claims that do not need a dropped
+claim.
 """
 
 from checkers.symbolic.condition import Condition, Progress

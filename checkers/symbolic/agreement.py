@@ -1,6 +1,6 @@
-"""The agreement of two solvers: Z3 and cvc5 must not decide a condition of a proof differently.
+"""Compares two solvers: Z3 and cvc5 must not contradict each other about a condition of a proof.
 
-A condition that cvc5 leaves *unknown* is no disagreement.
+If cvc5 leaves a condition *unknown*, this is no contradiction.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """The verdicts of both solvers on the conditions that need a query."""
+    """The verdicts of both solvers on the conditions of a proof that need a query."""
 
     compared: tuple[Compared, ...]
     conditions: int
@@ -46,12 +46,12 @@ class Agreement:
 
     @property
     def unknown(self) -> tuple[Compared, ...]:
-        """The conditions that cvc5 does not decide."""
+        """The conditions that cvc5 leaves unknown."""
         return tuple(one for one in self.compared if one.second.verdict == "unknown")
 
     @property
     def alone(self) -> tuple[Compared, ...]:
-        """The conditions that cvc5 decides, but Z3 does not."""
+        """The conditions that cvc5 proves or refutes, but Z3 leaves unknown."""
         return tuple(
             one
             for one in self.compared
@@ -82,11 +82,12 @@ def agreement(
     limit_ms: int = LIMIT_MS,
     progress: CompareProgress | None = None,
 ) -> Agreement:
-    """Decides each condition of a proof a second time, with cvc5, and compares the verdicts.
+    """Decides each condition of a proof a second time, with cvc5, and compares cvc5's verdict with
+    Z3's.
 
-    `units` limits the work of cvc5 for one condition, and `limit_ms` its wall time. After Ctrl-C
-    the result has the conditions so far. Raises EnginesDisagree if one solver proves a condition
-    that the other refutes.
+    `units` limits the work of cvc5 for one condition, and `limit_ms` limits its wall time. If the
+    user presses Ctrl-C, the result has the conditions that were compared until then. Raises
+    EnginesDisagree if one solver proves a condition that the other solver refutes.
     """
     compared: list[Compared] = []
     interrupted = False

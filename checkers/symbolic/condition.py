@@ -1,4 +1,6 @@
-"""A condition of a proof by induction (an action preserves a claim), and the solver's verdict."""
+"""A condition of a proof by induction, and the solver's verdict on it. A condition says that an
+action preserves a claim.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ from model.language.spec import Action, Claim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A condition and the solver's verdict; for `init`, that the claim is true in every initial
-    state.
+    """A condition (`action` preserves `claim`), and the solver's verdict on the condition.
+
+    If `action` is `init`, the condition says that the claim is true in every initial state.
     """
 
     action: str

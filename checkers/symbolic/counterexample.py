@@ -1,9 +1,11 @@
-"""Counterexamples to induction: a state that satisfies all claims, a step that violates a claim.
+"""Finds counterexamples to induction: a state that satisfies all claims, and a step that violates a
+claim.
 
-If such a state is unreachable, the proof only needs another lemma; exploration finds violations
-from an initial state. The search, at a finite scope such as 3 replicas, minimizes the state: as
-many variables as possible have the least value of their type. The reference interpreter confirms
-the step.
+The state may be unreachable. In this case the claim may be true, and its proof only needs another
+lemma. Only exploration finds violations that begin in an initial state.
+
+The search runs at a finite scope, such as 3 replicas. It then simplifies the state: each variable
+gets the least value of its type, if this is possible. The reference interpreter confirms the step.
 """
 
 from __future__ import annotations
@@ -28,14 +30,17 @@ INITIAL: Final = "an initial state"
 
 
 class EnginesDisagree(Exception):
-    """Raised if Z3 disagrees with the reference interpreter or with cvc5: a bug of this program."""
+    """Raised if Z3 contradicts the reference interpreter or cvc5. Such a contradiction is a bug
+    of this program.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterexampleToInduction:
-    """A state, a step from this state, and the claim that is false after the step.
+    """A state that satisfies all claims, a step from this state, and a claim that is false after
+    the step.
 
-    For a claim that is false in an initial state, `state` and `after` are both this state.
+    If the claim is false in an initial state, `state` and `after` are both this initial state.
     """
 
     spec: str
@@ -54,7 +59,9 @@ class CounterexampleToInduction:
         return INITIAL if self.action == INIT else NOT_KNOWN_REACHABLE
 
     def by_variable(self) -> dict[str, str]:
-        """Returns the variables as text, except those that are 0, false or empty."""
+        """Returns the values of the variables as text. Variables with the least value of their
+        type (0, false or empty) are left out.
+        """
         items = zip(self.writer.items(self.state), self.writer.items(self.quiet), strict=True)
         return {item.place: item.value for item, least in items if item.value != least.value}
 
@@ -78,8 +85,8 @@ class CounterexampleToInduction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoneFound:
-    """The reason why a search found no counterexample: none at the searched scopes, or no time
-    left.
+    """The reason why a search found no counterexample. For example, the searched scopes contain
+    none, or Z3 reached a limit.
     """
 
     reason: str
@@ -98,10 +105,12 @@ def counterexample_to_induction(
     units: int = UNITS,
     limit_ms: int = LIMIT_MS,
 ) -> CounterexampleToInduction | NoneFound:
-    """Finds a state that satisfies every claim, and a step of the action that violates the claim.
+    """Returns a state that satisfies every claim, and a step of the action that violates the claim
+    `claim`.
 
-    By default it searches the spec's own scope, such as 3 replicas, then a larger one. Raises
-    SpecError for unknown names, and EnginesDisagree if the interpreter does not confirm the result
+    If `scope` is None, the search first uses the spec's own scope, such as 3 replicas, and then a
+    larger scope. If the search finds no counterexample, returns the reason. Raises SpecError for an
+    unknown action or claim. Raises EnginesDisagree if the interpreter does not confirm the result
     of Z3.
     """
     require_known(spec, "action", action, [INIT, *(a.name for a in spec.actions)])
@@ -186,5 +195,5 @@ def _confirmed(
 
 
 def scope_text(sizes: Mapping[str, int]) -> str:
-    """Returns a text such as `2 Replica, 3 Offset`."""
+    """Returns the sizes of the scope as text, such as `2 Replica, 3 Offset`."""
     return ", ".join(f"{n} {sort}" for sort, n in sizes.items())

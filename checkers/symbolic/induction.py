@@ -1,19 +1,24 @@
-"""Induction: the conditions from which every claim follows for every reachable state.
+"""Builds the conditions of a proof by induction. If all conditions are true, every claim is true in
+every reachable state.
 
 There are two kinds of conditions:
 
 - Each claim is true in every initial state.
-- Each action preserves each claim, if it is taken in a state that satisfies all claims.
+- Each action preserves each claim: if all claims are true before the action, the claim is true
+  after the action.
 
-An action that changes no variable of a claim preserves the claim by its *frame*, without a solver.
+If an action changes no variable of a claim, the action preserves the claim. Such a condition is
+proved by its *frame*, without a solver.
 
-If all claims together are too many for the solver, a spec can give a *slice* for one condition: the
-names of the claims that suffice. A wrong slice costs time, but proves nothing false.
+If all claims together are too many for the solver, a spec can name a *slice* for a condition: the
+claims that suffice to prove the condition. A wrong slice costs time, but it never makes a false
+condition proved. In this example, the slice of a condition has two claims:
 
     using = {("append", "log_is_complete"): ("fetched_is_copied", "one_leader")}
 
-A claim may also *follow* from other claims in the same state. Then one query, without any action,
-replaces all its conditions. A claim must come after those from which it follows:
+A claim may also *follow* from other claims in the same state. In this case, one query about a
+single state replaces all conditions of the claim. In this example, a claim follows from two claims.
+If one of these two claims has its own row in the table, its row must come before this row:
 
     consequences = {"one_leader": ("a_majority_votes_for_each_leader", "votes_are_given_once")}
 """
@@ -42,7 +47,7 @@ Using = Mapping[tuple[str, str], Sequence[str]]  # (action, claim) -> the claims
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Facts:
-    """The assumptions under which a solver tries to prove that an action preserves a claim."""
+    """A set of assumptions with which a solver tries to prove that an action preserves a claim."""
 
     formulas: Sequence[Expr]
     claims: Sequence[Claim] = ()  # the claims among the formulas
@@ -52,9 +57,10 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Goal:
-    """One condition of a proof, as Z3 formulas: an action preserves a claim.
+    """One condition of a proof as Z3 formulas: an action preserves a claim.
 
-    It is proved if `formula` follows from at least one of the sets of assumptions in `facts`.
+    The condition is proved if `formula` follows from at least one of the sets of assumptions in
+    `facts`.
     """
 
     facts: Sequence[Facts]  # in the order of the attempts; the last has all claims
@@ -63,7 +69,7 @@ class Goal:
 
 
 class Induction:
-    """Builds the Z3 formulas that prove each claim of a spec by induction."""
+    """Builds the Z3 formulas for a proof by induction of each claim of a spec."""
 
     def __init__(self, spec: Spec, step: Step, using: Using | None = None) -> None:
         self.spec, self.step = spec, step
@@ -71,23 +77,26 @@ class Induction:
         self.consequences = consequences_of(spec)
 
     def goal(self, action: Action, claim: Claim, without: Set[str] = frozenset()) -> Goal:
-        """Returns the proof obligation that the claim is true after the action.
+        """Returns the condition that the claim is true after the action.
 
-        It assumes all claims before the action, except those in `without`; nothing for `init`.
-        Raises Declined if Z3 cannot express the claim or the action.
+        The condition assumes that all claims are true before the action, except the claims in
+        `without`. For `init`, it assumes no claim. Raises Declined if Z3 cannot express the claim
+        or the action.
         """
         if action.name == INIT:
             return self._initially(claim)
         return self._preserved(action, claim, without)
 
     def follows(self, claim: Claim, without: Set[str] = frozenset()) -> bool:
-        """True if the spec names claims from which the claim follows, and none is in `without`."""
+        """Returns True if the spec names claims from which the claim follows, and if none of
+        these claims is in `without`.
+        """
         premises = self.consequences.get(claim.name)
         return premises is not None and without.isdisjoint(premises)
 
     def consequence(self, claim: Claim) -> Goal:
-        """Returns the obligation that other claims, in `consequences`, imply this claim; raises
-        Declined.
+        """Returns the condition that the claim follows from the claims which the spec's table
+        `consequences` names for it. Raises Declined if Z3 cannot express the claim.
         """
         return Goal(
             facts=[replace(self._slice(self.consequences[claim.name], []), named="")],
@@ -119,8 +128,8 @@ class Induction:
         )
 
     def assumed(self, claims: Sequence[Claim]) -> tuple[dict[str, Expr], list[str]]:
-        """Returns a formula for each claim in the state before a step, and the claims without a
-        formula.
+        """Returns a formula for each claim in the state before a step, and the names of the
+        claims that Z3 cannot express.
         """
         formulas: dict[str, Expr] = {}
         missing: list[str] = []
@@ -150,23 +159,27 @@ class Induction:
 
 
 def framed(action: Action, claim: Claim) -> bool:
-    """True if the action changes no variable that the claim reads, and so preserves the claim."""
+    """Returns True if the action changes no variable that the claim reads. Such an action
+    preserves the claim.
+    """
     return not t.reads(claim.formula) & action.changes
 
 
 def declared(spec: Spec) -> Using:
-    """Returns the spec's slices: the claims that suffice to prove that an action preserves a
-    claim.
+    """Returns the spec's table of slices. For an action and a claim, it names the claims that
+    suffice to prove that the action preserves the claim. The table is empty if the spec has
+    none.
     """
     slices: Any = getattr(type(spec), "using", {})
     return slices  # type: ignore[no-any-return]  # the base class has no such attribute
 
 
 def consequences_of(spec: Spec) -> Consequences:
-    """Returns the spec's table `consequences`: each claim, and the claims from which it follows.
+    """Returns the spec's table `consequences`, which names for some claims the claims from which
+    they follow. The table is empty if the spec has none.
 
-    Raises SpecError for an unknown name, and for a claim that would follow from itself or from a
-    later claim of the table.
+    Raises SpecError for an unknown name. Raises SpecError also if a claim would follow from itself
+    or from a later claim of the table.
     """
     table: Consequences = getattr(type(spec), "consequences", {})
     names, seen = [c.name for c in spec.claims], set[str]()
@@ -184,7 +197,7 @@ def consequences_of(spec: Spec) -> Consequences:
 
 
 def checked(spec: Spec, using: Using) -> Using:
-    """Returns `using` unchanged; raises SpecError for an unknown action or claim."""
+    """Returns `using` unchanged. Raises SpecError if it contains an unknown action or claim."""
     actions, claims = [INIT, *(a.name for a in spec.actions)], [c.name for c in spec.claims]
     for (action, claim), names in using.items():
         require_known(spec, "action", action, actions)

@@ -1,10 +1,11 @@
-"""The largest set of claims that is inductive, if a proof by induction fails for some claims.
+"""Finds the largest inductive set of claims, if a proof by induction fails for some claims.
 
-If a condition (an action preserves a claim) fails, its claim is *dropped*. The conditions that
-assumed it are decided again without it, until no further claim is dropped. The claims that remain
-are true in every reachable state.
+If a condition (an action preserves a claim) fails, its claim is *dropped*. The proofs of other
+conditions may have assumed the dropped claim. These conditions are decided a second time, without
+the dropped claim, until no further claim is dropped. The remaining claims are true in every
+reachable state.
 
-If only lemmas remain, the search ends.
+The search ends early if all remaining claims are lemmas.
 
 Source: Flanagan and Leino, Houdini, an Annotation Assistant for ESC/Java (FME 2001).
 """
@@ -25,7 +26,8 @@ Again = Callable[[Condition, frozenset[str]], Condition]
 class Dropped:
     """A dropped claim, and the first of its conditions that failed.
 
-    `without` names the claims that had been dropped earlier, so the proof could not assume them.
+    `without` names the claims that were dropped earlier. The proof of the condition could not
+    assume these claims.
     """
 
     claim: str
@@ -53,17 +55,19 @@ def inductive_subset(
     again: Again,
     progress: Progress | None = None,
 ) -> InductiveSubset:
-    """Returns the largest inductive set of claims that the solver can prove.
+    """Returns the largest inductive set of claims that the solver can prove. The set is empty if it
+    would only contain lemmas.
 
-    `conditions` has the verdicts that assume all claims. `again` decides the conditions that
-    assumed a dropped claim, until no further claim is dropped.
+    `conditions` has the verdicts of proofs that may assume every claim. If a proof assumed a
+    dropped claim, `again` decides its condition without the dropped claims. This is repeated until
+    no further claim is dropped.
     """
     dropped = _failed(conditions)
     decided_again: list[Condition] = []
     proofs = {(c.action, c.claim): c for c in conditions}
 
     def invalid() -> list[Condition]:
-        """Returns the conditions whose proofs assumed a claim that was dropped."""
+        """Returns the proved conditions whose proofs assumed a dropped claim."""
         return [c for c in proofs.values() if c.claim not in dropped and c.assumed & dropped.keys()]
 
     def any_invariant() -> bool:
@@ -91,7 +95,9 @@ def inductive_subset(
 
 
 def _failed(conditions: Sequence[Condition]) -> dict[str, Dropped]:
-    """Returns each unproved claim, with the first action that is not proved to preserve it."""
+    """Returns each claim that has an unproved condition, together with its first unproved
+    condition.
+    """
     dropped: dict[str, Dropped] = {}
     for c in conditions:
         if c.verdict != "proved" and c.claim not in dropped:

@@ -1,14 +1,14 @@
-"""Ground instances: the claims, instantiated for the terms of a step.
+"""Ground instances: the claims with terms of a step in place of quantified variables.
 
-Z3 instantiates a quantifier only where a term matches the quantifier's trigger; if none matches, it
-gives up at once, even if a short proof exists. So for hard conditions, each claim is also
-instantiated with these terms:
+Z3 instantiates a quantifier only with terms that match the quantifier's trigger. If no term
+matches, Z3 stops at once with the answer unknown, even if a short proof exists. So for hard
+conditions, this module also instantiates each claim with these terms:
 
 - the parameters of the action;
 - a fresh constant for each quantified variable of the goal;
-- the values of the state variables at the terms above.
+- the values of the state variables at these parameters and constants.
 
-On the abstract replication spec, some conditions were undecided after 40 seconds; with ground
+In the abstract replication spec, some conditions were undecided after 40 seconds. With ground
 instances they take 0.1 seconds.
 """
 
@@ -35,8 +35,9 @@ Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
     """Returns a formula that Z3 can make false exactly if the step can break the claim.
 
-    It is the claim after the step, with fresh constants for the variables of an outer `forall`.
-    Also returns the type name and the constant of each such variable.
+    The formula is the claim after the step. If the claim begins with `forall`, fresh constants
+    replace the variables of this quantifier. The second result is a list with the type name and the
+    constant of each such variable.
     """
     formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
     if isinstance(formula, t.Forall):
@@ -50,10 +51,11 @@ def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[
 def instances(
     step: Step, action: Action, about: Sequence[tuple[str, Expr]], claims: Sequence[Claim]
 ) -> list[Expr]:
-    """Returns the formula `p(c)` for each `forall x: p(x)` of the claims, and for each term `c`.
+    """Returns the formula `p(c)` for each `forall x: p(x)` in the claims, and for each term `c`.
 
     The terms are the action's parameters, the terms in `about`, and the values of state variables
-    at them, such as `leader[c]`. The formulas are about the state before the step.
+    at these terms, such as `leader[c]`. The formulas describe the state before the step. A
+    quantifier with more than MOST instances is not instantiated.
     """
     terms = _terms(step, action, about)
     return [

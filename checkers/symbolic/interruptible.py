@@ -1,7 +1,10 @@
-"""Ctrl-C during a call of C code, such as a query of Z3.
+"""Handles Ctrl-C during a call of C code, such as a query of Z3.
 
-Python notes a signal at once, but runs its handler only after the call. Z3's own handler loses a
-signal that arrives at the end of a query. So another thread waits for the note, and stops the call.
+Python notes a signal at once, but it runs its signal handler only after the call. Z3 has a handler
+of its own, but this handler loses a signal that arrives at the end of a query. So another thread,
+the watcher, waits until a signal is noted, and then stops the call.
+
+In this drawing, time runs from left to right, and each line is one participant:
 
     main thread    calls Z3 ............................ returns, raises KeyboardInterrupt
     signal              noted in a pipe
@@ -23,10 +26,11 @@ STOP_AGAIN_S: Final = 0.01
 
 
 def interruptible(task: Callable[[], T], stop: Callable[[], None]) -> T:
-    """Returns the result of the task; while the task runs, Ctrl-C calls `stop` again and again.
+    """Runs the task and returns its result. If the user presses Ctrl-C, `stop` is called repeatedly
+    until the task ends.
 
-    A call of `stop` that comes too early or too late must do no harm. Only the main thread gets
-    KeyboardInterrupt.
+    A call of `stop` must do no harm if it comes too early or too late. Outside the main thread, the
+    task runs without this handling, because only the main thread gets KeyboardInterrupt.
     """
     if threading.current_thread() is not threading.main_thread():
         return task()
@@ -56,6 +60,8 @@ class _Watcher:
 
 @cache
 def _watcher(pid: int) -> _Watcher:
-    """Returns the thread that stops C code at Ctrl-C; a forked process needs its own."""
+    """Returns the thread of the process `pid` that stops C code after Ctrl-C. A forked process
+    needs its own thread.
+    """
     del pid
     return _Watcher()

@@ -1,11 +1,13 @@
-"""The assumption about large sets in proofs: a large set with one more element is large too.
+"""The assumption of proofs about large sets: a large set with one more element is a large set.
 
 A set is *large* if it has at least k elements. A proof for any number of elements cannot count
-them, so the large sets are an arbitrary family, with one assumption: each superset of a set in the
-family is in it too. A test checks this for up to `UP_TO` elements.
+elements. So in a proof, the large sets are an arbitrary family of sets with one assumption: if a
+set is in the family, each superset of the set is in the family, too. A test checks this assumption
+for up to `UP_TO` elements.
 
-So a claim is proved for each k at once, and "fewer than k" is "not at least k". For example, if
-fewer than k replicas stop uncleanly, each set of at least k replicas has one that did not.
+So a claim is proved for every k at once, and "fewer than k" means "not at least k". For example, if
+fewer than k replicas stop uncleanly, each set of at least k replicas contains a replica that did
+not stop uncleanly.
 """
 
 from __future__ import annotations
@@ -30,9 +32,10 @@ def large_sets(size: int, number: int) -> Iterator[frozenset[int]]:
 
 
 def not_growing(size: int, sets: list[frozenset[int]]) -> list[tuple[frozenset[int], int]]:
-    """Returns each (set, element) such that the set plus the element is not in `sets`.
+    """Returns each pair of a set and an element for which the set plus the element is not in
+    `sets`. The elements are the integers below `size`.
 
-    The elements are the integers below `size`.
+    The result is empty if the assumption about large sets is true of `sets`.
     """
     family = set(sets)
     return [(one, i) for one in sets for i in range(size) if one | {i} not in family]

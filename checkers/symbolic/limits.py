@@ -1,8 +1,10 @@
-"""Z3 with limits: every query of `checkers.symbolic` goes through this module.
+"""Runs Z3 with limits. The queries of `checkers.symbolic` go through this module, except the
+queries of `small_induction`.
 
-Even a query that should be fast has two limits: an additional axiom made one run for ten minutes.
-The first limit counts Z3's own units of work (its option `rlimit`), so it has the same effect on
-every machine; a second of CPU time is 2 to 14 million units. Wall time is a last resort.
+Even a query that should be fast has two limits, because an additional axiom once made a run last
+ten minutes. The first limit counts Z3's own units of work (its option `rlimit`), so it has the same
+effect on every machine. One second of CPU time is 2 to 14 million units. The second limit is wall
+time, as a last resort.
 """
 
 from __future__ import annotations
@@ -47,12 +49,14 @@ class Answer:
 
 
 def solver_version() -> str:
-    """Returns a text such as `Z3 4.13.0.0`."""
+    """Returns the name and the version of Z3, such as `Z3 4.13.0.0`."""
     return str(z3.get_full_version())
 
 
 class Solver:
-    """A set of Z3 formulas, with the two limits for each query about this set."""
+    """A set of Z3 formulas. Each query about this set has two limits: Z3's units of work, and
+    wall time.
+    """
 
     def __init__(
         self,
@@ -77,10 +81,11 @@ class Solver:
         self._solver.add(*facts)
 
     def check(self, *assumptions: Expr) -> Answer:
-        """Returns whether the formulas and `assumptions` can be true together: sat, unsat or
-        unknown.
+        """Returns whether the formulas and `assumptions` can be true together: `sat`, `unsat` or
+        `unknown`.
 
-        The answer is `unknown` at a limit. Raises KeyboardInterrupt if the user presses Ctrl-C.
+        The result is `unknown` if Z3 reaches a limit. Raises KeyboardInterrupt if the user presses
+        Ctrl-C.
         """
         started, before = time.perf_counter(), self._units()
         verdict = str(
@@ -107,13 +112,15 @@ class Solver:
         self._solver.pop()
 
     def core(self) -> list[str]:
-        """Returns the names of assumptions that contradict the formulas; call it only after
-        `unsat`.
+        """Returns the names of assumptions that contradict the formulas. Call this method only
+        if the latest query was `unsat`.
         """
         return sorted(str(name) for name in self._solver.unsat_core())
 
     def model(self) -> Model:
-        """Returns the model that the last query found; call it only after `sat`."""
+        """Returns the model that the latest query found. Call this method only if the latest
+        query was `sat`.
+        """
         return self._solver.model()
 
     def declarations(self) -> str:

@@ -1,7 +1,8 @@
-"""The assumption about majorities in proofs: any two majorities share an element.
+"""The assumption of proofs about majorities: any two majorities share an element.
 
-A proof for any number of elements, such as replicas, cannot count them. So it uses *quorums* in
-place of majorities: sets of which any two share an element.
+A proof for any number of elements, such as replicas, cannot count elements. So it uses *quorums* in
+place of majorities. Quorums are arbitrary sets, with the assumption that any two quorums share an
+element.
 """
 
 from __future__ import annotations

@@ -1,21 +1,23 @@
-"""The portfolio: attempts to prove or refute a condition, in a fixed order, until one succeeds.
+"""Tries several Z3 queries, in a fixed order, until one query proves or refutes a condition.
 
-A condition says that an action preserves a claim. The attempts use these methods:
+A condition says that an action preserves a claim. The queries use these methods:
 
-- E-matching instantiates quantifiers at existing terms. It proves a condition fast if the claims
-  suffice, but never refutes one.
-- A search at a finite scope, such as 3 replicas, refutes a condition fast, but never proves one.
-- Ground instances give E-matching more terms.
-- Model-based instantiation is slow, and complete for some types of variables.
+- E-matching instantiates quantifiers with existing terms. It proves a condition fast if the claims
+  suffice, but it never refutes a condition.
+- A search at a finite scope, such as 3 replicas, refutes a condition fast, but it never proves a
+  condition.
+- Ground instances (claims with terms in place of quantified variables) give E-matching more terms.
+- Model-based instantiation is slow, but it is complete for some types of variables.
 
-The spec may name a *slice*: claims that suffice to prove the condition. The first two attempts then
-assume only these claims.
+The spec may name a *slice*: claims that suffice to prove the condition. In this case, the first two
+queries assume only the claims of the slice.
 
-The same query may take 0.1 seconds or a minute, depending on how Z3 branches. So several short
-searches that branch differently are better than one long search.
+The same query may take 0.1 seconds or a minute, because its time depends on how Z3 branches. So
+several short searches that branch differently are better than one long search.
 
-In the proofs of Urteil's specs, the first E-matching attempt decides no condition with more than
-0.4 million units, and ground instances of a slice none with more than 8 million.
+In the proofs of Urteil's specs, the first E-matching query decides a condition with at most 0.4
+million units of work, or not at all. A query with ground instances of a slice decides a condition
+with at most 8 million units, or not at all.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ from checkers.symbolic.sorts import Sorts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """A configuration of Z3, and the share of the remaining units of work that it may use."""
+    """A configuration of Z3, and the share of the remaining units of work that its query may
+    use.
+    """
 
     name: str
     options: Mapping[str, object]
@@ -62,12 +66,13 @@ AT_LENGTH: Final = (
 class Attempt:
     """A Z3 query: can the goal be false although all assumptions are true?
 
-    `settles` has the answers that decide the goal: `unsat` proves it, `sat` refutes it.
+    `settles` has the results of Z3 that decide the goal: `unsat` proves the goal, and `sat` refutes
+    the goal.
 
-    - At a finite scope, such as 3 replicas, only `sat` decides: a larger scope may have another
+    - At a finite scope, such as 3 replicas, only `sat` decides, because a larger scope may have a
       counterexample.
-    - If the assumptions lack some claims, only `unsat` decides: these claims may exclude the
-      counterexample.
+    - If the assumptions lack some claims, only `unsat` decides, because the lacking claims may
+      exclude the counterexample.
     """
 
     strategy: Strategy
@@ -78,16 +83,17 @@ class Attempt:
 
     @property
     def name(self) -> str:
-        """The name of the Z3 configuration, such as `e-matching`; with a slice, `e-matching of a
-        slice`.
+        """The name of the Z3 configuration, such as `e-matching`. If the query assumes a slice,
+        the name is, for example, `e-matching of a slice`.
         """
         return f"{self.strategy.name} of a slice" if self.facts.named else self.strategy.name
 
     def run(self, *, units: int, limit_ms: int, seed: int) -> Answer:
-        """Returns Z3's answer to this query; at a limit, the answer is `unknown`.
+        """Runs the query and returns Z3's result. The result is `unknown` if Z3 reaches a limit.
 
-        `units` is left for this and all later queries; this query may use only its strategy's part.
-        `limit_ms` limits the wall time.
+        `units` is the work that remains for this query and all later queries of the condition. This
+        query may only use the share that its strategy names. `limit_ms` limits the wall time of
+        this query.
         """
         solver = Solver(
             self.sorts.context,
@@ -100,7 +106,7 @@ class Attempt:
         return solver.check()
 
     def remark(self, answer: Answer) -> str:
-        """Returns why Z3's answer does not decide the condition."""
+        """Returns the reason why Z3's result does not decide the condition."""
         if answer.verdict == "unknown":
             return f"{self.name}: {answer.reason}"
         if self.facts.missing:
@@ -112,7 +118,9 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The verdict on one condition of a proof, and the reason; `seconds` is the time in Z3."""
+    """The verdict on one condition of a proof, and how Z3 reached it. `seconds` is the time in
+    Z3.
+    """
 
     verdict: Literal["proved", "refuted", "unknown"]
     how: str
@@ -125,7 +133,9 @@ AtScopes = Callable[[], Iterator[tuple[Goal, Sorts]]]  # the same condition at f
 
 
 def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]:
-    """Yields the Z3 queries that may decide a condition of a proof, in the order to try them."""
+    """Yields the Z3 queries that may decide a condition of a proof, in the order in which they
+    are tried.
+    """
     *slices, every = goal.facts
     for facts in slices:
         yield unbounded(goal, facts, sorts, AT_FIRST_SIGHT)
@@ -149,7 +159,9 @@ def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]
 def with_instances(
     goal: Goal, facts: Sequence[Facts], sorts: Sorts, strategy: Strategy
 ) -> Iterator[Attempt]:
-    """Yields, for each set of assumptions, a query that also has ground instances of its claims."""
+    """Yields one query for each set of assumptions in `facts`. The query also assumes ground
+    instances of the claims in this set. Yields nothing if the condition has no ground instances.
+    """
     if goal.instantiated is not None:
         for some in facts:
             more, formula = goal.instantiated(some)
@@ -168,7 +180,9 @@ def unbounded(goal: Goal, facts: Facts, sorts: Sorts, strategy: Strategy) -> Att
 
 
 def decide(goal: Goal, sorts: Sorts, at_scopes: AtScopes, effort: Effort) -> Outcome:
-    """Runs Z3 queries in a fixed order until one proves or refutes the goal."""
+    """Runs Z3 queries in a fixed order until one query proves or refutes the goal. If no query
+    decides the goal, the verdict is `unknown`.
+    """
     spent, left, remarks = 0.0, effort.units, list[str]()
     for attempt in attempts(goal, sorts, at_scopes):
         effort.poll()

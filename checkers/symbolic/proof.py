@@ -1,11 +1,12 @@
-"""Unbounded proof: every claim is true in every reachable state, at every scope.
+"""Tries to prove that every claim of a spec is true in every reachable state, at every scope.
 
-A scope is the number of replicas, records, epochs and so on. A condition of the induction is that
-all claims before an action imply a claim after it. If it fails, the claim is dropped, with all
-claims that need it (`checkers.symbolic.inductive_subset`).
+A scope is the number of replicas, records, epochs and so on. A condition of the induction says: if
+all claims are true before an action, a claim is true after the action. If a condition fails, its
+claim is dropped. All claims whose proofs need this claim are dropped, too
+(`checkers.symbolic.inductive_subset`).
 
-A refuted condition has a counterexample: a state and a step after which a claim is false. Only
-exploration can decide whether the state is reachable, so the claim is undecided.
+A refuted condition has a counterexample: a state, and a step after which a claim is false. Only
+exploration can decide whether the state is reachable, so the verdict on the claim is undecided.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Proof:
 
     @property
     def failed(self) -> tuple[Condition, ...]:
-        """The conditions that failed: the refuted ones, then the unknown."""
+        """The conditions that failed. Refuted conditions come before unknown conditions."""
         return tuple(c for v in ("refuted", "unknown") for c in self.conditions if c.verdict == v)
 
     @property
@@ -72,23 +73,27 @@ class Proof:
 
     @property
     def by_frame(self) -> int:
-        """The number of conditions whose action changes no variable of the claim."""
+        """The number of conditions that need no solver, because the action changes no variable
+        of the claim.
+        """
         return sum(c.how == FRAME for c in self.conditions)
 
     @property
     def by_consequence(self) -> int:
-        """The number of conditions without a query, because the claim follows from others."""
+        """The number of proof conditions that need no query of the solver, because their claim
+        follows from other claims in the same state.
+        """
         following = [c.claim for c in self.conditions if c.how.startswith(FOLLOWS)]
         return len(following) - len(set(following))
 
     @property
     def from_cache(self) -> int:
-        """The number of conditions that an earlier run has proved."""
+        """The number of conditions that an earlier run proved."""
         return sum(c.from_cache for c in self.conditions)
 
     @property
     def reason(self) -> str:
-        """Why the proof failed; empty if it succeeded."""
+        """The reason why the proof failed. The text is empty if the proof succeeded."""
         if not self.claims:
             return "the spec has no claims"
         if self.interrupted:
@@ -105,14 +110,17 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """True if every claim is true in every reachable state, at every scope."""
+        """True if the proof shows that every claim is true in every reachable state, at every
+        scope.
+        """
         return not self.reason
 
     @property
     def proved(self) -> frozenset[str]:
         """The claims that the proof shows to be true in every reachable state.
 
-        Empty if the solver was interrupted, or if the proof may be vacuous.
+        If some claims are not proved, the set may be empty: because the proof was interrupted,
+        because it may be vacuous, or because `prove` was called for some claims only.
         """
         if self.holds:
             return frozenset(claim.name for claim in self.claims)
@@ -122,16 +130,18 @@ class Proof:
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """The claims that the proof gave up: they are unproved, and no proved claim assumes them.
+        """The claims that the proof gave up. They are not proved, and no proved claim assumes them.
 
-        Empty if all claims are proved, or if none is.
+        The tuple is empty if all claims are proved, or if no claim is proved.
         """
         if self.holds or self.subset is None or not self.proved:
             return ()
         return tuple(d.claim for d in self.subset.dropped)
 
     def why_undecided(self, name: str) -> str:
-        """Returns why the claim is not proved; empty if it is."""
+        """Returns the reason why the claim is not proved. The text is empty if the claim is
+        proved.
+        """
         if name in self.proved:
             return ""
         dropped = self.subset.dropped_claim(name) if self.subset is not None else None
@@ -143,7 +153,7 @@ class Proof:
 
     @property
     def summaries(self) -> tuple[Summary, ...]:
-        """The result for each claim; invariants come before lemmas."""
+        """The result for each claim. Invariants come before lemmas."""
         return tuple(
             Summary(
                 claim=claim.name,
@@ -182,18 +192,23 @@ def prove(
 ) -> Proof:
     """Tries to prove by induction that every claim of the spec is true in every reachable state.
 
-    A condition is an action and a claim that it must preserve.
+    A condition of the proof is a pair: an action, and a claim that the action must preserve.
 
-    - `units` limits Z3's work for one condition, so it has the same effect on every machine.
+    - `units` limits Z3's work for one condition. It counts Z3's own units, so it has the same
+      effect on every machine.
     - `limit_ms` limits the wall time for one condition, as a last resort.
     - `poll` is called before each query; it may raise KeyboardInterrupt.
-    - `only` names the claims to prove; a condition still assumes all claims.
-    - `using` names the claims that suffice for a condition; by default, the spec names them.
-    - `scope` replaces the spec's numbers of replicas, offsets and so on, for counterexamples and
-      vacuity checks.
-    - `cache` has conditions that earlier runs proved, and gets those that this run proves.
+    - `only` names the claims to prove. If it is empty, all claims are proved. A condition assumes
+      all claims in both cases.
+    - `using` names the claims that suffice to prove a condition. If it is None, the spec's own
+      table is used.
+    - `scope` replaces the spec's numbers of replicas, offsets and so on. Only counterexamples and
+      vacuity checks use these numbers.
+    - `cache` has the conditions that earlier runs proved. The conditions that this run proves are
+      added.
 
-    After Ctrl-C the remaining conditions are unknown. Raises SpecError for unknown names.
+    If the user presses Ctrl-C, the remaining conditions are unknown. Raises SpecError for an
+    unknown action or claim.
     """
     for name in only:
         require_known(spec, "claim", name, [c.name for c in spec.claims])

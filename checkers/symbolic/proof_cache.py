@@ -1,9 +1,14 @@
 """The cache of proved conditions: each condition is proved once, and the proof is stored on disk.
 
-A key is a hash of everything that decides the proof: the formulas as Z3 prints them in SMT-LIB, the
-names of the action and of the claims, the solver and its version, the seed, the limits, and the
-source code of this package. A refuted condition needs its counterexample and an unknown one needs
-more time, so they are not stored.
+The key of a condition is a hash of everything that decides the proof:
+
+- the formulas as Z3 prints them in SMT-LIB;
+- the names of the action and of the claims;
+- the solver and its version, the seed, and the limits;
+- the source code of this package.
+
+Only proofs are stored. A refuted condition is decided a second time to get its counterexample. An
+unknown condition is decided a second time because more time may decide it.
 """
 
 from __future__ import annotations
@@ -28,7 +33,7 @@ FRESH: Final = re.compile(r"!(\d+)")  # Z3 numbers fresh variables, and shared t
 
 
 class ConditionKeys:
-    """Computes the cache keys of conditions; equal conditions have equal keys on every machine."""
+    """Computes the cache keys of conditions. Equal conditions have equal keys on every machine."""
 
     def __init__(self, sorts: Sorts, effort: Effort) -> None:
         self.sorts = sorts
@@ -36,7 +41,9 @@ class ConditionKeys:
         self._hashes: dict[int, tuple[str, Expr]] = {}
 
     def key(self, name: str, goal: Goal) -> str:
-        """Returns the cache key of a condition; `name` has its action and claim."""
+        """Returns the cache key of a condition. `name` contains the action and the claim of the
+        condition.
+        """
         content = [
             self.settings,
             name,
@@ -64,7 +71,9 @@ class ConditionKeys:
 
 @cache
 def sources() -> str:
-    """Returns a hash of the modules of this package; a change makes stored proofs invalid."""
+    """Returns a hash of the source code of this package. If the source code changes, the cache
+    does not find the earlier proofs.
+    """
     files = sorted(Path(__file__).parent.glob("*.py"))
     return _sha256("".join(file.read_text(encoding="utf-8") for file in files))
 
@@ -72,7 +81,8 @@ def sources() -> str:
 def printed(formula: Expr, sorts: Sorts) -> str:
     """Returns the formula in SMT-LIB, with the declarations of its sorts and functions.
 
-    Z3 numbers bound variables in the order in which a process creates them; here they count from 0.
+    Z3 numbers bound variables in the order in which the process creates them. The result numbers
+    them from 0, so that it is the same in every process.
     """
     solver = Solver(sorts.context)  # only prints
     solver.add([formula])
@@ -84,14 +94,18 @@ def printed(formula: Expr, sorts: Sorts) -> str:
 
 
 class ProofCache:
-    """A folder with a file for each proved condition; several processes may share it."""
+    """A folder with a file for each proved condition. Several processes may use the folder at
+    the same time.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.fault = ""  # why answers are not kept; empty if they are
 
     def find(self, key: str) -> Outcome | None:
-        """Returns the stored proof with this key; None if there is none, or if it is damaged."""
+        """Returns the stored proof with this key. Returns None if there is no such proof, or if
+        its file is damaged.
+        """
         try:
             check, _, content = self._file(key).read_text(encoding="utf-8").partition("\n")
         except (OSError, UnicodeDecodeError):
@@ -105,7 +119,7 @@ class ProofCache:
     def keep(self, key: str, outcome: Outcome) -> None:
         """Stores the outcome if it is a proof.
 
-        If the folder is not writable, `fault` gets the reason, and no further proof is stored.
+        If the folder is not writable, `fault` is set to the reason, and no further proof is stored.
         """
         if outcome.verdict != "proved" or self.fault:
             return

@@ -1,8 +1,9 @@
-"""Propositions: a spec at a finite scope, such as 3 replicas, as Boolean formulas of Z3.
+"""Translates a spec at a finite scope, such as 3 replicas, to Boolean formulas of Z3.
 
-A value of a sort is a tuple of formulas, one for each possible value, of which exactly one is true.
-The first is the least value; in an optional sort it is `nothing`. Quantifiers are expanded. Such
-formulas need only Z3's SAT solver, which decides them much faster than formulas with sorts.
+A value of a sort (type) is a tuple of formulas: one for each possible value, of which exactly one
+is true. The first formula stands for the least value; in an optional sort, the least value is
+`nothing`. Quantifiers are expanded over all elements. Such formulas need only Z3's SAT solver,
+which decides them much faster than formulas with sorts.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class Propositions:
         return tuple(k == value for k in range(self.size(sort)))
 
     def packed(self, model: Any) -> bytes:
-        """Returns the state before the step, with a byte for each cell; 0 is the least value."""
+        """Returns the state before the step in `model`. The state has one byte for each cell (a
+        variable at its keys), and the byte 0 is the least value.
+        """
 
         def is_true(formula: Formula) -> bool:
             return bool(z3.is_true(model.eval(formula, model_completion=True)))
@@ -76,7 +79,9 @@ class Propositions:
     # ---- steps
 
     def step(self, action: Action) -> tuple[list[Formula], Cells]:
-        """Returns the guard of an action, for any parameters, and the state after it."""
+        """Returns the guard of an action, and the state after the action. Both contain free
+        variables for the parameters of the action.
+        """
         if action.name not in self._steps:
             env: Env = {
                 p.uid: self._boxed(self._anything(p.sort, f"{action.name}.{p.name}"))
@@ -167,7 +172,9 @@ class Propositions:
         return [self.formula(n.body, e, state) for e in self.bindings(n.binders, env)]
 
     def bindings(self, binders: Sequence[t.Local], env: Env) -> list[Env]:
-        """Returns `env` with every choice of elements for the bound variables."""
+        """Returns a copy of `env` for each choice of elements for the bound variables, with the
+        chosen elements added.
+        """
         domains = [
             [self._boxed(self.constant(b.sort, k)) for k in range(self.size(b.sort))]
             for b in binders

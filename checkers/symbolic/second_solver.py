@@ -1,14 +1,16 @@
-"""The second solver: cvc5 decides the conditions of a proof again, from their SMT-LIB scripts.
+"""Decides the conditions of a proof a second time, with the solver cvc5, from their SMT-LIB
+scripts.
 
-cvc5 shares no code with Z3, and instantiates quantifiers in other ways. Each condition is tried
-with these methods, until one decides it:
+cvc5 shares no code with Z3, and it instantiates quantifiers in other ways. Each condition is tried
+with these methods, until one method decides it:
 
-- E-matching instantiates quantifiers at terms that match a trigger.
-- Enumerative instantiation also tries all terms, which needs no trigger.
-- Finite model finding searches for a model with few elements, so it also refutes conditions.
+- E-matching instantiates quantifiers with terms that match a trigger.
+- Enumerative instantiation also tries all other terms, so it needs no trigger.
+- Finite model finding searches for a model with few elements. It can also refute conditions.
 
 The limit counts cvc5's own units of work (its option `rlimit-per`), so the load of the machine
-changes no verdict; wall time is a last resort. A second of CPU time is 30,000 to a million units.
+changes no verdict. Wall time is also limited, as a last resort. One second of CPU time is 30,000 to
+a million units.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ except ModuleNotFoundError as missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """A configuration of cvc5, and the share of the remaining work that it may do."""
+    """A configuration of cvc5, and the share of the remaining work that a query with it may do."""
 
     name: str
     options: Mapping[str, str]
@@ -55,7 +57,9 @@ METHODS: Final = (  # briefly first, because most conditions need only one of th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """cvc5's verdict on a condition of a proof, and the reason; `seconds` is the time in cvc5."""
+    """cvc5's verdict on a condition of a proof, and how cvc5 reached it. `seconds` is the time
+    in cvc5.
+    """
 
     verdict: Literal["proved", "refuted", "unknown"]
     how: str
@@ -63,7 +67,9 @@ class Opinion:
 
 
 def opinion(script: Script, *, units: int = UNITS, limit_ms: int = LIMIT_MS) -> Opinion:
-    """Decides a condition with cvc5: `unknown` if it needs more work or wall time."""
+    """Decides a condition with cvc5. The verdict is `unknown` if cvc5 reaches its limit of work
+    or of wall time.
+    """
     worked, spent, remarks = 0, 0.0, list[str]()
     for method, text, settles in _attempts(script):
         answer = check(
@@ -83,7 +89,9 @@ def opinion(script: Script, *, units: int = UNITS, limit_ms: int = LIMIT_MS) -> 
 
 
 def _attempts(script: Script) -> Iterator[tuple[Method, str, frozenset[str]]]:
-    """Yields attempts to decide a condition: a method, a script, and the answers that decide it."""
+    """Yields the attempts to decide a condition. An attempt has a method, a script, and the
+    results of cvc5 that decide the condition.
+    """
     proves = frozenset({"unsat"})
     decides = proves if script.lacks_claims else proves | {"sat"}
     for method in METHODS:
@@ -95,7 +103,9 @@ def _attempts(script: Script) -> Iterator[tuple[Method, str, frozenset[str]]]:
 def check(
     text: str, options: Mapping[str, str], *, units: int = UNITS, limit_ms: int = LIMIT_MS
 ) -> Answer:
-    """Returns the answer of cvc5 to the script; Ctrl-C takes effect after the answer."""
+    """Runs the script with cvc5 and returns the result. If the user presses Ctrl-C, it takes
+    effect only after cvc5 has ended.
+    """
     terms = cvc5.TermManager()
     solver = cvc5.Solver(terms)
     solver.setOption("rlimit-per", str(max(1, units)))  # for cvc5, 0 is no limit

@@ -1,8 +1,10 @@
-"""Induction at a finite scope, such as 3 replicas, for many candidate clauses at once.
+"""Checks at a finite scope, such as 3 replicas, which clauses are inductive. It is made for many
+clauses at once.
 
-A clause is a disjunction of literals, for all elements of its variables. Z3 finds a state in which
-all clauses of a set are true, and a step after which one of them is false; or it finds that the set
-is inductive at this scope.
+A clause is true if at least one of its literals is true, for all elements of its variables. A set
+of clauses is inductive if no step leads from a state in which all clauses of the set are true to a
+state in which one of them is false. Z3 finds such a step, or it shows that there is none at this
+scope.
 """
 
 from __future__ import annotations
@@ -22,9 +24,9 @@ from model.language.spec import Action, Spec
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Clause:
-    """Some literal is true, for all elements of the variables.
+    """A formula which states that at least one literal is true, for all elements of the variables.
 
-    Variables of one sort stand for different elements.
+    Two variables of one sort stand for different elements.
     """
 
     name: str
@@ -36,7 +38,7 @@ class Clause:
 
 
 class SmallInduction:
-    """Queries about the induction of clauses, each of which has a name."""
+    """Decides with Z3 whether actions preserve clauses. Each clause has a name."""
 
     def __init__(self, spec: Spec, scope: Scope | None, effort: Effort) -> None:
         self.at = Propositions(spec, scope)
@@ -54,16 +56,18 @@ class SmallInduction:
             self._before.append(z3.Implies(self._true(clause.name), self.at.all_of(instances)))
 
     def changed(self, action: Action, name: str) -> bool:
-        """True if the action changes a variable of the clause."""
+        """Returns True if the action changes a state variable that the clause `name` reads."""
         return bool(self._reads[name] & action.changes)
 
     def needed(
         self, action: Action, name: str, assumed: Iterable[str]
     ) -> frozenset[str] | bytes | None:
-        """Returns clauses among `assumed` that suffice for the action to preserve the clause.
+        """Returns the names of clauses in `assumed` that suffice to prove that the action preserves
+        the clause `name`. The set is empty if the action changes no variable of the clause.
 
-        If they do not suffice, returns a packed state in which they are true, and from which the
-        action makes the clause false. Returns None if Z3 has no answer within its limits.
+        If all clauses in `assumed` do not suffice, returns a state with one byte for each cell. In
+        this state the clauses in `assumed` are true, and a step of the action makes the clause
+        `name` false. Returns None if Z3 has no answer within its limit.
         """
         if not self.changed(action, name):
             return frozenset()
@@ -77,7 +81,9 @@ class SmallInduction:
         return frozenset(str(x) for x in solver.z3.unsat_core()) - {str(self._false(name))}
 
     def follows(self, name: str, assumed: Iterable[str]) -> bool:
-        """True if the clauses of `assumed` imply the clause in every state of the scope."""
+        """Returns True if Z3 shows that the clauses in `assumed` imply the clause `name` in
+        every state of the scope.
+        """
         solver = _Solver(self.at.context, self.effort)
         instances = self._instances(self._clauses[name], self.at.before)
         false = self.at.negated(self.at.all_of(instances))
@@ -92,7 +98,9 @@ class SmallInduction:
         return self.at.packed(solver.z3.model())
 
     def _solver(self, action: Action) -> _Solver:
-        """Returns a solver with the guard, and the clauses before and after the step."""
+        """Returns the solver of the action. It has the guard of the action, and all clauses in
+        the state before the step.
+        """
         if action.name not in self._solvers:
             made = _Solver(self.at.context, self.effort)
             guard, _ = self.at.step(action)
@@ -104,7 +112,9 @@ class SmallInduction:
         return solver
 
     def _define(self, solver: _Solver, action: Action, name: str) -> None:
-        """Defines the switch that makes the clause false after the step."""
+        """Defines a switch in the solver: if the switch is on, the clause `name` is false after
+        the step.
+        """
         if name not in solver.defined:
             _, after = self.at.step(action)
             false = map(self.at.negated, self._instances(self._clauses[name], after))
@@ -132,7 +142,7 @@ class SmallInduction:
 
 
 class _Solver:
-    """A SAT solver for one action; it gets more and more formulas."""
+    """A SAT solver for one action. Formulas are added to it over time."""
 
     def __init__(self, context: z3.Context, effort: Effort) -> None:
         self.z3 = z3.SolverFor("QF_FD", ctx=context)

@@ -1,6 +1,8 @@
-"""A spec whose sorts (types) are finite, for decidable queries of Z3 and for concrete states.
+"""A spec at a finite scope: each sort (type) has a fixed number of elements. So Z3's queries are
+decidable, and a state has a concrete value for each variable.
 
-All quantifiers are expanded. A model that Z3 finds becomes a state of the interpreter of specs.
+All quantifiers are expanded over the elements. A model that Z3 finds can be converted to a state of
+the interpreter of specs.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ class SmallScope:
         return Solver(self.sorts.context, units=units, limit_ms=limit_ms, seed=seed)
 
     def cells(self) -> list[tuple[Cell, t.SortInfo, Expr]]:
-        """Returns each variable and key, such as `isr[r0]`, its type, and its Z3 term before a
-        step.
+        """Returns each cell (a variable at its keys, such as `isr[r0]`), its type, and its Z3
+        term in the state before a step.
         """
         out: list[tuple[Cell, t.SortInfo, Expr]] = []
         for v in self.spec.variables:
@@ -71,8 +73,8 @@ class SmallScope:
 
 
 def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
-    """Returns the scopes to search: `scope`, or by default the spec's own scope and a larger
-    one.
+    """Returns the scopes to search. If `scope` is None, they are the spec's own scope and a
+    larger scope; the list is empty if the spec has no scope.
     """
     if scope is not None:
         return [scope]

@@ -1,9 +1,9 @@
-"""The conditions of a proof as SMT-LIB scripts, which every SMT solver reads.
+"""Writes the conditions of a proof as SMT-LIB scripts, which every SMT solver can read.
 
-A script asserts the axioms of the types, the guard of the action, every claim before the step, and
-that one claim is false after it. So `unsat` proves the condition, and a model of a `sat` script is
-a counterexample to induction. Another solver confirms Z3's answers, not the translation of the
-spec.
+A script asserts the axioms of the sorts (types), the guard of the action, and every claim before
+the step. It also asserts that one claim is false after the step. So the result `unsat` proves the
+condition. If the result is `sat`, the model is a counterexample to induction. With the scripts,
+another solver can confirm Z3's verdicts, but it cannot confirm the translation of the spec.
 
 Source: Barrett, Fontaine and Tinelli, The SMT-LIB Standard, version 2.6.
 """
@@ -33,8 +33,9 @@ STATUS: Final = {"proved": "unsat", "refuted": "sat", "unknown": "unknown"}
 class Script:
     """A condition of a proof with Z3's verdict, and its formulas in SMT-LIB.
 
-    `of_slice` is a script that assumes only the claims that the spec names for the condition, or
-    empty: `unsat` proves the condition, and `sat` decides nothing.
+    `of_slice` is a second script. It assumes only the claims that the spec names for the condition.
+    Its result `unsat` proves the condition, but its result `sat` decides nothing. The text is empty
+    if the spec names no claims for the condition.
     """
 
     name: str  # such as append-atomic, for a file
@@ -46,7 +47,9 @@ class Script:
     lacks_claims: bool = False  # some claim has no formula: `sat` decides nothing
 
     def file(self) -> str:
-        """Returns the script with a heading: the condition, Z3's verdict, and the assumptions."""
+        """Returns the script with a heading: the condition, Z3's verdict, and the dropped claims
+        that the script does not assume.
+        """
         verdict = self.condition.verdict
         lines = [f"; {self.title}: {verdict} by Z3"]
         lines += [f"; without the dropped claims {', '.join(self.without)}"] if self.without else []
@@ -57,7 +60,8 @@ def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
     """Yields a script for each condition that decides a verdict of the proof.
 
     A condition has no script if its action changes no variable of its claim. If a claim follows
-    from other claims, one script serves for all its conditions (`Proof.by_consequence`).
+    from other claims, one script replaces the scripts of all its conditions
+    (`Proof.by_consequence`).
     """
     sorts = Unbounded()
     induction = Induction(spec, Step(spec, Translation(sorts)))
@@ -88,9 +92,12 @@ def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
 
 
 def deciding(proof: Proof) -> Iterator[tuple[Condition, frozenset[str]]]:
-    """Yields the conditions that decide a proof, each with the claims that it must not assume.
+    """Yields the conditions that decide a proof, each with the claims that its proof must not
+    assume.
 
-    These are the failed conditions, and those of the proved claims, if they have a formula.
+    They are the failed conditions, and the conditions of the proved claims. Two kinds of conditions
+    are left out: conditions that Z3 cannot express, and conditions whose action changes no variable
+    of the claim.
     """
     dropped = frozenset(proof.dropped)
     for condition in proof.conditions:
@@ -107,7 +114,9 @@ def deciding(proof: Proof) -> Iterator[tuple[Condition, frozenset[str]]]:
 
 
 def text_of(goal: Goal, facts: Facts, sorts: Sorts) -> str:
-    """Returns an SMT-LIB script, satisfiable if the goal can be false while the facts are true."""
+    """Returns an SMT-LIB script that is satisfiable if the goal can be false while the facts are
+    true.
+    """
     guards = facts.formulas[: len(facts.formulas) - len(facts.claims)]
     claims = facts.formulas[len(guards) :]
     asserted: list[tuple[str, Sequence[Expr]]] = [

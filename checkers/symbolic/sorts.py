@@ -1,15 +1,17 @@
-"""The sorts (types) of a spec, such as `Replica`, as Z3 sorts, in two translations.
+"""Translates the sorts (types) of a spec, such as `Replica`, to Z3 sorts.
+
+There are two translations. Each entry has the name of a translation, and how it represents a sort:
 
     unbounded   A sort is uninterpreted: it may have any number of elements. An ordered
                 sort has axioms: its order is total and has a least element.
     finite      A sort is an enumeration of its elements. Quantifiers are expanded over these
                 elements, so Z3 need not instantiate them.
 
-The axioms allow more orders than the protocol has, such as dense and infinite ones. So a proof
-covers the protocol, but a failed proof shows no violation.
+The axioms also allow orders that the protocol does not have, such as dense and infinite orders. So
+a proof covers the protocol, but a failed proof does not show a violation.
 
-Simplified: both translations decline sorts of integers, which have a largest element only at a
-finite scope, so `+ 1` would mean two things.
+Simplified: both translations decline sorts of integers. Such a sort has a largest element only at a
+finite scope, so `+ 1` would have a different meaning in each translation.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ z3.Context.owner = False  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class Declined(SpecError):
-    """Raised if the engine cannot translate a part of the spec; the verdict is then undecided."""
+    """Raised if a part of the spec cannot be translated to Z3. The verdict is then undecided."""
 
 
 class Sorts(ABC):
@@ -47,19 +49,25 @@ class Sorts(ABC):
 
     @abstractmethod
     def elements(self, info: t.SortInfo) -> Sequence[Expr] | None:
-        """Returns all elements of a type, least first; None if their number is unbounded."""
+        """Returns all elements of a type, the least element first. Returns None if the number of
+        elements is unbounded.
+        """
 
     @abstractmethod
     def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
-        """Returns a formula: `right` is the next element after `left`."""
+        """Returns a formula which states that `right` is the next element after `left`."""
 
     @abstractmethod
     def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula: `is_member` is true for a majority of the type's elements."""
+        """Returns a formula which states that `is_member` is true for a majority of the type's
+        elements.
+        """
 
     @abstractmethod
     def at_least(self, info: t.SortInfo, number: int, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula: `is_member` is true for at least `number` elements of a type."""
+        """Returns a formula which states that `is_member` is true for at least `number` elements
+        of a type.
+        """
 
     @abstractmethod
     def _make(self, info: t.SortInfo) -> Expr: ...
@@ -68,7 +76,9 @@ class Sorts(ABC):
     def _least_element(self, info: t.SortInfo) -> Expr: ...
 
     def of(self, info: t.SortInfo) -> Expr:
-        """Returns the Z3 sort for a type; raises Declined for a type of integers."""
+        """Returns the Z3 sort for a type. Raises Declined for a type that cannot be translated,
+        such as a type of integers.
+        """
         if info.flavour == "int":
             raise Declined(
                 f"{info.name} is a sort of integers, which a proof cannot use\n"
@@ -83,8 +93,8 @@ class Sorts(ABC):
         return self._plain[info.name]
 
     def least(self, info: t.SortInfo) -> Expr:
-        """Returns the least value: `nothing`, false, or the first element of an order; raises
-        Declined.
+        """Returns the least value of a type: `nothing` for an optional type, false for a truth
+        value, otherwise the first element. Raises Declined if the type has no least value.
         """
         sort = self.of(info)
         if info.optional:
@@ -94,13 +104,15 @@ class Sorts(ABC):
         return self._least_element(info)
 
     def untouched(self, info: t.SortInfo) -> Expr | None:
-        """Returns the initial value of a variable that `init` does not assign; None for any
-        value.
+        """Returns the initial value of a variable that `init` does not assign. Returns None if
+        the variable may have any initial value.
         """
         return self.least(info)
 
     def some(self, info: t.SortInfo, element: Expr) -> Expr:
-        """Converts an element to the optional type, which also has the value `nothing`."""
+        """Returns the element as a value of the optional type, which also has the value
+        `nothing`.
+        """
         return self.of(info).constructor(1)(element)
 
     def at_most(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
@@ -119,9 +131,10 @@ class Sorts(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Family:
-    """A family of sets in Z3: the sort of sets, and two predicates.
+    """A family of sets in Z3: the Z3 sort of the sets, and two predicates.
 
-    `is_in` tests whether a set belongs to the family, and `has` whether a set contains an element.
+    `is_in` is true for each set that belongs to the family. `has` is true for a set and an element
+    that the set contains.
     """
 
     sets: Expr
@@ -176,7 +189,9 @@ class Unbounded(Sorts):
         )
 
     def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula: the members include some majority of the elements."""
+        """Returns a formula which states that some majority of the elements contains only
+        members.
+        """
         name = f"Quorum{info.name}"
         if name not in self._families:
             self._any_two_share(info, self._family(info, name))
@@ -184,10 +199,11 @@ class Unbounded(Sorts):
         return self._contains_one(info, self._families[name], is_member)
 
     def at_least(self, info: t.SortInfo, number: int, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula: the members include a set of `number` or more elements.
+        """Returns a formula which states that some set of `number` or more elements contains only
+        members.
 
-        `number` is only part of the name of a family of sets that no axiom fixes, so the proof
-        holds for each number.
+        `number` is only part of the name of a family of sets. No axiom fixes this family, so a
+        proof is valid for every number.
         """
         name = f"AtLeast{number}{info.name}"
         if name not in self._families:
@@ -196,7 +212,7 @@ class Unbounded(Sorts):
         return self._contains_one(info, self._families[name], is_member)
 
     def _family(self, info: t.SortInfo, name: str) -> Family:
-        """Creates a Z3 sort (type) for a family of sets of elements of `info`."""
+        """Creates a family of sets in Z3. The sets contain elements of the type `info`."""
         sort, boolean = self.of(info), z3.BoolSort(self.context)
         subset = z3.DeclareSort(name, self.context)
         self._families[name] = Family(

@@ -1,6 +1,7 @@
-"""The states before and after a step: each state variable as a function from keys to a value.
+"""The states before and after a step: each state variable is a function from its keys to a value.
 
-The state after an action is computed, so no frame axioms are needed, such as `x' = x`.
+The state after an action is computed from the state before the action. So a proof needs no frame
+axioms, such as `x' = x`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from model.language.spec import Action, Spec
 
 
 class Step:
-    """The states before and after an action as Z3 terms, for fixed or any numbers of replicas
-    and so on.
+    """The states before and after an action as Z3 terms. The numbers of replicas and so on are
+    fixed or unbounded, as the translation decides.
     """
 
     def __init__(self, spec: Spec, translation: Translation) -> None:
@@ -30,7 +31,9 @@ class Step:
         return self.translation.formula(node, env or {}, state)
 
     def arguments(self, action: Action) -> Env:
-        """Returns a Z3 constant for each parameter of the action; raises Declined."""
+        """Returns a Z3 constant for each parameter of the action. Raises Declined if the type of
+        a parameter cannot be translated.
+        """
         return {
             p.uid: z3.Const(f"{action.name}.{p.name}", self.sorts.of(p.sort)) for p in action.params
         }
@@ -40,7 +43,9 @@ class Step:
         return [self.formula(g.formula, self.before, env) for g in action.guards]
 
     def after(self, action: Action) -> Valuation:
-        """Returns the state after the action: for each variable, a term over the state before."""
+        """Returns the state after the action. The value of each variable is a Z3 term over the
+        state before the action.
+        """
         if action.name not in self._after:
             env = self.arguments(action)
             self._after[action.name] = env, self._written(action, env, self.before)
@@ -49,8 +54,8 @@ class Step:
     def initial(self) -> Valuation:
         """Returns the initial state.
 
-        A variable that `init` does not assign has the least value of its type, or any if there is
-        none.
+        A variable that `init` does not assign has the least value of its type. If its type has no
+        least value, the variable may have any value.
         """
         blank = Valuation({v.name: self._untouched(v) for v in self.spec.variables})
         init = self.spec.initial

@@ -1,4 +1,6 @@
-"""Translates the terms of a spec to Z3 formulas; raises Declined for an untranslatable term."""
+"""Translates the terms of a spec to Z3 formulas. Raises Declined for a term that cannot be
+translated.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ Env = Mapping[int, Expr]  # uid of a parameter or bound variable -> its value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Valuation:
-    """A state in Z3: `cells` maps each variable to a function from its keys, such as `r` in
-    `isr[r]`.
+    """A state in Z3. `cells` maps each state variable to a function from its keys, such as `r`
+    in `isr[r]`, to its value.
     """
 
     cells: Mapping[str, Callable[..., Expr]]

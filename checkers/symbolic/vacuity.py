@@ -1,8 +1,11 @@
-"""Vacuity checks: they find contradictory claims, and actions that are never enabled.
+"""Checks that a proof is not vacuous: the claims are not contradictory, and every action can be
+enabled.
 
-Contradictory claims prove everything, and an action that is never enabled preserves everything. So
-at a finite scope, such as 3 replicas, some state must satisfy all claims and, for every action, its
-guard.
+Contradictory claims would prove everything, and an action that is never enabled would preserve
+every claim. So two checks run at a finite scope, such as 3 replicas:
+
+- Some state must satisfy all claims.
+- For every action, some state must satisfy all claims and the guard of the action.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ class Vacuity:
 
     @property
     def reason(self) -> str:
-        """Why the proof may be vacuous; empty if the checks passed."""
+        """The reason why the proof may be vacuous. The text is empty if the checks passed."""
         if self.contradictory:
             return (
                 f"vacuous: no state of the scope satisfies all of {', '.join(self.contradictory)}"
@@ -52,9 +55,11 @@ def vacuity_of(
     limit_ms: int = LIMIT_MS,
     without: Set[str] = frozenset(),
 ) -> Vacuity:
-    """Checks at a finite scope, by default the spec's own, that claims and actions are satisfiable.
+    """Checks at a finite scope that some state satisfies all claims, and that for every action such
+    a state enables the action.
 
-    `limit_ms` limits each query of the solver.
+    If `scope` is None, the spec's own scope is used. The claims in `without` are left out. `units`
+    and `limit_ms` limit each query of the solver.
     """
     if not (spec.scope() if scope is None else scope):
         return Vacuity(scope={}, undecided="vacuity was not checked: the spec has no scope")
