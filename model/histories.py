@@ -128,7 +128,7 @@ class StartOffset:
     """The start offset of a log, as a client received it.
 
     The records before the start offset were deleted by retention or by a DeleteRecords request, so
-    they do not count as lost.
+    checkers do not report them as lost.
     """
 
     key: str

@@ -205,9 +205,7 @@ class Spec:
 
     @cached_property
     def predicates(self) -> tuple[Predicate, ...]:
-        """The methods that return a formula and have no mark such as `@invariant`. An example is
-        the method `may_join` of a spec.
-        """
+        """The methods that return a formula and have no mark such as `@invariant`."""
         return tuple(p for m in self._methods(None) if (p := self._predicate(m)) is not None)
 
     def check_replaced(self) -> None:

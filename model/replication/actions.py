@@ -97,7 +97,8 @@ class TruncateToHighWatermark(ReplicationClaims):
         Kafka: ReplicationControlManager.handleBrokerFenced.
         Simplified: a failed replica keeps its log, and only the controller notices the failure.
         Without the guard that the only member stays in the ISR, the ISR may become empty. In this
-        state, the controller cannot elect a leader any more (constant `as_published`).
+        state, the controller cannot elect a leader any more. The constant `as_published` removes
+        this guard.
         """
         led = s.registration.leader == failed
         alone = s.registration.isr == {failed}
@@ -271,8 +272,8 @@ class TruncateToHighWatermark(ReplicationClaims):
         """Returns the follower's new high watermark: the leader's high watermark, or the end of the
         follower's log (`end`) if this end is lower.
 
-        Without this limit, the claim `high_watermark_in_log` breaks (bug
-        `takes-leaders-high-watermark`, 9 steps).
+        So the end of the log is a limit of the high watermark. Without this limit, the claim
+        `high_watermark_in_log` breaks (bug `takes-leaders-high-watermark`, 9 steps).
         """
         return least_of(s.replica[leader].high_watermark, end)
 

@@ -48,8 +48,8 @@ class TruncatesOnEitherSide(TruncateToHighWatermark):
 class CountsOldEpochs(Kip320):
     """To commit a record, the leader also counts followers that are in an older leader epoch.
 
-    A third replica may lead in an epoch between the follower's epoch and the leader's epoch. When
-    the follower learns of the third replica, the follower may truncate the committed record.
+    Another replica may lead in an epoch between the follower's epoch and the leader's epoch. When
+    the follower learns of this replica, the follower may truncate the committed record.
     """
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:

@@ -47,6 +47,8 @@ class ReplicationClaims(ReplicatedPartition):
     def weak_isr(s) -> Bool:
         """Each member of a presumed leader's own ISR has every record below that leader's high
         watermark.
+
+        A presumed leader is a replica that believes that it leads.
         """
         return forall(
             implies(s.presumes_leadership(leader), s.has_replicated(leader, member))

@@ -27,7 +27,7 @@ from model.language import (
 
 
 class Replica(Sort):
-    """A broker that keeps a copy of the partition."""
+    """A broker that stores a copy of the partition."""
 
     prefix = "b"
 

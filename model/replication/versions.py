@@ -44,9 +44,9 @@ class Kip101(TruncateToHighWatermark):
     """KIP-101: the follower truncates its log where the follower's last leader epoch ends in the
     leader's log.
 
-    This rule still has a defect (KAFKA-6361). After quick elections, the leader may not know the
-    follower's last leader epoch. In this case, the follower truncates to its own high watermark.
-    This may remove a record that the leader has committed.
+    This rule still has a defect (KAFKA-6361). After several elections in a short time, the leader
+    may not know the follower's last leader epoch. In this case, the follower truncates to its own
+    high watermark. This may remove a record that the leader has committed.
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
@@ -172,7 +172,8 @@ class Kip320FirstTry(Kip279):
         Kafka: Partition.maybeExpandIsr.
         Simplified: the ISR changes at the leader and at the controller in one step.
         A new leader's high watermark may be too low. Without the guard `has_reached_its_epoch`, a
-        follower with an empty log could join the ISR (bug `joins-before-epoch` of KIP-320).
+        follower with an empty log could join the ISR, as in the bug `joins-before-epoch` of the
+        version `kip-320`.
         """
         when(s.has_reached_its_epoch(leader))
         super().leader_expand_isr(leader, follower)

@@ -155,7 +155,7 @@ class AbstractReplicationActions(AbstractReplicationState):
         """Does nothing, because each leader epoch has its own fetched offsets. At the start of an
         epoch, no follower has fetched.
 
-        A leader of Kafka keeps the fetched offsets of an earlier epoch. If another replica led in
+        In Kafka, a leader keeps the fetched offsets of an earlier epoch. If another replica led in
         between, the claim `isr_has_what_is_committed` breaks in 12 steps; see
         `docs/findings/keeps_old_fetches.py`.
         """
@@ -293,6 +293,9 @@ class AbstractReplicationActions(AbstractReplicationState):
     def needs_fetches_up_to(s, r: Replica, mark: Offset) -> None:
         """Adds the guards of a commit up to `mark`: the replica `r` leads with a high watermark
         below `mark`, and every member of its maximal ISR has fetched up to `mark`.
+
+        The maximal ISR of a leader includes the ISR and the replicas that the leader has proposed
+        as members.
         """
         led = s.led[s.replica[r].leader_epoch]
         when(
@@ -306,6 +309,9 @@ class AbstractReplicationActions(AbstractReplicationState):
     def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
         """A leader commits the records that every member of its maximal ISR has fetched in the
         leader's epoch.
+
+        The maximal ISR of a leader includes the ISR and the replicas that the leader has proposed
+        as members.
 
         Kafka: Partition.maybeIncrementLeaderHW.
         Simplified: min.insync.replicas is 1.

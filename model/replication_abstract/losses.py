@@ -196,7 +196,7 @@ class LossyReplication(AbstractReplication):
 
         Kafka: Partition.makeLeader.
         Simplified: the replica may learn of its election at any later time.
-        Without the guard that excludes the elections of `become_leader_without`, the claim
+        Without the guard that the leader cannot lack committed records (`may_lack`), the claim
         `high_watermarks_are_committed` breaks in 8 steps.
         """
         when(~s.may_lack(newer), s.leads_from[r] <= newer)
@@ -262,6 +262,9 @@ class LossyReplication(AbstractReplication):
     @action
     def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
         """A leader commits the records that every member of its maximal ISR has fetched.
+
+        The maximal ISR of a leader includes the ISR and the replicas that the leader has proposed
+        as members.
 
         Kafka: Partition.maybeIncrementLeaderHW.
         Simplified: min.insync.replicas is 1.

@@ -178,6 +178,9 @@ class ReplicationLemmas(SharedHistory):
     def somebody_committed_it(s) -> Bool:
         """Every committed record was committed by a leader, and every member of this leader's
         maximal ISR has fetched the record.
+
+        The maximal ISR of a leader includes the ISR and the replicas that the leader has proposed
+        as members.
         """
         return forall(
             implies(

@@ -18,7 +18,7 @@ from model.language import Bool, Map, Ordered, Record, Scope, Set, Sort, Spec, t
 
 
 class Replica(Sort):
-    """A broker that keeps a copy of the partition."""
+    """A broker that stores a copy of the partition."""
 
     prefix = "b"
 
