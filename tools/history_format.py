@@ -1,8 +1,8 @@
-"""Writes docs/history-format.md, the specification of the history format, from the code's tables.
+"""Writes docs/history-format.md, the specification of the history format, from tables in the code.
 
     python -m tools.history_format
 
-A test compares the page with these tables, and checks each example with the validator.
+A test compares the page with these tables, and checks each example of the page with the validator.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def examples() -> Iterator[str]:
-    """A history of one NDJSON line for each kind of micro-operation."""
+    """Yields the lines of a history in NDJSON: one line for each kind of micro-operation."""
     for op, (kind, fields) in enumerate(EXAMPLES.items()):
         row = {
             "op": op,
@@ -69,7 +69,7 @@ def examples() -> Iterator[str]:
 
 
 def avro_schema() -> dict[str, Any]:
-    """A record with one field for each column."""
+    """Returns the Avro schema of a row: a record with one field for each column."""
     types = {"int64": "long", "int32": "int", "string": "string"}
     columns = [
         {"name": name, "type": ["null", types[kind]] if nullable else types[kind]}

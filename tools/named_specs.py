@@ -1,4 +1,4 @@
-"""A command-line argument for tools: the names of specs, by default of all specs."""
+"""A command-line argument for tools: the names of specs. Without names, it stands for all specs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from model.specs import SPECS
 
 
 def add_specs(parser: ArgumentParser) -> None:
-    """An unknown name ends the tool with exit code 2."""
+    """Adds the argument to the parser. An unknown name ends the tool with exit code 2."""
     parser.add_argument("specs", nargs="*", type=_spec, metavar="SPEC", help="default: all specs")
 
 

@@ -4,9 +4,9 @@
     python -m tools.recorders --only java
     python -m tools.recorders --samples         also keep a short history of each, for a test
 
-A recorder is a library that writes the history of a service's Kafka clients. Here the service has
-one producer and one consumer on the reference broker. Exits with 1 if a history breaks the format
-or has other anomalies than expected, and with 2 if a recorder cannot be built.
+A recorder is a library that writes the history of a service's Kafka clients. In this trial, the
+service has one producer and one consumer on the reference broker. The exit code is 1 if a history
+breaks the format or has other anomalies than expected, and 2 if a recorder cannot be built.
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ SUBSCRIBED: Final = Declarations(sub_via=frozenset({"subscribe"}))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """`bug` is the broker's seeded bug; with `aborts`, the service aborts a transaction."""
+    """A run of the service, and the anomalies that its history must have.
+
+    `bug` is a seeded bug of the broker, or None for a correct broker. If `aborts` is True, the
+    service aborts a transaction.
+    """
 
     bug: str | None
     aborts: bool = False
@@ -53,8 +57,8 @@ CASES: Final = (
         bug="reordered-ack-offset",
         anomalies=frozenset({"offset-order-inversion", "inconsistent-offsets"}),
     ),
-    # A recorder does not see the end of a transaction. So its records may be read: no false alarm,
-    # and this bug is not found.
+    # A recorder does not see the end of a transaction, so the analysis must accept that the records
+    # of the transaction are read. There is no false positive, and this bug is not found.
     Case(bug="aborted-not-listed", aborts=True),
 )
 OF_SAMPLES: Final = CASES[2]
@@ -75,7 +79,9 @@ RECORDERS: Final[dict[str, Callable[[], Command]]] = {"java": java, "go": go}
 
 
 def record(service: Command, case: Case, folder: Path) -> None:
-    """The service writes its history to `folder`; raises InputFault if it fails."""
+    """Runs the service, which writes its history to `folder`. Raises InputFault if the service
+    fails.
+    """
     options = ("--bug", case.bug) if case.bug else ()
     with Broker(brokers=1, topics={"orders": PARTITIONS}, options=options) as broker:
         words = (broker.bootstrap_servers, "orders", str(PARTITIONS), str(RECORDS), str(folder))
@@ -91,7 +97,10 @@ def record(service: Command, case: Case, folder: Path) -> None:
 
 
 def faults(history: Path, case: Case) -> list[str]:
-    """Each reason why the history is not as `case` expects."""
+    """Returns each reason why the history differs from the expectations of `case`.
+
+    The list is empty if the history is as expected.
+    """
     broken_rows = check(history).broken
     if broken_rows:
         return list(broken_rows)

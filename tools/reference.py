@@ -2,9 +2,10 @@
 
     python -m tools.reference docs/reference
 
-There is a page for each list of `urteil list`, such as specs, claims and anomalies. Six more pages
+There is a page for each list of `urteil list`, such as specs, claims and anomalies. Further pages
 have the commands, the events, the columns of a history, the differences from Apache Kafka, the
-requests that the reference broker answers, and the licences of the packages. Git ignores the pages.
+requests and the settings that the reference broker serves, the track record of bugs, and the
+licences of the packages. Git ignores the pages.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ TRACK_RECORD: Final = (
 
 
 def main(folder: Path) -> None:
-    """Writes all pages, and removes those of earlier runs."""
+    """Writes all pages into the folder, and deletes the pages of earlier runs."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.md"):
         old.unlink()
@@ -112,7 +113,7 @@ def index(pages: Iterable[str]) -> Iterator[str]:
 
 
 def page(name: str) -> Iterator[str]:
-    """The lines of a page of `PAGES`, such as `bugs`."""
+    """Yields the lines of a page of `PAGES`, such as `bugs`."""
     title, kinds, says = PAGES[name]
     yield from (f"# {title}", "", says)
     for kind in kinds:
@@ -180,7 +181,10 @@ def escaped(text: str) -> str:
 
 
 def plain(value: object) -> str:
-    """Markdown: long texts are unchanged, items of lists and mappings joined by semicolons."""
+    """Returns a value as Markdown.
+
+    A text of several lines is unchanged. The items of a list or mapping are joined by semicolons.
+    """
     if isinstance(value, Mapping):
         return "; ".join(f"{escaped(str(k))} = {escaped(str(v))}" for k, v in value.items())
     if isinstance(value, list | tuple):
@@ -192,8 +196,8 @@ def plain(value: object) -> str:
 
 
 def served_requests() -> Iterator[str]:
-    """The requests that `urteil broker` serves; and Kafka's other requests, each with the reason
-    why it is not served.
+    """Yields the page of the requests that `urteil broker` serves. For each other request of Kafka,
+    the page has the reason why it is not served.
     """
     yield from (
         "# Requests of the served broker",
@@ -211,8 +215,10 @@ def served_requests() -> Iterator[str]:
 
 
 def served_settings() -> Iterator[str]:
-    """Kafka's settings, supported and refused ones; a supported one with its default and its names
-    for topics and brokers.
+    """Yields the page of Kafka's settings.
+
+    A supported setting has its default value and its names for topics and for brokers. A refused
+    setting has the reason.
     """
     yield from (
         "# Settings of the served broker",
@@ -236,7 +242,7 @@ def served_settings() -> Iterator[str]:
 
 
 def commands() -> Iterator[str]:
-    """Exit codes, and the help of each command."""
+    """Yields the page of the commands: the exit codes, and the help text of each command."""
     yield from (
         "# Commands",
         "",
@@ -256,7 +262,7 @@ def commands() -> Iterator[str]:
 
 
 def event_page() -> Iterator[str]:
-    """Each event of `--json`, with a table of its fields."""
+    """Yields the page of the events of `--json`, each with a table of its fields."""
     yield from ("# Events", "", sentence(cleandoc(events.__doc__ or "")))
     named = {**vars(events), **vars(plan_events)}.values()
     kinds = [c for c in named if isinstance(c, type) and issubclass(c, Event)]
@@ -271,7 +277,7 @@ def default(field: Field[object]) -> str:
 
 
 def history_format() -> Iterator[str]:
-    """The columns with types and meaning."""
+    """Yields the page of the columns of a history, with their types and meanings."""
     yield from (
         "# History format",
         "",
@@ -286,7 +292,7 @@ def history_format() -> Iterator[str]:
 
 
 def licences() -> Iterator[str]:
-    """The packages that ship with Urteil, with their licences."""
+    """Yields the page of the packages that ship with Urteil, with their licences."""
     yield from (
         "# Packages and licences",
         "",

@@ -1,11 +1,11 @@
-"""Removes lemmas from proved specs, and lets `--houdini` search for a replacement.
+"""Removes lemmas from proved specs, and lets `--houdini` search for lemmas that replace them.
 
     python -m tools.removed_lemmas --seconds 3600   # runs the missing cases
     python -m tools.removed_lemmas --again          # runs all of them
 
-A case is a version of a spec and one of its lemmas, or all of them. The record is
-benchmarks/results/removed_lemmas.json. Each search gets `BUDGET_S` seconds of CPU time. The time of
-a row is CPU time too, with the proofs.
+A case is a version of a spec, and the removed lemmas: one lemma, or all lemmas of the version. The
+results are written to benchmarks/results/removed_lemmas.json. Each search has a budget of
+`BUDGET_S` seconds of CPU time. The time of a row is the CPU time of the search and the proofs.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """The result of a case: the names and the texts of the proposed lemmas, and the effort."""
+    """The result of a case: the names and the texts of the proposed lemmas, and the effort of the
+    search.
+    """
 
     case: Case
     result: Result
@@ -83,7 +85,9 @@ def cases() -> Iterator[Case]:
 
 
 def conduct(case: Case, whole: Spec, seconds: float = BUDGET_S) -> Row:
-    """Removes the lemmas of the case from the spec, proves it, and searches for others."""
+    """Removes the lemmas of the case from the spec `whole`, tries to prove the claims without them,
+    and searches for lemmas that replace them.
+    """
     began = time.process_time()
     own = [c.name for c in whole.claims if c.lemma]
     removed = own if case.removed == ALL else [case.removed]
@@ -138,7 +142,7 @@ def kept(file: Path = KEPT) -> dict[Case, Row]:
 
 
 def _as_written(row: Mapping[str, Any]) -> dict[str, object]:
-    """Returns the fields of a row that JSON cannot express."""
+    """Returns the fields of a row that JSON cannot represent: the case, and the tuples."""
     tuples = {name: tuple(row[name]) for name in ("proves", "missing")}
     return {"case": Case(**row["case"]), **tuples}
 
@@ -171,7 +175,9 @@ def table(rows: Mapping[Case, Row]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the cases that the record lacks; returns 3 if some are missing in the end."""
+    """Runs the cases that the record lacks. Returns 3 if cases are missing in the end, and 0
+    otherwise.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3_600.0, help="the budget")
     parser.add_argument("--spec", help="only this spec")

@@ -4,8 +4,8 @@
     python -m tools.sbom --extra postgres     # with the packages of an extra; may be repeated
     python -m tools.sbom --all                # every package of this environment, as in the image
 
-The packages and their versions are those of this Python environment. A scanner of licences or of
-vulnerabilities reads the document.
+The versions are those that are installed in this Python environment. Scanners of licences or of
+vulnerabilities can read the document.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ LICENCES: Final[Mapping[str, str]] = {
 
 
 class UnknownLicence(Exception):
-    """A package names no licence, or one that `LICENCES` does not have."""
+    """Raised if a package names no licence, or only licences that `LICENCES` does not have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """`needs` has the names of the packages that it requires directly."""
+    """An installed package. `needs` has the names of the packages that it requires directly."""
 
     name: str
     version: str
@@ -59,7 +59,10 @@ class Package:
 
 
 def shipped(extras: Iterable[str] = ()) -> tuple[Package, ...]:
-    """Urteil and all packages that it needs, by name; raises PackageNotFoundError."""
+    """Returns Urteil and all packages that it needs, sorted by name.
+
+    Raises PackageNotFoundError if one of the packages is not installed.
+    """
     found: dict[str, Package] = {}
     waiting = [(OURS, frozenset(extras))]
     seen: set[tuple[str, frozenset[str]]] = set()
@@ -77,7 +80,7 @@ def shipped(extras: Iterable[str] = ()) -> tuple[Package, ...]:
 
 
 def installed_here() -> tuple[Package, ...]:
-    """Every package of this environment, sorted by name."""
+    """Returns every package of this environment, sorted by name."""
     everything = {canonicalize_name(it.name): it for it in distributions()}
     return tuple(
         _package(it, {name for name, _ in _required(it, frozenset()) if name in everything})
@@ -86,7 +89,7 @@ def installed_here() -> tuple[Package, ...]:
 
 
 def document(packages: Sequence[Package]) -> str:
-    """A CycloneDX document, version 1.6, in JSON."""
+    """Returns a CycloneDX document of the packages, version 1.6, in JSON."""
     licences = LicenseFactory()
     components = {
         it.name: Component(
@@ -108,7 +111,9 @@ def document(packages: Sequence[Package]) -> str:
 
 
 def licence_of(installed: Distribution) -> str:
-    """The SPDX expression; raises UnknownLicence."""
+    """Returns the licence of a package as an SPDX expression. Raises UnknownLicence if there is
+    none.
+    """
     facts = installed.metadata
     texts = [
         *facts.get_all("License-Expression", []),

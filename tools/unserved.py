@@ -1,7 +1,8 @@
-"""The requests of Kafka's broker listener that the reference broker does not serve, and why.
+"""The requests of Kafka's broker listener that the reference broker does not serve, with the
+reasons.
 
-ApiVersions does not list them; if a client sends one, the broker closes the connection, as Kafka
-does for an unknown request.
+ApiVersions does not list these requests. If a client sends such a request, the broker closes the
+connection, as Kafka does for an unknown request.
 
 Source: Kafka message schemas, 4.3: the requests whose listeners contain `broker`.
 """

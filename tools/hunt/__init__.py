@@ -1,1 +1,3 @@
-"""The hunt: a nightly campaign of random runs on new clusters, and the record of all runs."""
+"""The hunt for unreported defects of Apache Kafka: random runs on new clusters, and a record of all
+runs.
+"""

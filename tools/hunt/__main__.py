@@ -6,8 +6,8 @@
     python -m tools.hunt --page                 # only the page
 
 The plan of a run (version, settings, workload and faults) is drawn from the run's seed. No run
-begins that would end after `--seconds`. Ctrl-C and SIGTERM end the present run and stop its
-cluster; the run is recorded as interrupted.
+begins that would probably end after `--seconds`. Ctrl-C and SIGTERM end the present run and stop
+its cluster. The run is then recorded as interrupted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tools.hunt.page import PAGE, page
 from tools.hunt.plan import KNOWN, VERSIONS, Plan, drawn
 from tools.hunt.record import Row, add, kept, next_seed
 
-RUN_S: Final = 150.0  # a run takes at most about as long on two busy cores
+RUN_S: Final = 150.0  # about the longest duration of a run on two busy cores
 FOLDER: Final = Path("runs") / "hunt"
 
 
@@ -47,7 +47,9 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Runs the chosen plans until the time is over or a run is interrupted."""
+    """Runs the chosen plans until the time or the number of runs is used up, or a run is
+    interrupted.
+    """
     until = time.monotonic() + options.seconds
     for count, plan in enumerate(plans(options)):
         if count == options.runs or time.monotonic() + RUN_S > until:
@@ -61,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def plans(options: argparse.Namespace) -> Iterator[Plan]:
-    """Random plans without end, or only the plan that `--known` names."""
+    """Yields random plans without end, or only the plan that `--known` names."""
     if options.known:
         yield KNOWN[options.known]
         return

@@ -1,7 +1,7 @@
-"""One run of the hunt: starts the cluster, records a history under faults, and judges the result.
+"""Conducts one run of the hunt: starts the cluster, records a history under faults, and judges it.
 
-The checks are those of `urteil analyze`, and of `urteil analyze --log-dirs` for the brokers' log
-directories. The folder of the run is kept if a guarantee does not hold.
+The history is checked as by `urteil analyze`, and the log directories of the brokers as by `urteil
+analyze --log-dirs`. The folder of the run is deleted if the verdict is `holds`.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Done:
 
 
 def conduct(plan: Plan, folder: Path) -> Row:
-    """Runs the plan in a new folder.
+    """Runs the plan in the new folder `folder`, and returns its row for the record.
 
-    After Ctrl-C the verdict is `interrupted`, and the caller must not begin another run.
+    After Ctrl-C, the verdict is `interrupted`, and the caller must not begin another run.
     """
     began, done = time.monotonic(), Done()
     row = Row(
@@ -146,7 +146,7 @@ def judged(row: Row, folder: Path) -> Row:
 
     The verdict is `violated` if the history or a log directory has an anomaly that the settings do
     not permit. Otherwise it is `undecided` if the history breaks an assumption or has nothing to
-    check, else `holds`.
+    check. In all other cases it is `holds`.
     """
     history = folder / HISTORY
     analysis = analyze(history, declared=assumptions_of(history))

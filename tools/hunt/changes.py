@@ -1,8 +1,9 @@
 """Requests changes of a running cluster: reassignments, elections, and settings of topics.
 
-No acknowledged record may be lost because of such a change. Each change is one request, to any
-broker that answers, and is recorded with its answer. A reassignment or an election may concern any
-partition, also of an internal topic; settings are changed for topics of the workload only.
+No acknowledged record may be lost because of such a change. Each change is one request to any
+broker that responds. The change is recorded with the response. A reassignment or an election may
+concern any partition, including partitions of internal topics. Settings are changed only for topics
+of the workload.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ VALUES: Final[Mapping[str, Sequence[str]]] = {  # configurations of topics, and 
 
 
 class NoAnswer(Exception):
-    """No broker has answered the request."""
+    """Raised if no broker has responded to the request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """`error` is `NONE`, the name of an error, or `no answer`."""
+    """A requested change. `error` is `NONE`, the name of an error, or `no answer`."""
 
     at_ns: int
     kind: str
@@ -53,7 +54,9 @@ class Change:
 
 @dataclass(slots=True)
 class Changer:
-    """`addresses` has each broker's address."""
+    """Requests random changes of a cluster. `addresses` maps the id of each broker to its
+    address.
+    """
 
     rng: random.Random
     addresses: Mapping[int, Address]
@@ -61,8 +64,10 @@ class Changer:
     done: list[Change] = field(default_factory=list[Change])
 
     def run(self, kinds: Sequence[str], until: threading.Event) -> None:
-        """Requests changes of these kinds, such as `configure`, one at a time until `until` is set;
-        nothing without kinds.
+        """Requests changes of the given kinds, such as `configure`, one after another until `until`
+        is set.
+
+        Returns at once if `kinds` is empty.
         """
         while kinds and not until.wait(self.rng.uniform(*EVERY_S)):
             try:
@@ -73,10 +78,10 @@ class Changer:
                 self.change(self.rng.choice(list(kinds)), *self.rng.choice(partitions))
 
     def change(self, kind: str, place: Place, replicas: Sequence[int]) -> None:
-        """Requests one change, and adds it with its error to `done`.
+        """Requests one change, and appends the change with its error to `done`.
 
-        The kind `configure` changes a random topic, all others the partition `place`, whose brokers
-        are in `replicas`.
+        The kind `configure` changes a random topic. All other kinds change the partition `place`,
+        whose replicas are on the brokers `replicas`.
         """
         of, request = CHANGES[kind](self, place, replicas)
         try:
@@ -93,7 +98,10 @@ class Changer:
         return Administration(self.ask)
 
     def ask(self, api: Api, version: int, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The first answer of the brokers, in random order; raises NoAnswer."""
+        """Sends a request to the brokers in a random order, and returns the first response.
+
+        Raises NoAnswer if no broker responds.
+        """
         for broker in self.rng.sample(list(self.addresses), len(self.addresses)):
             try:
                 address = self.addresses[broker]

@@ -32,7 +32,9 @@ storage, and no upgrade between versions.
 
 
 def page(rows: Sequence[Row]) -> str:
-    """Totals by version, violations, known defects, all runs."""
+    """Returns the page: the totals of each version, the violations, the known defects, and all
+    runs.
+    """
     return "\n".join((TOP, *_lines(rows))).rstrip() + "\n"
 
 

@@ -1,9 +1,9 @@
 """The plan of a run: version, settings, workload, faults and changes, drawn from a seed.
 
-Equal seeds give equal plans on any version, so a run is repeated by its seed and version. Every
-drawn plan has acks=all, only clean elections, and a power loss only with three replicas, so no
-acknowledged record may be lost. `KNOWN` has plans that promise less, and must break a guarantee, to
-show that the hunt detects this.
+A run is repeated by its seed and its version. Every drawn plan has acks=all and only clean
+elections. It has a power loss only with three replicas. So no acknowledged record may be lost. The
+plans in `KNOWN` promise less, and must break a guarantee. They show that the hunt detects such a
+violation.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ DRAWN: Final[Mapping[str, Sequence[str]]] = {  # settings of every node, with th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Faults happen in the order of `faults`; the workload ends within a minute."""
+    """The plan of one run. Its faults happen in the order of `faults`, and its workload ends within
+    a minute.
+    """
 
     seed: int
     version: str
@@ -64,9 +66,10 @@ class Plan:
 
 
 def drawn(seed: int, versions: Sequence[str] = VERSIONS) -> Plan:
-    """The plan of a seed; another choice of `versions` changes only the version and the features.
+    """Returns the plan of a seed.
 
-    Before Kafka 4.0, a plan has no features.
+    Another choice of `versions` changes only the version and the features of the plan. A plan has
+    no features if its version is before Kafka 4.0.
     """
     version = random.Random(f"version {seed}").choice(list(versions))
     rng = random.Random(f"hunt {seed}")

@@ -1,7 +1,7 @@
-"""The record of all test runs against real Kafka (`tools.hunt`), also of those that found nothing.
+"""The record of all runs of the hunt (`tools.hunt`), including the runs that found nothing.
 
 `benchmarks/results/hunt.json` has one run per line, and lines are only added. After a violation, a
-person fills in `finding`: the name of a page in docs/findings/, or the reason why there is none.
+person fills in `finding`: the name of a page in docs/findings/, or the reason why there is no page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ Ended = Literal["holds", "violated", "undecided", "interrupted", "failed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """`violated` has the anomalies that the settings do not permit."""
+    """The recorded result of one run. `violated` has the anomalies that the settings do not
+    permit.
+    """
 
     seed: int
     day: str
@@ -42,7 +44,7 @@ class Row:
 
 
 def kept(path: Path = KEPT) -> tuple[Row, ...]:
-    """The recorded runs, oldest first."""
+    """Returns the recorded runs, the oldest run first, or () if there is no file."""
     if not path.exists() or not path.stat().st_size:
         return ()
     rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
@@ -53,7 +55,7 @@ def kept(path: Path = KEPT) -> tuple[Row, ...]:
 
 
 def add(row: Row, path: Path = KEPT) -> None:
-    """Adds a run to the file hunt.json; waits while another process adds one."""
+    """Adds a run to the file hunt.json. Waits while another process adds a run."""
     path.touch()
     with path.open("rb") as locked:
         fcntl.flock(locked, fcntl.LOCK_EX)
@@ -62,5 +64,5 @@ def add(row: Row, path: Path = KEPT) -> None:
 
 
 def next_seed(rows: tuple[Row, ...]) -> int:
-    """The first seed above all recorded seeds."""
+    """Returns the lowest seed that is higher than all recorded seeds."""
     return max((row.seed for row in rows), default=0) + 1

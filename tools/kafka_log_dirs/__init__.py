@@ -1,1 +1,1 @@
-"""Makes the log directories of `tests/data/apache_kafka`, with a real cluster of Apache Kafka."""
+"""Creates the log directories in `tests/data/apache_kafka`, with a real cluster of Apache Kafka."""

@@ -1,6 +1,6 @@
-"""`python -m tools.kafka_log_dirs DIR`: writes all log directories of the tests into the folder.
+"""`python -m tools.kafka_log_dirs DIR` writes all log directories of the tests into the folder DIR.
 
-The program uses Maven once and takes some minutes.
+The program uses Maven once, and takes some minutes.
 """
 
 from __future__ import annotations

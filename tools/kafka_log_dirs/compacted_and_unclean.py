@@ -1,12 +1,12 @@
-"""Makes log directories after compaction and after an unclean election, small enough for tests.
+"""Creates log directories after compaction and after an unclean election, small enough for tests.
 
-`compacted` has committed and aborted transactions and tombstones; one broker was down for a while
-and then copied the compacted log.
+`log_dirs_compacted` has committed transactions, aborted transactions and tombstones. One broker was
+down for a while, and then copied the compacted log.
 
-`unclean` has the logs after an unclean election: with min.insync.replicas=1, a leader commits
-records after its followers have died. Then the leader dies, and a restarted follower that was not
-in sync becomes leader, and gives the same offsets to other records. All brokers die by SIGKILL, so
-the first leader never truncates its log.
+`log_dirs_unclean` has the logs after an unclean election. With min.insync.replicas=1, a leader
+commits records after its followers were killed. Then the leader is killed, and a restarted follower
+that was not in sync becomes the leader. The new leader assigns the same offsets to other records.
+The first leader does not restart, so it never truncates its log. All brokers are killed by SIGKILL.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ PAUSE_S: Final = 4.0  # longer than a session, and than a checkpoint takes
 
 
 def make(into: Path) -> None:
-    """Writes `log_dirs_compacted` and `log_dirs_unclean`, replacing old ones."""
+    """Writes `log_dirs_compacted` and `log_dirs_unclean` into the folder, and replaces earlier
+    copies.
+    """
     with tempfile.TemporaryDirectory(prefix="urteil-kafka-") as folder:
         _compacted(Path(folder) / "compacted", into / "log_dirs_compacted")
         _unclean(Path(folder) / "unclean", into / "log_dirs_unclean")

@@ -1,10 +1,10 @@
 """Copies the log directories of a small, healthy Kafka cluster at two moments, for tests.
 
-The copy `killed` is made after SIGKILL of all brokers: index files are still preallocated, and
-checkpoints lag behind the logs. The copy `stopped` is made after their recovery, more work and a
-clean shutdown.
+The copy `log_dirs_killed` is made after SIGKILL of all brokers: index files are still preallocated,
+and checkpoints lag behind the logs. The copy `log_dirs_stopped` is made later, after the recovery
+of the brokers, further writes and a clean shutdown.
 
-Before the kill, the program writes two topics of one partition and three replicas, in small
+Before the kill, the program writes two topics, each with one partition, three replicas and small
 segments:
 
     orders    one idempotent producer for each compression; halfway, the leader is killed
@@ -12,7 +12,7 @@ segments:
               instance of the same transactional id, committed with the offsets of a group,
               and one that stays open
 
-The cluster's metadata is left out, because it names local files.
+The metadata log of the cluster is left out, because it contains paths of local files.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def running(folder: Path, settings: Settings) -> AbstractContextManager[Cluster]
 
 
 def make(into: Path) -> None:
-    """Writes the directories `killed` and `stopped`, replacing old ones."""
+    """Writes `log_dirs_killed` and `log_dirs_stopped` into the folder, and replaces earlier
+    copies.
+    """
     with tempfile.TemporaryDirectory(prefix="urteil-kafka-") as folder:
         with running(Path(folder) / "cluster", SMALL) as cluster:
             _create_topics(cluster)
@@ -126,7 +128,7 @@ def _replace_leader(cluster: Cluster) -> None:
 
 
 def _payments(cluster: Cluster) -> Any:
-    """Returns the producer that leaves a transaction open."""
+    """Writes the topic `payments`, and returns the producer whose transaction stays open."""
     one = _producer(cluster, transactional_id="one", compression_type="lz4")
     two = _producer(cluster, transactional_id="two")
     for producer in (one, two):

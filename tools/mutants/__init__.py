@@ -1,1 +1,3 @@
-"""A campaign that mutates the product one point at a time, to see whether its tests notice."""
+"""Mutation testing: changes the product at one point at a time, and runs the tests to see if one
+fails.
+"""

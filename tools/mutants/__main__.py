@@ -10,10 +10,10 @@
     python -m tools.mutants --both-ways               # tries mutants in forks and in new processes
     python -m tools.mutants --page                    # only writes the page
 
-Each part of the product names the tests that judge its mutants. The record is
-benchmarks/results/mutants.json, the page docs/mutants.md. With `--changed` and `--both-ways`,
-nothing is recorded. The exit code is 1 if a mutant of a changed line survives, or if the two ways
-give different results for a mutant.
+Each part of the product has a list of tests that judge its mutants (`parts`). The results are
+written to benchmarks/results/mutants.json and to the page docs/mutants.md. With `--changed` and
+`--both-ways`, nothing is recorded. The exit code is 1 if a mutant of a changed line survives, or if
+a mutant survives in only one of the two ways.
 """
 
 from __future__ import annotations
@@ -143,10 +143,10 @@ def _try_changed(parts: Sequence[Part], options: argparse.Namespace) -> int:
 
 
 def _try_both_ways(todo: Sequence[Job], options: argparse.Namespace) -> int:
-    """Tries each mutant in a fork, and in a process that imports everything again; prints those
-    whose outcomes differ.
+    """Tries each mutant in a fork, and in a process that imports everything again. Prints the
+    mutants whose outcomes differ.
 
-    The exit code is 1 if a mutant survives in only one of the two ways.
+    Returns 1 if a mutant survives in only one of the two ways, and 0 otherwise.
     """
 
     def tried(*, slowly: bool) -> dict[str, Tried]:
@@ -169,7 +169,7 @@ def _git_diff(base: str) -> str:
 
 
 def changed_lines(diff: str) -> dict[str, set[int]]:
-    """The numbers of the added or changed lines in each file of a diff."""
+    """Returns the numbers of the added or changed lines in each file of a diff."""
     lines: dict[str, set[int]] = {}
     file = ""
     for line in diff.splitlines():

@@ -1,4 +1,8 @@
-"""Tries mutants until the budget ends, from each part in turn, shuffled by a seed."""
+"""Tries mutants of several parts of the product until the time is over.
+
+The mutants of a part are shuffled by a seed. The next mutants always come from the part with the
+fewest tried mutants.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,10 @@ Job = tuple[Part, Mutant]
 
 
 def mutants_in(part: Part, seed: int, root: Path = ROOT) -> tuple[Mutant, ...]:
-    """The part's mutants in an order that stays if one is added or removed."""
+    """Returns the mutants of the part in a random order that depends on `seed`.
+
+    If a mutant is added or removed, the order of all other mutants stays.
+    """
 
     def place(mutant: Mutant) -> str:
         return hashlib.sha256(f"{seed} {mutant.id}".encode()).hexdigest()
@@ -46,11 +53,12 @@ def jobs(
     *,
     of_each: int | None = None,
 ) -> Iterator[Job]:
-    """(part, mutant) where `wanted` is true, next from the part with the fewest tried mutants.
+    """Yields (part, mutant) for each mutant for which `wanted` returns True.
 
-    Of each part, only the first `of_each` mutants are used.
+    The next mutants always come from the part with the fewest tried mutants. Only the first
+    `of_each` mutants of each part are used, or all of them if `of_each` is None.
     """
-    # So a campaign that is continued tries no mutants beyond the first ones.
+    # The limit applies before `wanted`, so a later campaign uses the same mutants.
     every = {part: mutants_in(part, seed)[:of_each] for part in parts}
     left = {part: [*filter(wanted, some)] for part, some in every.items()}
     while any(left.values()):
@@ -64,10 +72,10 @@ def jobs(
 def outcomes(
     todo: Iterator[Job], *, until: float, processes: int, slowly: bool = False
 ) -> Iterator[Tried]:
-    """The results from several processes.
+    """Tries the mutants of `todo` in several processes, and yields the results.
 
-    Mutants are taken in small batches, which begin before the `time.monotonic` time `until`. With
-    `slowly`, everything is imported again for each mutant.
+    The mutants are tried in small groups. No group begins after the `time.monotonic` time `until`.
+    If `slowly` is True, each mutant runs in a process that imports everything again.
     """
     fork = multiprocessing.get_context("fork")
     preload()
@@ -131,7 +139,9 @@ def is_new(done: Mapping[str, Tried]) -> Callable[[Mutant], bool]:
 
 
 def is_open(done: Mapping[str, Tried], outcome: Outcome) -> Callable[[Mutant], bool]:
-    """The function is true for a mutant that `done` has with this outcome and no explanation."""
+    """Returns a predicate that is true for a mutant if `done` has the mutant with this outcome and
+    without an explanation.
+    """
 
     def is_one(mutant: Mutant) -> bool:
         known = done.get(mutant.id)

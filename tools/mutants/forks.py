@@ -1,10 +1,11 @@
 """Tries mutants in forks of one process that has imported the product and collected the tests.
 
-In a fork, the functions that a mutant changes get their new code, so nothing is imported again. The
-tests that call a changed function come first, the quickest of them at the beginning; then all
-others. So the result is the same as in `trying`, which imports everything again.
+In a fork, the functions that a mutant changes get their new code, so nothing is imported again.
+First, the tests run that call a changed function, the quickest of them at the beginning. Then all
+other tests run. So the result is the same as in `trying`, which imports everything again.
 
-A change of a line that runs during the imports, such as a table, is left to `trying`.
+A fork cannot try a change of a line that runs during the imports, such as a table. `trying` tries
+such a change.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from tools.mutants.trying import (
 
 NOTED_S: Final = 1.0  # a test that runs longer counts as one that calls every function
 _Change = tuple[str, bytes, bytes]  # a file, its source before and after
-_Request = tuple[Sequence[str], _Change | None]  # tests; without a change, they are recorded
+_Request = tuple[Sequence[str], _Change | None]  # tests; they are recorded without a change
 
 
 class Forks:
@@ -56,7 +57,11 @@ class Forks:
         self.cpu_s = cache.read(self.all_tests).cpu_s
 
     def record(self, tests: Sequence[Selection]) -> None:
-        """Stores CPU times and called functions of new tests; raises NotGreen if one fails."""
+        """Runs tests that are not recorded yet, and stores their CPU times and the functions that
+        they call.
+
+        Raises NotGreen if a test fails, or if no test is selected.
+        """
         chosen = self._chosen(tests)
         if unknown := [test for test in chosen if test not in self.cpu_s]:
             self.cache.add(Verdict(**self._send(unknown, None)))
@@ -65,7 +70,7 @@ class Forks:
             raise NotGreen("no test ran")
 
     def attempt(self, mutant: Mutant, tests: Sequence[Selection]) -> Verdict | None:
-        """The verdict of the tests; None if the mutant needs new imports.
+        """Returns the verdict of the tests on a mutant, or None if the mutant needs new imports.
 
         `record` must have run the tests before.
         """
@@ -144,7 +149,9 @@ class _Server(Watch):
         return request
 
     def _is_fork(self) -> bool:
-        """True in the child; False in the parent after the child has ended."""
+        """Forks the process. Returns True in the child process. In the parent process, waits until
+        the child has ended, sends its verdict, and returns False.
+        """
         child = os.fork()
         if child == 0:
             os.setsid()
@@ -217,7 +224,7 @@ class _Server(Watch):
 
 
 class _NeedsImports(Exception):
-    """The mutant changes code that ran during the imports."""
+    """Raised if the mutant changes code that ran during the imports."""
 
 
 def _nested(code: CodeType) -> list[CodeType]:
@@ -225,6 +232,8 @@ def _nested(code: CodeType) -> list[CodeType]:
 
 
 def _alone(code: CodeType) -> CodeType:
-    """The function's own code, without that of inner functions and without line numbers."""
+    """Returns the code of the function without the code of its inner functions and without line
+    numbers.
+    """
     others = tuple(one for one in code.co_consts if not isinstance(one, CodeType))
     return code.replace(co_consts=others, co_linetable=b"")

@@ -1,6 +1,7 @@
-"""Lists the mutants of a Python source: each differs from it at exactly one point.
+"""Lists the mutants of a Python source. A mutant differs from the source at exactly one point.
 
-Two neighbours such as `< <=` replace each other. `->` separates a text and its replacement.
+Each row has the name of an operator and its changes. Two neighbours such as `< <=` replace each
+other. `->` separates a text and its replacement:
 
     comparison   <  <=    >  >=    ==  !=    is  is not    in  not in
     connective   and  or           &  |             +  -
@@ -13,9 +14,9 @@ Two neighbours such as `< <=` replace each other. `->` separates a text and its 
     side         "left"  "right": the argument of searchsorted
     member       an enum member -> the next one that the file names
 
-A new name must be a builtin or imported by the file. Docstrings, annotations, decorators,
-assertions, imports, error texts, type aliases and the argument `strict` are left out. A mutant
-keeps every line at its place.
+A new name must be a builtin, or the file must import it. Docstrings, annotations, decorators,
+assertions, imports, error texts, type aliases and the argument `strict` are never changed. A mutant
+does not change the line numbers of its source.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _LEFT_OUT: Final = (ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr, ast.R
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """The text `before` at the byte `start` of a file becomes `after`."""
+    """A change of a source file: the text `before` at the byte `start` becomes `after`."""
 
     file: str
     line: int
@@ -70,7 +71,7 @@ class Mutant:
 
     @property
     def id(self) -> str:
-        """An id that does not depend on the line number."""
+        """The id of the mutant, which does not depend on its line number."""
         text = "\0".join((self.scope, self.operator, self.before, self.after, str(self.nth)))
         return f"{self.file}#{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
@@ -83,7 +84,7 @@ class Mutant:
 
 
 def mutants_of(file: str, source: bytes) -> tuple[Mutant, ...]:
-    """The mutants from the first line of a source to its last."""
+    """Returns the mutants of a source, in the order of their positions."""
     tree = ast.parse(source)
     found: list[Mutant] = []
     seen: dict[tuple[str, ...], int] = {}
@@ -107,7 +108,9 @@ def mutants_of(file: str, source: bytes) -> tuple[Mutant, ...]:
 
 
 def _may_go(statement: ast.stmt) -> bool:
-    """True for a call, `continue`, `x += 1`, `a.b = c` or `a[b] = c`, which may be deleted."""
+    """Returns True if the statement may be deleted: a call, `continue`, `x += 1`, `a.b = c` or
+    `a[b] = c`.
+    """
     match statement:
         case ast.Expr(value=ast.Call()) | ast.Continue() | ast.AugAssign():
             return True

@@ -66,9 +66,9 @@ is no point, and neither is `strict=True`, which asserts that two sequences are 
 
 
 def page(rows: Iterable[Tried], points: Mapping[str, int]) -> str:
-    """A score for each part of the source code, and the mutants that survived.
+    """Returns the page: a score for each part of the source code, and the mutants that survived.
 
-    `points` has the parts in the order of the page, each with its number of mutants.
+    `points` has the number of mutants of each part, in the order of the parts on the page.
     """
     ordered = sorted(rows, key=lambda row: (row.file, row.line, row.id))
     table, survivors = _scores(ordered, points), _survivors(ordered, points)

@@ -1,17 +1,17 @@
 """The parts of the product to mutate, and the tests that must notice a mutant.
 
-The tests of a part run in groups, each with the tests of the groups before it, until a group kills
-the mutant. The first group is the test file whose path matches the path of the mutated module, if
-there is one. The next groups depend on the part (a kernel is a function that the history analysis
-runs on rows):
+The tests of a part run in groups, until a group kills the mutant. Each group also has the tests of
+the earlier groups. The first group is the test file whose path matches the path of the mutated
+module, if there is such a file. The next groups depend on the part (a kernel is a function that the
+history analysis runs on rows):
 
     part of the broker   its own tests; then others, such as the simulation and the property suites
     spec                 a search of its states at the default bounds, and its own tests
     kernels              their own tests; then tests that they agree with the literal definitions
 
 The search compares verdicts, the number of states and the distances to witnesses with recorded
-ones. A witness is a condition that is true in some reachable state; its distance is the number of
-steps to it.
+values. A witness is a condition that is true in some reachable state. Its distance is the number of
+steps to the nearest such state.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _BROKER_PARTS: Final = {
     "node": (f"{_SIMULATION}/test_runs.py", "tests/reference_impl/transactions"),
     "protocol": ("tests/reference_impl/transactions", "tests/reference_impl/groups"),
 }
-# Not mutated: a bug is a mutant itself, and claims, lemmas and tables of results judge a spec.
+# These files are not mutated: a bug is a mutant itself, and claims, lemmas and tables judge a spec.
 _JUDGES: Final = ("bugs.py", "claims", "claims.py", "losses_claims.py", "ladder.py")
 _PROOFS: Final = ("proof.py", "slices.py", "log_lemmas.py", "partition_lemmas.py", "history.py")
 _TESTS_ELSEWHERE: Final = {
@@ -92,7 +92,10 @@ _AGREEMENT: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """`beyond` names further tests, for mutants that the part's own tests do not kill."""
+    """A part of the product, with the tests that must notice its mutants.
+
+    `beyond` has further tests, for mutants that the part's own tests do not kill.
+    """
 
     name: str
     folder: str
@@ -101,14 +104,18 @@ class Part:
     without: tuple[str, ...] = ()  # names of files and folders that are not mutated
 
     def files(self, root: Path) -> Iterator[Path]:
-        """The files, sorted by path."""
+        """Yields the files of the part that are mutated, sorted by path."""
         for file in sorted((root / self.folder).rglob("*.py")):
             names = file.relative_to(root / self.folder).parts
             if file.name != "__init__.py" and not {*names} & {*self.without}:
                 yield file
 
     def stages(self, file: str) -> Iterator[tuple[Selection, ...]]:
-        """The groups of tests in order: for `log/key.py`, first `log/test_key.py`, last all."""
+        """Yields the groups of tests for the mutants of a file, in their order.
+
+        For example, the first group for `log/key.py` is `log/test_key.py`, if this file exists. The
+        final group has all tests of the part.
+        """
         own = Path("tests", file).with_name(f"test_{Path(file).name}")
         if (ROOT / own).exists():
             yield (Selection(own.as_posix()),)

@@ -1,4 +1,4 @@
-"""The record of the campaign: a JSON file with a line for each tried mutant."""
+"""The record of mutation testing: a JSON file with a line for each mutant that was tried."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def tried(part: str, mutant: Mutant, verdict: Verdict) -> Tried:
 
 
 def kept(file: Path = KEPT) -> dict[str, Tried]:
-    """The recorded mutants by id; empty if there is no record yet."""
+    """Returns the recorded mutants by their ids, or {} if there is no record yet."""
     if not file.exists():
         return {}
     rows = json.loads(file.read_text(encoding="utf-8"))["mutants"]
@@ -67,8 +67,10 @@ def kept(file: Path = KEPT) -> dict[str, Tried]:
 
 
 def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
-    """The new result. If the mutant has the same outcome as before, the result keeps the earlier
-    reason why the mutant survives or crashes.
+    """Returns the new result of a mutant.
+
+    If the earlier result `before` has the same outcome, the new result gets its reason why the
+    mutant survives or crashes.
     """
     if before is None or row.outcome != before.outcome:
         return row
@@ -76,7 +78,10 @@ def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
 
 
 def at_their_points(rows: Mapping[str, Tried], points: Iterable[Mutant]) -> Iterator[Tried]:
-    """The results of mutants that still exist, with their present lines; `rows` is by id."""
+    """Returns the results of all mutants that still exist, with their present line numbers.
+
+    `rows` has the results by the ids of the mutants.
+    """
     return (replace(rows[it.id], line=it.line) for it in points if it.id in rows)
 
 

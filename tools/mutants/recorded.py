@@ -1,8 +1,8 @@
 """Stores the results of the tests on the code without a mutant, outside git in `build/mutants`.
 
-For each test file, a file has the CPU time of each test, and the functions that each quick test
-calls. Its name is a digest of the test file, the product and the modules that tests import, so a
-change of these causes a new record.
+For each test file, one file has the CPU time of each test, and the functions that each quick test
+calls. Its name is a digest of the test file, the product and the modules that tests import. So a
+change of any of these files causes a new record.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ PRODUCT: Final = ("model", "reference_impl", "properties", "checkers")
 
 
 class NotGreen(Exception):
-    """The tests fail without a mutant, so they cannot judge mutants."""
+    """Raised if the tests fail without a mutant, because they then cannot judge mutants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """`calls` has the functions in `PRODUCT` that each test of at most a second calls."""
+    """The CPU time of each test, and the functions that tests call.
+
+    `calls` has the called functions of `PRODUCT` for each test that takes at most a second.
+    """
 
     cpu_s: Mapping[str, float]
     calls: Mapping[str, Sequence[str]]
@@ -46,7 +49,9 @@ class Cache:
             self._digest.update(f"{file.relative_to(tree)}\0".encode() + file.read_bytes())
 
     def read(self, tests: Iterable[str]) -> Recorded:
-        """The stored results of the files of `tests`; a file without results adds nothing."""
+        """Returns the stored results of the files that contain `tests`. A file without stored
+        results adds nothing.
+        """
         all_of_them = Recorded({}, {})
         for file in map(self._kept, {_file(test) for test in tests}):
             if file.exists():
@@ -54,7 +59,10 @@ class Cache:
         return all_of_them
 
     def add(self, verdict: Verdict) -> None:
-        """Stores CPU times and called functions; raises NotGreen if a test failed or none ran."""
+        """Stores the CPU times and the called functions of a verdict.
+
+        Raises NotGreen if a test failed, or if no test ran.
+        """
         if verdict.outcome != "survived" or not verdict.cpu_s:
             raise NotGreen(f"{verdict.test or 'no test ran'}: {verdict.error}")
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,6 @@
-"""Runs tests against a mutant, in a copy of the tree and in a process of its own.
+"""Runs tests against a mutant, in a copy of the source tree and in a new process.
+
+The outcomes are:
 
     killed    an assertion of a test failed, or the test called `pytest.fail`; a line of a test such
               as `(row,) = rows` asserts the number of rows
@@ -9,8 +11,8 @@
 
 Only `killed` means that the tests notice the mutant.
 
-The process is forked from one that has imported the large libraries, but no code of Urteil.
-Hypothesis draws the same examples each time, stores none, and does not shrink.
+The process is forked from a process that has imported the large libraries, but no code of Urteil.
+Hypothesis draws the same examples each time, stores no examples, and does not shrink.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from tools.mutants.mutations import Mutant
 ROOT: Final = Path(__file__).parents[2]
 COPIED: Final = ("model", "reference_impl", "properties", "checkers", "tests", "tools", "docs")
 LIBRARIES: Final = ("numpy", "pyarrow.compute", "hypothesis.stateful", "networkx", "cramjam")
-TEST_CPU_S: Final = 4.0  # that each test may use beyond five times what it used without a mutant
+TEST_CPU_S: Final = 4.0  # of each test, beyond five times its time without a mutant
 LIMIT_S: Final = 900.0  # of all tests together: it ends those that wait without using the processor
 ASSERTING: Final = (
     "model",
@@ -63,20 +65,26 @@ FAILURES: Final[Mapping[Outcome, int]] = {"killed": 1, "crash": 20, "timeout": 5
 
 
 class Selection(NamedTuple):
-    """The tests in a file or folder; with `named`, only those whose name contains it."""
+    """The tests in a file or folder. If `named` is not empty, only tests whose name contains it are
+    selected.
+    """
 
     path: str
     named: str = ""
 
     def has(self, test: str) -> bool:
-        """`test` is a node id of pytest."""
+        """Returns True if the test is selected. `test` is a node id of pytest."""
         file, _, name = test.partition("::")
         return Path(file).is_relative_to(self.path) and self.named in name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """`test` decided the outcome, if any; `error` says how, or why there is no result."""
+    """The result of the tests on a mutant.
+
+    `test` is the test that decided the outcome, or empty if there is no such test. `error` is the
+    error of this test, or the reason why there is no result.
+    """
 
     outcome: Outcome
     test: str = ""
@@ -86,7 +94,7 @@ class Verdict:
 
 
 class Copy:
-    """A copy of the source tree in a temporary folder, the only one that mutants change."""
+    """A copy of the source tree in a temporary folder. Mutants change only this copy."""
 
     def __init__(self, root: Path = ROOT) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="urteil-mutants-"))
@@ -103,13 +111,19 @@ class Copy:
     def attempt(
         self, mutant: Mutant, tests: Sequence[Selection], cpu_s: Mapping[str, float]
     ) -> Verdict:
-        """`cpu_s` has the CPU time of each test without the mutant."""
+        """Runs the tests against a mutant, and returns their verdict.
+
+        `cpu_s` has the CPU time of each test without the mutant.
+        """
         with self.mutated(mutant):
             return self._run(Watch(tests, cpu_s, spare_s=TEST_CPU_S))
 
     @contextmanager
     def mutated(self, mutant: Mutant) -> Generator[tuple[bytes, bytes]]:
-        """Changes the mutant's file in the `with` block; yields its source before and after."""
+        """Changes the mutant's file for the duration of a `with` block.
+
+        Yields the source of the file before and after the change.
+        """
         file = self.folder / mutant.file
         source = file.read_bytes()
         changed = mutant.applied(source)
@@ -135,7 +149,9 @@ def preload() -> None:
 
 
 def wait_for(child: int, folder: Path) -> Verdict:
-    """The verdict of a process that runs tests; kills what is left of it."""
+    """Waits for a process that runs tests, and returns its verdict. Kills all processes that it has
+    started.
+    """
     result = folder / RESULT
     result.unlink(missing_ok=True)
     until = time.monotonic() + LIMIT_S
@@ -183,12 +199,16 @@ def run_tests(folder: Path, watch: Watch) -> NoReturn:
 
 
 class _OutOfTime(BaseException):
-    """A test uses too much CPU time. The product's `except Exception` does not catch this."""
+    """Raised if a test uses too much CPU time. An `except Exception` in the product does not catch
+    it.
+    """
 
 
 class Watch:
-    """A plugin of pytest, which ends the session at the first test that kills the mutant, or after
-    several crashes and timeouts.
+    """A plugin of pytest that collects the failures of the tests.
+
+    It ends the session at the first test that kills the mutant, or after several crashes or
+    timeouts.
     """
 
     def __init__(
@@ -206,7 +226,7 @@ class Watch:
         return Verdict(outcome=outcome, test=test, error=error, cpu_s=self.used, calls=self.calls)
 
     def pytest_sessionstart(self) -> None:
-        # after tests/conftest.py has loaded its own profile
+        # tests/conftest.py has already loaded its own profile
         phases = (Phase.explicit, Phase.generate)
         settings.register_profile(
             "mutants",
@@ -268,7 +288,7 @@ def _is_kill(error: BaseException) -> bool:
 
 
 def _line(error: BaseException, folder: Path) -> str:
-    # Paths in the copy are relative, and what pytest has shortened of one is removed: both
+    # Paths in the copy become relative, and other temporary paths are removed, because they
     # differ in each run.
     text = " ".join(f"{type(error).__name__}: {error}".split()).replace(f"{folder}/", "")
     text = re.sub(rf"{re.escape(tempfile.gettempdir())}/[^\s'\"]*", "…", text)

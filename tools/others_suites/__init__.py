@@ -1,1 +1,3 @@
-"""Runs test suites of other projects against the reference broker; writes a page of the results."""
+"""Runs test suites of other projects against the reference broker, and writes a page of the
+results.
+"""

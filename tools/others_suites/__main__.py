@@ -5,9 +5,9 @@
     python -m tools.others_suites --suite kgo --test TestIssue523
     python -m tools.others_suites --page                        only the page, from the results
 
-Results go to benchmarks/results/others.json, and replace older ones of the same suite. With --test,
-only the results of the named tests are replaced. Exits with 1 if a test failed without an entry in
-reasons.py, and with 2 if a suite cannot be fetched or built.
+The results are written to benchmarks/results/others.json, and replace earlier results of the same
+suite. With --test, only the results of the named tests are replaced. The exit code is 1 if a test
+failed without an entry in reasons.py, and 2 if a suite cannot be fetched or built.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> bool:
-    """True if each failure has an entry in reasons.py.
+    """Runs the selected suites, and saves their results. Returns True if each failed test has an
+    entry in reasons.py.
 
-    confluent-kafka's suite needs a checkout; without one it is left out, or raises InputFault if it
-    was named.
+    The suite of confluent-kafka needs `--checkout`. Without this option, the suite is left out. If
+    the command line names the suite, InputFault is raised instead.
     """
     is_green = True
     for suite in options.suite or [one for one in SUITES if one != SUITES[0] or options.checkout]:
@@ -70,7 +71,9 @@ def run(options: argparse.Namespace) -> bool:
 
 
 def started(suite: str, options: argparse.Namespace) -> tuple[str, Iterator[Result]]:
-    """The version of a suite, and its results as they arrive."""
+    """Returns the version of a suite, and an iterator that runs its tests and yields their
+    results.
+    """
     only = options.test or []
     if suite == "kgo":
         return f"franz-go {version_of(FRANZ_GO)}", run_kgo(only)

@@ -1,7 +1,8 @@
-"""The integration tests of confluent-kafka-python, run from a checkout of its repository.
+"""Runs the integration tests of confluent-kafka-python from a checkout of its repository.
 
-A copy of its tests runs with the client that requirements.txt pins, because the package on PyPI has
-none. They start clusters with the package trivup, which stand_in/ replaces by `urteil broker`.
+The package on PyPI has no tests, so they are copied from the checkout. They run with the client
+that requirements.txt pins. The tests start clusters with the package trivup. The folder stand_in/
+has a replacement of trivup that starts `urteil broker`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ HERE: Final = Path(__file__).parent / "stand_in"
 FOLDERS: Final = ("admin", "consumer", "producer", "serialization")
 LIMIT_S: Final = 120
 FILE_LIMIT_S: Final = 600.0
-# What the test package imports besides the client; its schema registry is imported, not used.
+# Packages that the tests import besides the client. Some belong to the schema registry, which is
+# imported but not used.
 PACKAGES: Final = (
     "attrs",
     "authlib",
@@ -50,7 +52,10 @@ PACKAGES: Final = (
 
 
 def version_in(checkout: Path) -> str:
-    """Raises InputFault if the folder is no checkout of confluent-kafka-python."""
+    """Returns the version of the client, and the version of the tests in the checkout.
+
+    Raises InputFault if the folder is not a checkout of confluent-kafka-python.
+    """
     found = None
     project = checkout / "pyproject.toml"
     if project.exists() and (checkout / "tests" / "integration").is_dir():
@@ -63,7 +68,10 @@ def version_in(checkout: Path) -> str:
 
 
 def run_confluent(checkout: Path, only: Sequence[str]) -> Iterator[Result]:
-    """The results of the tests that need no schema registry, file by file."""
+    """Runs all tests that need no schema registry, file by file, and yields their results.
+
+    If `only` is not empty, only the files that contain one of these tests are run.
+    """
     python = _environment()
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary)
@@ -102,7 +110,9 @@ def _run_file(python: Path, work: Path, path: Path) -> Iterator[Result]:
 
 
 def _environment() -> Path:
-    """The Python of a virtual environment with this Python's version of confluent-kafka."""
+    """Returns the Python of a virtual environment that has the pinned version of confluent-kafka
+    and the packages that its tests need. Raises InputFault if pip cannot install them.
+    """
     client = f"confluent-kafka=={version('confluent-kafka')}"
     folder = cache("others-suites") / client
     python = folder / "bin" / "python"

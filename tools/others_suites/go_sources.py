@@ -1,10 +1,10 @@
-"""Leaves out the tests of a Go package that do not compile, and reports the missing names.
+"""Removes the tests of a Go package that do not compile, and reports the names that they need.
 
-Every top-level declaration with an error is removed, and the suite is compiled again, until no
-error is left.
+Every top-level declaration with an error is removed, and the suite is compiled again, until there
+are no more errors.
 
-Assumes that gofmt formatted the sources: a declaration ends at the first line that begins with a
-closing bracket.
+The module assumes that gofmt formatted the sources: a declaration ends at the first line that
+begins with a closing bracket.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORD: Final = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
-    """The names of a top-level declaration, and its lines, counted from 0."""
+    """A top-level declaration: its names, and the numbers of its lines, counted from 0."""
 
     names: tuple[str, ...]
     first: int
@@ -54,14 +54,16 @@ def declarations(text: str) -> list[Declaration]:
 
 
 def without(text: str, declaration: Declaration) -> str:
-    """Blank lines take the declaration's place, so line numbers stay."""
+    """Returns the text with blank lines in place of the declaration, so that line numbers do not
+    change.
+    """
     lines = text.split("\n")
     lines[declaration.first : declaration.after] = [""] * (declaration.after - declaration.first)
     return "\n".join(lines)
 
 
 def reaching(texts: Iterable[str], targets: Sequence[str]) -> set[str]:
-    """The test functions that use one of the names, directly or indirectly."""
+    """Returns the test functions that use one of the names in `targets`, directly or indirectly."""
     needs: dict[str, set[str]] = {}
     for text in texts:
         lines = text.split("\n")
@@ -76,15 +78,15 @@ def reaching(texts: Iterable[str], targets: Sequence[str]) -> set[str]:
 
 
 def is_test(name: str) -> bool:
-    """True if `go test` runs a function of this name."""
+    """Returns True if `go test` runs a function of this name."""
     return re.match(r"Test(?![a-z])", name) is not None
 
 
 def prune(folder: Path, compile_it: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Removes declarations that do not compile; returns the undefined names of each removed test,
-    sorted.
+    """Removes the declarations that do not compile. Returns, for each removed test, the sorted
+    names that are undefined.
 
-    Raises ValueError if an error is outside of all declarations.
+    Raises ValueError if a compiler error is outside of all declarations.
     """
     missing: dict[str, set[str]] = {}
     while True:
@@ -130,5 +132,7 @@ def _remove(
 
 
 def missed(message: str) -> set[str]:
-    """The undefined name in a compiler's message; empty for an error of another kind."""
+    """Returns the undefined name in a compiler's message. The result is empty for an error of
+    another kind.
+    """
     return {name for pair in _MISSING.findall(message) for name in pair if name}

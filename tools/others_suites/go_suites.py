@@ -1,9 +1,11 @@
-"""The suites of franz-go: fetched with Go's module proxy, built in the cache, and run test by test.
+"""Fetches the suites of franz-go with Go's module proxy, builds them, and runs them test by test.
 
-kgo     the tests of the client that connect to a cluster of three brokers
-kfake   the tests of the fake cluster; here brokers of Urteil take its place
+There are two suites:
 
-Both need Go. Only the first run needs a network.
+    kgo     the tests of the client that connect to a cluster of three brokers
+    kfake   the tests of the fake cluster; here brokers of Urteil take its place
+
+Both suites need Go. Only the first run needs a network.
 """
 
 from __future__ import annotations
@@ -48,13 +50,16 @@ class Program:
 
 
 def version_of(module: str) -> str:
-    """The version that kfake/go.mod requires, without the `v`."""
+    """Returns the version of the module that kfake/go.mod requires, without the `v`."""
     lines = (HERE / "go.mod").read_text(encoding="utf-8").split()
     return lines[lines.index(module) + 1].removeprefix("v")
 
 
 def run_kgo(only: Sequence[str]) -> Iterator[Result]:
-    """Each test runs in a process of its own."""
+    """Runs each test of the client in its own process, and yields the results.
+
+    If `only` is not empty, only these tests are run.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         program = build_kgo(Path(temporary))
         with Broker(brokers=3) as broker:
@@ -69,7 +74,11 @@ def run_kgo(only: Sequence[str]) -> Iterator[Result]:
 
 
 def run_kfake(only: Sequence[str]) -> Iterator[Result]:
-    """Each test starts its own cluster of the reference broker."""
+    """Runs the tests of the fake cluster, and yields the results. Each test starts a new cluster of
+    the reference broker.
+
+    If `only` is not empty, only these tests are run.
+    """
     command = [sys.executable, "-P", "-c", PROGRAM, ROOT, "broker", "--json"]
     variables = {"URTEIL_BROKER": json.dumps(command)}
     with tempfile.TemporaryDirectory() as temporary:
@@ -83,7 +92,9 @@ def run_kfake(only: Sequence[str]) -> Iterator[Result]:
 
 
 def build_kgo(folder: Path) -> Program:
-    """Raises InputFault if the package cannot be fetched or built."""
+    """Builds the tests of the client in the folder. Raises InputFault if the package cannot be
+    fetched or built.
+    """
     sources = _module(FRANZ_GO, f"v{version_of(FRANZ_GO)}") / "pkg" / "kgo"
     program = folder / "kgo.test"
     _go(sources, "test", "-c", "-o", str(program), ".")
@@ -92,7 +103,10 @@ def build_kgo(folder: Path) -> Program:
 
 
 def build_kfake(folder: Path) -> Iterator[Program]:
-    """The programs lack the tests that do not compile."""
+    """Builds the tests of the fake cluster in the folder, and yields one program for each package.
+
+    The programs lack the tests that do not compile.
+    """
     fetched = _module(KFAKE, KFAKE_VERSION)
     work = folder / "kfake"
     shutil.copytree(HERE, work)
@@ -116,7 +130,7 @@ def build_kfake(folder: Path) -> Iterator[Program]:
 
 
 def adapted(text: str) -> str:
-    """The text of a kfake test with each broker id plus 1, because Urteil's ids begin with 1.
+    """Returns the text of a kfake test with each broker id plus 1, as Urteil's ids begin with 1.
 
     >>> adapted("cl.Broker(0).Request(ctx, req)")
     'cl.Broker(1).Request(ctx, req)'
@@ -125,14 +139,14 @@ def adapted(text: str) -> str:
 
 
 def needing_a_cluster(package: Path) -> set[str]:
-    """The tests of a package that use a cluster."""
+    """Returns the tests of a package that use a cluster."""
     texts = [path.read_text(encoding="utf-8") for path in package.glob("*_test.go")]
     declared = {name for text in texts for one in declarations(text) for name in one.names}
     return {test for test in reaching(texts, STARTS_A_CLUSTER) if test in declared}
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The names that start with a capital letter; if there are none, all names.
+    """Returns the names that begin with a capital letter, or all names if no name does.
 
     >>> _listed(["ControlKey", "cfg"])
     'ControlKey'
@@ -142,7 +156,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def run_test(program: Path, test: str, variables: Mapping[str, str], limit_s: float) -> Result:
-    """At the time limit, the test and the brokers it started are killed."""
+    """Runs a test, and returns its result. At the time limit, the test and all brokers that it
+    started are killed.
+    """
     assert is_test(test)
     call = [str(program), "-test.v", "-test.run", f"^{test}$"]
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Reads the outcome of a test from the output of `go test` or from pytest's JUnit report."""
+"""Reads the outcome of a test from the output of `go test` or from a JUnit report of pytest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.others_suites.results import Outcome, Result
 NOTE_LENGTH: Final = 200
 _ENDED: Final = re.compile(r"^--- (PASS|FAIL|SKIP): (\w+) \(([\d.]+)s\)$", re.M)
 _LOGGED: Final = re.compile(r"^ +\w+\.go:\d+: (.*)$", re.M)
-# What the tests log at their end, whatever the outcome is.
+# Lines that every test logs at its end, with any outcome.
 _NOISE: Final = re.compile(r"deleting (?:topic|group)|NOT DELETING|completed in ")
 _PATH: Final = re.compile(r"(?:/[\w.@+~-]+){2,}/?")
 _HEX: Final = re.compile(r"\b[0-9a-f]{16,}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
@@ -20,7 +20,10 @@ _GO: Final[dict[str, Outcome]] = {"PASS": "passed", "FAIL": "failed", "SKIP": "s
 
 
 def go_result(test: str, output: str, seconds: float, limit_s: float | None = None) -> Result:
-    """The result in a Go test's output; `limit_s` is the time limit that ended it, or None."""
+    """Returns the result of a test from the output of `go test`.
+
+    `limit_s` is the time limit that ended the test, or None if the test ended by itself.
+    """
     if limit_s is not None or "panic: test timed out after" in output:
         note = f"not finished after {seconds if limit_s is None else limit_s:.0f} s"
         return Result(test=test, outcome="failed", seconds=seconds, note=note)
@@ -40,7 +43,7 @@ def _first_logged(output: str) -> str:
 
 
 def junit_results(report: str) -> list[Result]:
-    """The results in order; [] for a report without tests."""
+    """Returns the results in the order of the report, or [] for a report without tests."""
     # the report was written by the pytest process that the tool has started itself
     cases = ElementTree.fromstring(report).iter("testcase")
     return [_case(case) for case in cases]

@@ -1,6 +1,6 @@
 """The reason for each failed test of docs/others-suites.md.
 
-Each reason is a difference that an Apache Kafka without authorizer and share groups would also
+Each reason is a difference that an Apache Kafka without an authorizer and share groups would also
 have. A test checks that exactly the failed tests have a reason.
 """
 

@@ -1,6 +1,6 @@
 """The recorded results of other projects' suites: benchmarks/results/others.json.
 
-The file has for each suite the version that ran last, and the result of each of its tests.
+For each suite, the file has the version that ran most recently, and the result of each test.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ OUTCOMES: Final = get_args(Outcome)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """`note` is the first line of a failure, without paths, or why the test was skipped."""
+    """The result of one test.
+
+    `note` is the first line of a failure without its paths, or the reason why the test was skipped.
+    """
 
     test: str
     outcome: Outcome
@@ -39,21 +42,23 @@ class SuiteResults:
         return [one for one in self.tests if one.outcome == outcome]
 
     def with_results(self, results: Iterable[Result]) -> SuiteResults:
-        """The `results` replace earlier results of the same tests."""
+        """Returns the results of the suite with `results` added. They replace earlier results of
+        the same tests.
+        """
         tests = {one.test: one for one in (*self.tests, *results)}
         ordered = tuple(tests[name] for name in sorted(tests))
         return SuiteResults(suite=self.suite, version=self.version, tests=ordered)
 
 
 def kept(path: Path = RESULTS) -> list[SuiteResults]:
-    """In the order of the file; [] without a file."""
+    """Returns the recorded results in the order of the file, or [] if there is no file."""
     if not path.exists():
         return []
     return [_suite(entry) for entry in json.loads(path.read_text(encoding="utf-8"))["suites"]]
 
 
 def save(results: SuiteResults, path: Path = RESULTS) -> None:
-    """Replaces the suite's earlier results."""
+    """Writes the results of a suite to the file. They replace the suite's earlier results."""
     suites = {one.suite: one for one in kept(path)} | {results.suite: results}
     document = {"suites": [_entry(suites[name]) for name in sorted(suites)]}
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

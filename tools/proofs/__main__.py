@@ -1,13 +1,13 @@
-"""Repeats the proof of each version of a spec on ten seeds, and once with cvc5 too.
+"""Repeats the proof of each version of a spec on ten seeds of Z3, and checks it once with cvc5.
 
     python -m tools.proofs --seconds 3600                  # runs the missing proofs
     python -m tools.proofs --spec quorum-abstract --again  # only this spec, all of it
     python -m tools.proofs --page                          # only the page
 
-The record is benchmarks/results/proofs.json, the page docs/proofs.md. The exit code is 1 if a proof
-failed, and 3 if proofs are missing. A time is CPU time of one process. Each verification
-condition has the same limit as in `urteil prove`. The limit counts Z3's work, so other work on the
-machine changes no result.
+The results are written to benchmarks/results/proofs.json and to the page docs/proofs.md. The exit
+code is 1 if a proof failed, and 3 if proofs are missing. A recorded time is the CPU time of one
+process. Each verification condition has the same limit as in `urteil prove`. The limit counts the
+work of Z3, so other work on the machine changes no result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tools.proofs.record import KEPT, keep, kept
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the proofs that the record lacks; returns the exit code."""
+    """Runs the proofs that the record lacks, writes the page, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3_600.0, help="the budget")
     parser.add_argument("--spec", help="only this spec")

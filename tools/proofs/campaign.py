@@ -1,6 +1,7 @@
-"""Repeats the proof of each version of a spec with ten seeds of Z3; cvc5 checks the first proof.
+"""Repeats the proof of each version of a spec with ten seeds of Z3. cvc5 checks the first proof.
 
-A seed changes how Z3 searches, never what is proved; success on ten seeds does not depend on luck.
+A seed changes how Z3 searches, but not the statements that are proved. If a proof succeeds on ten
+seeds, its success does not depend on luck.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Task:
 
 
 def proved_versions() -> Iterator[Variant]:
-    """The versions of abstract specs whose claims are all proved."""
+    """Yields the versions of abstract specs whose claims are all proved."""
     for spec in SPECS:
         if spec.endswith("-abstract"):
             for row in variants_of(spec):
@@ -43,16 +44,19 @@ def proved_versions() -> Iterator[Variant]:
 
 
 def tasks() -> Iterator[Task]:
-    """All versions with the first seed come first."""
+    """Yields a task for each proved version and each seed. All tasks with the first seed come
+    first.
+    """
     for seed in SEEDS:
         for version in proved_versions():
             yield Task(version=version, seed=seed)
 
 
 def conduct(task: Task) -> Row:
-    """Proves with one seed; on the first seed, cvc5 checks the proof.
+    """Proves a version with one seed, and returns the result. For the first seed, cvc5 checks the
+    proof.
 
-    Raises EnginesDisagree if the solvers decide a condition differently.
+    Raises EnginesDisagree if the two solvers decide a condition differently.
     """
     spec = task.version.make()
     started = time.process_time()

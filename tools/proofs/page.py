@@ -1,4 +1,4 @@
-"""Makes the page docs/proofs.md from the recorded results of `tools.proofs`."""
+"""Builds the page docs/proofs.md from the recorded results of `tools.proofs`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ disagree. A condition that cvc5 leaves unknown counts as not agreed.
 
 
 def page(every: Collection[Task], rows: Mapping[Proved, Row], machine: Mapping[str, str]) -> str:
-    """Seeds and CPU times of each proved version."""
+    """Returns the page: the results on all seeds and the CPU times of each proved version."""
     lines = [TOP, *_versions(every, rows), "", *_totals(every, rows), "", *_open(rows), ""]
     lines += [f"Measured with {', '.join(f'{k} {v}' for k, v in machine.items())}."] if rows else []
     return "\n".join(lines).rstrip() + "\n"

@@ -20,7 +20,7 @@ class Proved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Second:
-    """How often cvc5 agrees with Z3 on conditions that need a query."""
+    """The result of cvc5: on how many of the conditions that need a query it agrees with Z3."""
 
     agreed: int
     conditions: int
@@ -32,10 +32,10 @@ class Second:
 class Row:
     """The result of a proof.
 
-    A condition *by frame* is about an action that changes no variable of its claim; one *by
-    consequence* follows from other claims, by the query of another condition. `open` has the
-    refuted or unknown conditions with reasons, `reason` why the proof failed, and `load` the
-    machine's load average at the end.
+    A condition *by frame* is about an action that changes no variable of its claim. A condition *by
+    consequence* needs no query of its own, because its claim follows from other claims in the same
+    state. `open` has the refuted or unknown conditions with their reasons. `reason` is the reason
+    why the proof failed, or empty. `load` is the load average of the machine at the end.
     """
 
     proved: Proved
@@ -50,7 +50,9 @@ class Row:
 
 
 def kept(file: Path = KEPT) -> tuple[dict[str, str], dict[Proved, Row]]:
-    """The computer of the proofs, and their results; both empty if there is no file."""
+    """Returns the machine on which the proofs ran, and their results. Both are empty if there is no
+    file.
+    """
     if not file.exists():
         return {}, {}
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))

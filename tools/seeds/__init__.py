@@ -1,1 +1,1 @@
-"""A campaign that runs `urteil test` for each suite of the package, with ten seeds each."""
+"""Runs `urteil test` for each suite of the package with ten seeds, and records the verdicts."""

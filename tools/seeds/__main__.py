@@ -1,14 +1,14 @@
 """Runs each search of the shipped suites on ten seeds. A search looks for violations of claims.
 
-Inside the condition of a claim, for example a setting of clients, no search may find a violation;
-outside, each search should find one.
+Inside the condition of a claim, for example a setting of clients, no search may find a violation.
+Outside the condition, each search should find a violation.
 
     python -m tools.seeds --seconds 3600            # runs the searches that have no result yet
     python -m tools.seeds --suite log --again       # only this suite, all of it
     python -m tools.seeds --page                    # only the page
 
-The record is benchmarks/results/seeds.json, the page docs/seeds.md. The exit code is 1 if a verdict
-is not the expected one, and 3 if searches are missing.
+The results are written to benchmarks/results/seeds.json and to the page docs/seeds.md. The exit
+code is 1 if a verdict is not the expected one, and 3 if searches are missing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The searches of the shipped suites on ten seeds, inside and outside the claims' conditions.
 
-A search is the work of `urteil test SUITE --seed N`, also with `--outside CLAIM`, at the profile
-`pr`, but without shrinking.
+A search does the work of `urteil test SUITE --seed N` at the profile `pr`, but without shrinking.
+Searches outside a claim's condition do the work of the command with `--outside CLAIM`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ PROFILE = profile_named("pr")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A suite and a seed; `side` None means that the conditions of all claims hold.
+    """A suite, a seed and a side.
 
-    Otherwise `side` has one claim, and a setting or seeded bugs that violate its condition.
+    If `side` is None, the conditions of all claims are satisfied. Otherwise `side` has one claim,
+    and a setting or seeded bugs that violate the condition of this claim.
     """
 
     suite: Suite
@@ -38,7 +39,7 @@ class Search:
 
 
 def searches(suites: Collection[str] = tuple(SUITES)) -> Iterator[Search]:
-    """The searches, ordered by seed."""
+    """Yields the searches of the suites, ordered by seed."""
     for seed in SEEDS:
         for name in suites:
             for side in (None, *SUITES[name].outside):
@@ -46,7 +47,9 @@ def searches(suites: Collection[str] = tuple(SUITES)) -> Iterator[Search]:
 
 
 def conduct(search: Search) -> Row:
-    """The result has each unexpected verdict, and the reason for it."""
+    """Runs a search, and returns its result. The result has each unexpected verdict with its
+    reason.
+    """
     started = time.process_time()
     suite, side, seed = search.suite, search.side, search.seed
     verdicts: tuple[ClaimVerdict, ...]

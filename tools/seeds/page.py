@@ -1,4 +1,4 @@
-"""Makes the page docs/seeds.md from the recorded results of `tools.seeds`."""
+"""Builds the page docs/seeds.md from the recorded results of `tools.seeds`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ can happen. Outside, it must break each claim. A search that had to show somethi
 
 
 def page(every: Collection[Search], rows: Mapping[Searched, Row]) -> str:
-    """For how many seeds each suite had the expected verdicts."""
+    """Returns the page: for each suite, the number of seeds with the expected verdicts."""
     return "\n".join((TOP, *_lines(every, rows))).rstrip() + "\n"
 
 

@@ -14,9 +14,10 @@ INSIDE: Final = "inside"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Searched:
-    """`where` is INSIDE if the settings satisfy the conditions of the claims.
+    """The identity of a search.
 
-    Otherwise it names a claim, and a setting that does not satisfy its condition.
+    `where` is INSIDE if the settings satisfy the conditions of all claims. Otherwise `where` names
+    a claim, and a setting that does not satisfy the condition of this claim.
     """
 
     suite: str
@@ -26,7 +27,9 @@ class Searched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """`other` maps each claim with an unexpected verdict to this verdict."""
+    """The result of a search. `other` maps each claim with an unexpected verdict to this
+    verdict.
+    """
 
     searched: Searched
     claims: int
@@ -35,7 +38,7 @@ class Row:
 
 
 def kept(file: Path = KEPT) -> dict[Searched, Row]:
-    """{} if the file does not exist."""
+    """Returns the recorded results, or {} if there is no file."""
     if not file.exists():
         return {}
     found: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))

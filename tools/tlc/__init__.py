@@ -1,1 +1,1 @@
-"""Runs TLC on exported specs, and compares its results with those of Urteil's explorer."""
+"""Runs TLC on exported specs, and compares its results with the results of Urteil's explorer."""

@@ -1,9 +1,10 @@
-"""`make tlc`: compares TLC with the explorer on every variant of the specs, and writes the results.
+"""Compares TLC with the explorer on every variant of the specs, and writes the results (`make
+tlc`).
 
-A variant is a version or a bug of a spec, and has one row in the file of results.
-`python -m tools.tlc [--seconds N] [--out FILE] [PATTERN ...]` compares only the variants that match
-a pattern, such as `election` or `election/kip-*`. The rows of all other variants then stay in the
-file. The exit code is 1 if TLC and the explorer differ.
+A variant is a version or a bug of a spec, and has one row in the file of results. `python -m
+tools.tlc [--seconds N] [--out FILE] [PATTERN ...]` compares only the variants that match a pattern,
+such as `election` or `election/kip-*`. The rows of all other variants then stay in the file. The
+exit code is 1 if TLC and the explorer differ.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "tlc.json"
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code is 1 if TLC and the explorer differ, else 0."""
+    """Compares the selected variants. Returns 1 if TLC and the explorer differ in some row, and 0
+    otherwise.
+    """
     parser = argparse.ArgumentParser(prog="python -m tools.tlc", description=__doc__)
     parser.add_argument(
         "patterns", nargs="*", default=["*"], help="SPEC or SPEC/VARIANT, with globs"
@@ -56,19 +59,19 @@ def _matches(variant: Variant, patterns: Sequence[str]) -> bool:
 
 
 def kept(file: Path) -> dict[str, Row]:
-    """The earlier results by SPEC/VARIANT."""
+    """Returns the earlier results by SPEC/VARIANT."""
     rows = [Row(**row) for row in json.loads(file.read_text())["rows"]]
     return {f"{row.spec}/{row.variant}": row for row in rows}
 
 
 def in_order(rows: Mapping[str, Row]) -> list[Row]:
-    """The results in the order of the specs, without deleted variants."""
+    """Returns the results in the order of the specs, without variants that no longer exist."""
     names = (f"{v.spec}/{v.name}" for v in all_variants())
     return [rows[name] for name in names if name in rows]
 
 
 def written(rows: list[Row]) -> str:
-    """The build of TLC, a summary, and a line for each variant."""
+    """Returns the text of the file: the build of TLC, a summary, and a line for each variant."""
     head = {
         "tlc": ARTIFACT,
         "of": len(all_variants()),

@@ -1,8 +1,8 @@
 """Compares TLC with Urteil's explorer on one variant of a spec: a version or a bug.
 
 The comparison covers verdicts, numbers of states and transitions, the depth, and the lengths of
-counterexamples. TLC stops at a violation, so it runs once for each violated property, and once for
-all other safety and for all other liveness properties.
+counterexamples. TLC stops at a violation. So it runs once for each violated property, once for all
+other safety properties, and once for all other liveness properties.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from model.language.spec import Spec
 from model.variants import Constants, Variant
 from tools.tlc.running import Outcome, run
 
-LARGEST = Budget(states=600_000, seconds=60.0)  # of the explorer, before TLC is asked
+LARGEST = Budget(states=600_000, seconds=60.0)  # of the explorer, which runs before TLC
 
-# Smaller constants of a spec or of a variant, for graphs with more states than TLC explores soon on
-# a busy core.
+# Smaller constants of a spec or of a variant. They are used if the graph has more than SOON states,
+# because TLC would take too long on a busy core.
 SOON = 25_000
 FEW_EPOCHS: Sequence[Constants] = [{"epochs": 3}, {"epochs": 2}]
 SMALLER: Mapping[str, Sequence[Constants]] = {
@@ -54,7 +54,11 @@ SMALLER: Mapping[str, Sequence[Constants]] = {
 
 @dataclass(slots=True, kw_only=True)
 class Row:
-    """`differences` is empty if both agree; `unfinished` comparisons took too long."""
+    """The result of a comparison.
+
+    `differences` is empty if TLC and the explorer agree. `unfinished` names the runs that took too
+    long.
+    """
 
     spec: str
     variant: str
@@ -72,7 +76,10 @@ class Row:
 
 
 def compared(variant: Variant, *, seconds: float, jar: Path) -> Row:
-    """Each run of TLC ends after `seconds`; a variant with a large graph gets smaller constants."""
+    """Compares TLC with the explorer on one variant. Each run of TLC ends after `seconds`.
+
+    A variant with a large state graph gets smaller constants.
+    """
     constants, spec, found = _smallest(variant)
     row = Row(spec=variant.spec, variant=variant.name, constants=constants, limit_s=seconds)
     lively = {c.name for c in spec.liveness_properties}
@@ -97,11 +104,12 @@ Explored = tuple[Constants, Spec, Exploration]
 
 
 def _smallest(variant: Variant) -> Explored:
-    """The constants to compare with, the spec with them, and its exploration.
+    """Returns the constants for the comparison, the spec with these constants, and its exploration.
 
-    If the explorer does not finish with the variant's own constants, the spec's defaults are tried.
-    If it does not finish again, or visits more than `SOON` states, those in `SMALLER` are tried;
-    the first at which the variant breaks its property is preferred.
+    First, the variant's own constants are tried. If the explorer does not finish with them, the
+    spec's default constants are tried. If the explorer still does not finish, or visits more than
+    `SOON` states, the constants in `SMALLER` are tried. Of these, the first ones with which the
+    variant violates its property are preferred.
     """
     own = _explored(variant, dict(variant.at))
     if variant.at and own[2].why_stopped not in ("exhausted", "all decided"):
@@ -171,7 +179,9 @@ class _Comparing:
 
 
 def summary(rows: list[Row]) -> Mapping[str, int]:
-    """How many variants `agree`, `agree as far as TLC came` (it took too long), or `differ`."""
+    """Returns the number of variants with each result: `agree`, `agree as far as TLC came` (a run
+    took too long), and `differ`.
+    """
     return {
         "agree": sum(not r.differences and not r.unfinished for r in rows),
         "agree as far as TLC came": sum(not r.differences and bool(r.unfinished) for r in rows),

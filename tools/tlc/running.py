@@ -1,7 +1,7 @@
 """Runs TLC on the export of a spec, and parses its output.
 
-TLC 2.18 comes from Maven Central, in the build of ProB's authors, because those of TLC publish none
-there; URTEIL_TLC_JAR selects another.
+TLC 2.18 is downloaded from Maven Central. It is the build of the authors of ProB, because the
+authors of TLC publish no build there. The environment variable URTEIL_TLC_JAR selects another jar.
 """
 
 from __future__ import annotations
@@ -31,21 +31,23 @@ JAVA: Final = ("-XX:+UseSerialGC", "-XX:ActiveProcessorCount=1", "-Xss16m", "-Xm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The last counts that TLC printed; `depth` is None unless it explored every state."""
+    """The latest counts that TLC printed. `depth` is None unless TLC explored every state."""
 
     finished: bool  # False: killed after the time limit
     generated: int = 0
     distinct: int = 0
     depth: int | None = None
     violated: bool = False
-    steps: int | None = None  # of the counterexample; of a lasso, up to its last printed state
+    steps: int | None = None  # of the counterexample, up to its last printed state
     fault: str = ""  # why TLC could not evaluate the module; empty if it could
     seconds: float = 0.0
 
 
 def jar() -> Path:
-    """The jar of URTEIL_TLC_JAR, of the cache or of a download; raises InputFault if the download
-    fails or the jar is wrong.
+    """Returns the jar of TLC: the jar that URTEIL_TLC_JAR names, or the jar in the cache, which is
+    downloaded if it is missing.
+
+    Raises InputFault if the download fails, or if the jar in the cache has a wrong checksum.
     """
     if named := os.environ.get("URTEIL_TLC_JAR"):
         return Path(named)
@@ -78,7 +80,10 @@ def _download(file: Path) -> None:
 
 
 def run(spec: Spec, properties: Sequence[str], *, seconds: float, jar: Path) -> Outcome:
-    """Raises InputFault if there is no Java."""
+    """Runs TLC on the properties of a spec, and returns the outcome. TLC is killed after `seconds`.
+
+    Raises InputFault if Java is not installed.
+    """
     java = shutil.which("java")
     if java is None:
         raise InputFault("TLC needs Java 11 or later, and there is no `java`")

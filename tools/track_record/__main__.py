@@ -1,8 +1,9 @@
-"""Makes the track record: checks every buggy variant of a spec, and the variant without the bug.
+"""Writes the track record: checks every buggy variant of a spec, and the variant without the bug.
 
 The record has the verdicts on these two variants, and the length of the shortest counterexample for
-the bug. `python -m tools.track_record [SPEC ...]` writes `checkers/track_record.json`. With names
-of specs, only the variants of these specs are run again.
+the bug. `python -m tools.track_record [SPEC ...]` writes `checkers/track_record.json`. If the
+command line names specs, only the variants of these specs are checked. The recorded verdicts of all
+other variants stay.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from tools.track_record.catching import catch
 
 
 def main(arguments: list[str]) -> None:
-    """Runs the variants of the named specs again; other variants keep their recorded verdicts."""
+    """Checks the variants of the named specs, and writes the record. All other variants retain
+    their recorded verdicts.
+    """
     parser = ArgumentParser(prog="python -m tools.track_record", description=__doc__)
     add_specs(parser)
     specs = parser.parse_args(arguments).specs

@@ -18,7 +18,9 @@ FEW: Final = Budget(states=5_000)
 
 
 def catch(variant: Variant) -> Caught:
-    """The verdicts on the claim that a bug breaks: for the bug, and for its fixed variant."""
+    """Returns the verdicts on the claim that a bug breaks: the verdict on the variant with the bug,
+    and the verdict on the fixed variant.
+    """
     assert variant.breaks is not None
     fixed = find(variant.spec, variant.fixed_by)
     caught, states = _decided(variant, variant, variant.breaks)

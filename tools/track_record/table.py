@@ -1,6 +1,6 @@
-"""The track record as a Markdown table: each modelled bug or faulty version, and what catches it.
+"""The track record as a Markdown table: each modelled bug or faulty version, and how it is caught.
 
-A row has the length of a shortest counterexample and the number of distinct states, from
+A row of a spec has the length of a shortest counterexample and the number of distinct states, from
 `checkers/track_record.json`.
 """
 

@@ -1,13 +1,14 @@
-"""Writes the record of trials (test runs) on a running system, and the page docs/trials.md from it.
+"""Writes the record of trials (test runs) on a running system, and builds the page docs/trials.md.
 
 `python -m tools.trials --on apache-kafka:4.3.0 [--seconds 200] [--drawn 3] [SUITE ...]` starts the
 system, and decides claims of the suites by trials. A trial runs a list of calls on the system, and
-judges what the clients observed. A claim has two verdicts: inside its condition, for example on
-settings, it must hold; outside, it should be violated.
+judges the observations of the clients. A claim has two verdicts. Inside its condition, for example
+on settings, the claim must hold. Outside its condition, the claim should be violated.
 
-Only claims without a verdict in the record are decided; with `--again`, all are. `--drawn` is the
-number of trials with random calls for each verdict. After `--seconds` no trials for a further
-verdict begin, so the record grows over several runs. `--page` writes only the page.
+Only claims without a verdict in the record are decided. With `--again`, all claims are decided.
+`--drawn` is the number of trials with random calls for each verdict. After `--seconds`, no trials
+for a further verdict begin, so the record grows over several runs. With `--page`, only the page is
+written.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Decides claims until the time is over; saves each verdict at once."""
+    """Decides claims until the time is over, and saves each verdict at once."""
     name = named(options.on)
     folder: Path = options.folder or Path(tempfile.mkdtemp(prefix="trials-"))
     note(f"files in {folder}")
@@ -132,7 +133,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def add(new: Decided) -> None:
-    """Waits while another process or thread adds a verdict to `record.json`."""
+    """Adds a verdict to `record.json`. Waits while another process or thread adds a verdict."""
     KEPT.touch()
     with KEPT.open("rb") as locked:
         fcntl.flock(locked, fcntl.LOCK_EX)
@@ -140,9 +141,10 @@ def add(new: Decided) -> None:
 
 
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
-    """The sides that still need trials, in groups that share their trials.
+    """Returns the sides that still need trials, in groups that share their trials.
 
-    A side is the expected verdict on a claim in one setting, inside or outside its condition.
+    A side is one claim in one setting, inside or outside the claim's condition, with the verdict
+    that is expected there.
     """
     done: set[tuple[str, ...]] = (
         set() if options.again else {one.key for one in kept() if one.verdict != "undecided"}

@@ -1,7 +1,7 @@
 """Writes the page docs/trials.md from the verdicts of all trials (test runs on a system).
 
-It begins with a summary of each system, and the verdicts on each claim; then come the undecided
-claims, and the evidence.
+The page begins with a summary of each system, and the verdicts on each claim. Then come the
+undecided claims, and the evidence.
 """
 
 from __future__ import annotations
@@ -106,9 +106,10 @@ def _is_alone(claim: Claim) -> bool:
 
 
 def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, str, str]:
-    """The setting, the result, the repetitions and the options of a trial that broke the claim.
+    """Returns the setting, the result, the repetitions and the options of a trial that broke the
+    claim.
 
-    If none did, the second text says why, and the others are empty.
+    If no trial broke the claim, the second text is the reason, and all other texts are empty.
     """
     found = (
         row
@@ -124,7 +125,7 @@ def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, 
 
 
 def _options(row: Decided) -> str:
-    """The options of `python -m tools.trials` that repeat the trials."""
+    """Returns the options of `python -m tools.trials` that repeat the trials of a row."""
     proxied = {Power.CUT.value, Power.DELAY.value}.intersection(row.tried)
     settings = (f"--broker-config {setting}" for setting in row.settings)
     options = ["--proxied"] * bool(proxied) + ["--faults"] * bool(row.tried)
@@ -186,7 +187,7 @@ def _undecided(rows: Sequence[Decided]) -> Iterator[str]:
 
 
 def _evidence(suite: str, rows: Sequence[Decided]) -> Iterator[str]:
-    # claims that held in the same trials share one row
+    # claims share one row if the same trials found no counterexample to them
     decided = sorted((row for row in rows if row.verdict in DECIDED), key=_held_together)
     if not decided:
         return

@@ -1,7 +1,7 @@
 """The record of trials (test runs): for each claim and each system, the verdict of the trials.
 
-`record.json` has one verdict per line; `python -m tools.trials` writes it, and from it
-docs/trials.md.
+`record.json` has one verdict per line. `python -m tools.trials` writes this file, and builds
+docs/trials.md from it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Decided:
     """The verdict of trials (test runs) on one claim, on one system and in one setting.
 
     - `side` is `inside` if the claim must hold in this setting, otherwise `outside`.
-    - `again` says how many repetitions of the trial had the same result as the trial, such as
-      `2 of 3 runs`. It is empty without a repetition.
+    - `again` states how many repetitions of the trial had the same result as the trial, such as
+      `2 of 3 runs`. It is empty if the trial was not repeated.
     - `tried` has the kinds of faults that the trials could inject.
-    - `untried` has the other kinds that the suite can inject.
+    - `untried` has the other kinds of faults that the suite can inject.
     """
 
     system: str
@@ -51,8 +51,8 @@ class Decided:
 
     @property
     def key(self) -> tuple[str, str, str, Place, str]:
-        """System, suite, claim, `side` (`inside` or `outside` the claim's condition) and
-        setting.
+        """The key of the verdict: system, suite, claim, `side` (`inside` or `outside` the claim's
+        condition) and setting.
         """
         return self.system, self.suite, self.claim, self.side, self.setting
 
@@ -102,10 +102,11 @@ def keep(rows: Iterable[Decided]) -> None:
 
 
 def merged(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...]:
-    """A new verdict replaces the old one with the same key, but an undecided verdict never replaces
-    a decided one.
+    """Returns the old verdicts, in which each new verdict replaces the old verdict with the same
+    key.
 
-    If both are `holds`, with the same faults and settings, their numbers of trials are added.
+    An undecided verdict never replaces a decided verdict. If both verdicts are `holds`, with the
+    same faults and settings and without a program, their numbers of trials are added.
     """
     found = {one.key: one for one in old}
     for one in new:

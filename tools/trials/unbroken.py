@@ -1,8 +1,8 @@
-"""The claims that Kafka satisfies even where their condition does not hold, with the reason for
-each.
+"""The claims that Kafka satisfies even if their condition does not hold, with the reason for each
+claim.
 
-Some trial outside the condition of a claim should break it. The table lists each claim that no such
-trial broke on Apache Kafka 4.3.0.
+A trial outside the condition of a claim should break the claim. The table lists each claim that no
+such trial broke on Apache Kafka 4.3.0.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Stands in for the package trivup, with which confluent-kafka-python's tests start clusters."""
+"""Replaces the package trivup, with which confluent-kafka-python's tests start clusters."""

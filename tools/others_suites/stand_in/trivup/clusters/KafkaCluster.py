@@ -1,8 +1,8 @@
 # ruff: noqa: N999, FBT001, FBT002 - the names are trivup's
-"""A stand-in for trivup's cluster: starts one `urteil broker`, optionally with SASL.
+"""Replaces trivup's cluster: starts one `urteil broker`, optionally with SASL.
 
-The variables URTEIL_PYTHON and URTEIL_ROOT name the Python and the folder of Urteil, because the
-tests run in another environment.
+The environment variables URTEIL_PYTHON and URTEIL_ROOT name the Python and the folder of Urteil,
+because the tests run in another virtual environment.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class KafkaCluster:
-    """The settings of trivup's KafkaCluster that the tests use."""
+    """A running broker with the part of trivup's KafkaCluster interface that the tests use."""
 
     def __init__(self, **conf: Any) -> None:
         self._conf = {"security.protocol": "PLAINTEXT"}
@@ -46,7 +46,7 @@ class KafkaCluster:
         return dict(self._conf)
 
     def wait_operational(self) -> None:
-        """Does nothing: the constructor returns only when the broker is ready."""
+        """Does nothing, because the constructor returns only when the broker is ready."""
 
     def stop(self, cleanup: bool = False) -> None:
         assert self._process.stdin is not None

@@ -1,1 +1,1 @@
-"""Stands in for trivup's package of the same name, which starts clusters for tests."""
+"""Replaces the package trivup.clusters, which starts clusters for tests."""
