@@ -1,1 +1,1 @@
-"""Benchmarks of every performance claim, as ratios to another tool or a baseline."""
+"""Benchmarks for every claim about performance, as ratios to another tool or to a baseline."""

@@ -1,4 +1,4 @@
-"""`make bench`: runs all benchmarks or the named ones, and writes their results as JSON."""
+"""`make bench` runs all benchmarks, or the named ones, and writes their results as JSON."""
 
 from __future__ import annotations
 

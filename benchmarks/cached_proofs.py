@@ -1,8 +1,8 @@
-"""Times `urteil prove` with a full cache against `urteil prove` with an empty one.
+"""Times `urteil prove` with a full cache against `urteil prove` with an empty cache.
 
-Each run proves a spec twice, in two new processes that share a new cache. The second one finds
-every proved condition in the cache. Times are CPU seconds of whole processes, with the start of
-Python. `PROOFS` has a short proof and two long ones.
+Each run proves a spec twice, in two new processes that share a new cache. The second process finds
+every proved condition in the cache. Times are CPU seconds of whole processes, including the start
+of Python. `PROOFS` has a short proof and two long ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.pairs import Pairing, pairing
 
 URTEIL = str(Path(sys.executable).with_name("urteil"))
 RUNS = int(os.environ.get("URTEIL_BENCH_RUNS", "3"))
-PROOFS: Mapping[str, int] = {  # a spec, and how many of its conditions the cache has
+PROOFS: Mapping[str, int] = {  # a spec, and the number of its conditions in a full cache
     "transactions-abstract": 51,
     "coordinator-abstract": 217,
     "reassignment-abstract": 398,
@@ -39,7 +39,7 @@ def run() -> list[Pairing]:
 
 
 def timed(spec: str, conditions: int) -> tuple[float, float]:
-    """The CPU seconds of a proof with a full cache, and with an empty one."""
+    """Returns the CPU seconds of a proof with a full cache, and with an empty cache."""
     with tempfile.TemporaryDirectory() as folder:
         empty = proved(spec, Path(folder))
         full = proved(spec, Path(folder))
@@ -48,7 +48,9 @@ def timed(spec: str, conditions: int) -> tuple[float, float]:
 
 
 def proved(spec: str, folder: Path) -> tuple[float, int]:
-    """The CPU seconds of a new process, and the number of conditions from its cache."""
+    """Proves the spec in a new process. Returns its CPU seconds, and the number of conditions that
+    it found in its cache.
+    """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     ended = subprocess.run(
         [URTEIL, "prove", spec, "--json", "--out", str(folder / "runs")],

@@ -1,18 +1,18 @@
 """Measures the cost of exactly-once compared with at-least-once, on the same brokers.
 
-Real clients reach the reference broker over the network. Three programs consume the same records,
-send one output for each record, and commit their position:
+Real clients reach the reference broker over the network. The compared programs consume the same
+records, send one output for each record, and commit their position:
 
     at least once        sends, waits for all acknowledgements, commits once for 100 records
     a commit for each    sends, waits and commits for each single record
     transactions of n    n records and the position in one transaction
 
-Only this work is timed. The claim `exactly_once_costs` says that the ratios to at-least-once are
+Only this work is timed. The claim `exactly_once_costs` states that the ratios to at-least-once are
 above 1.
 
-A transaction that begins while markers of the previous one are being written gets
-CONCURRENT_TRANSACTIONS: librdkafka then retries after retry.backoff.ms, which is 100 of the 110 ms
-of a small transaction. With a backoff of 10 ms, it takes 37 ms.
+If a transaction begins while markers of the previous transaction are being written, it gets
+CONCURRENT_TRANSACTIONS. librdkafka then retries after retry.backoff.ms, which is 100 of the 110 ms
+of a small transaction. With a backoff of 10 ms, a small transaction takes 37 ms.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def facts() -> dict[str, object]:
 
 
 def at_least_once(servers: str, size: int) -> float:
-    """The seconds for all records; offsets are committed after every `size` records."""
+    """Returns the seconds for all records, if offsets are committed after every `size` records."""
     producer = Producer(
         {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 0, "log_level": 0}
     )
@@ -83,7 +83,7 @@ def at_least_once(servers: str, size: int) -> float:
 
 
 def transactions(servers: str, size: int) -> float:
-    """The seconds for all records, in transactions of `size`."""
+    """Returns the seconds for all records, in transactions of `size` records."""
     producer = Producer(
         {
             "bootstrap.servers": servers,

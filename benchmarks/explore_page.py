@@ -1,8 +1,8 @@
 """Counts the frames that the page of `urteil explore` draws while many messages move.
 
 `python -m benchmarks.explore_page` draws a state with 5 replicas and 200 messages in headless
-Chromium, where all messages move all the time. The result has the frames per second, and the
-longest frames, with and without messages.
+Chromium. All messages move all the time. The result has the frames per second, and the longest
+frames, with and without messages.
 
 Each round also measures the page of an older commit (`OLD`), because the speed of a machine
 changes. Other programs hardly change the CPU time of the page's thread, so the result has three CPU
@@ -107,7 +107,7 @@ def serving(kind: type[Server]) -> Iterator[str]:
 
 
 def measure() -> dict[str, Any]:
-    """Frame rates and CPU times of the present page, and of the page of `OLD`."""
+    """Returns the frame rates and the CPU times of the present page and of the page of `OLD`."""
     runs: dict[str, list[dict[str, Any]]] = {"new": [], "old": [], "no messages": []}
     browser = started()
     browser.set_script_timeout(SECONDS + 60)
@@ -140,7 +140,9 @@ def measure() -> dict[str, Any]:
 
 
 def drawn(browser: Chrome, url: str, messages: int) -> dict[str, Any]:
-    """Frame rate, frame times and CPU times while the page animates `messages` messages."""
+    """Returns the frame rate, the frame times and the CPU times of the page while it animates
+    `messages` messages.
+    """
     browser.get(url)
     browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     found, spent_s = _run(browser, MOVES, messages, SECONDS)
@@ -172,7 +174,7 @@ def _task_s(browser: Chrome) -> float:
 
 
 def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The minimum, the median and the maximum of each figure over all runs."""
+    """Returns the minimum, the median and the maximum of each figure over all runs."""
     return {name: vars_of(Figure.of([run[name] for run in runs])) for name in runs[0]}
 
 

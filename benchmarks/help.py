@@ -1,4 +1,6 @@
-"""Compares the time of `urteil --help` with that of a Python process that only imports click."""
+"""Compares the time of `urteil --help` with the time of a Python process that only imports
+click.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The audit of log directories: NumPy against plain Python, in-process against Spark.
+"""Measures the audit of log directories: NumPy against plain Python, and in-process against Spark.
 
-The data are three replicas of eight topic partitions, written by idempotent producers; half of the
-batches are compressed with zstd. The reader in plain Python, the oracle of the fast one, is
-compared on one segment.
+The data are three replicas of eight topic partitions, written by idempotent producers. Half of the
+batches are compressed with zstd. The reader in plain Python is the slow definition to which tests
+compare the fast reader. It is timed on one segment.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def run() -> list[Pairing]:
 
 
 def synthetic_log_dirs(base: Path) -> list[Path]:
-    """The log directories of three synthetic brokers."""
+    """Writes the log directories of three synthetic brokers, and returns their paths."""
     batches = tuple(_batch(number) for number in range(BATCHES))
     metadata = LogMetadata(
         replica="A",

@@ -1,7 +1,6 @@
 """Measures two functions in turn, A B A B, and the ratio of each pair of runs.
 
-The speed of a machine changes within a minute, so only the ratios of neighbouring runs are
-reported.
+The speed of a machine changes within a minute, so a ratio is computed only from neighbouring runs.
 """
 
 from __future__ import annotations
@@ -21,7 +20,9 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """The figures are over all runs but the warm-up, in seconds or as a ratio."""
+    """The minimum, the median and the maximum over all runs except the warm-up, in seconds or as a
+    ratio.
+    """
 
     least: float
     median: float
@@ -52,9 +53,9 @@ def paired(
     runs: int = 5,
     own: bool = False,
 ) -> Pairing:
-    """Runs both functions in turn; the times are in seconds.
+    """Runs both functions in turn, and returns their times in seconds and the ratios.
 
-    With `own`, each function returns its own time.
+    If `own` is True, each function returns its own time, and there is no warm-up.
     """
     for _, work in () if own else (ours, baseline):  # a warm-up
         work()
@@ -63,7 +64,9 @@ def paired(
 
 
 def pairing(ours: str, baseline: str, spent: Sequence[tuple[float, float]]) -> Pairing:
-    """`spent` has the seconds of each pair of runs."""
+    """Returns the times and the ratios of the pairs of runs. `spent` has the seconds of each
+    pair.
+    """
     return Pairing(
         ours=ours,
         baseline=baseline,
@@ -83,7 +86,9 @@ def _timed(work: Callable[[], object], *, own: bool) -> float:
 def write_results(
     name: str, pairings: list[Pairing], facts: Mapping[str, object] | None = None
 ) -> Path:
-    """Writes the result file, with the machine and the versions of packages; returns its path."""
+    """Writes the result file, with the machine and the versions of packages, and returns its
+    path.
+    """
     result = {
         "machine": {
             "cpu": cpu_model(),

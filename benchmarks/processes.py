@@ -1,7 +1,7 @@
 """Benchmarks of `urteil broker --processes`: its start, its requests, and its log of requests.
 
-Each request is a Produce of one record with acks=all to a topic of three replicas. Two clusters are
-compared while both run: requests go to one and to the other in turn.
+Each request is a Produce of one record with acks=all to a topic with three replicas. Two clusters
+are compared while both run, and the requests alternate between them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Cluster:
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
     def request(self) -> float:
-        """The mean duration of `REQUESTS` requests in s; their mean CPU time is in `_cpu_ms`."""
+        """Sends `REQUESTS` requests, and returns their mean duration in seconds. Their mean CPU
+        time is added to `_cpu_ms`.
+        """
         before, started = self.cpu_s(), time.perf_counter()
         for _ in range(REQUESTS):
             self.client.exchange(self.frame)
@@ -98,6 +100,6 @@ def _start(*options: str) -> None:
 
 
 def facts() -> dict[str, object]:
-    """The CPU milliseconds per request of each cluster, and the load of the machine."""
+    """Returns the CPU milliseconds per request of each cluster, and the load of the machine."""
     cpu = {name: asdict(Figure.of(spent)) for name, spent in _cpu_ms.items()}
     return {"cpu_ms_of_a_request": cpu, "load": [round(one, 1) for one in os.getloadavg()]}

@@ -1,8 +1,10 @@
-"""Measures the trace validation of broker runs: its speed, its coverage, and the bugs it finds.
+"""Measures the trace validation of broker runs: its speed, its coverage, and the bugs that it
+finds.
 
-For the speed, runs are made and validated, and only made. The coverage of a spec says how often
-each action is taken, and which share of the events changes nothing in it. A table has the seeded
-bugs and mutated runs that are rejected.
+For the speed, the time to simulate and validate runs is compared with the time to simulate them.
+The coverage of a spec has the number of times that each action is taken, and the share of the
+events that change nothing in the spec. A table has the seeded bugs and the mutated runs that are
+rejected.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from tests.properties.refinement.mutants.runs import validate_mutants
 from tests.properties.refinement.scenarios import SCENARIOS, Events, validate_scenario
 from tests.properties.refinement.seeded_bugs import DETECTED, NOT_DETECTED, Detection
 
-# In `replicated`, seed 15 elects a last known leader while the ISR is empty: that is no step of
-# the spec, and is reported; in seed 25 the controller refuses a proposal.
+# In `replicated`, seed 15 elects a last known leader while the ISR is empty. This is no step of the
+# spec, and is reported. In seed 25, the controller refuses a proposal.
 LATE = {"late markers": (0,), "late ends": (0,)}
 SEEDS = {"replicated": (*range(10), 15, 25), "transactional": range(4), **LATE}
 MUTATED = {"replicated": range(10), "transactional": range(6), **LATE}
@@ -39,7 +41,10 @@ def run() -> list[Pairing]:
 
 
 def events_of(*, validated: bool) -> int:
-    """The number of events in simulated runs, which the specs must allow if `validated`."""
+    """Simulates runs, and returns the number of their events.
+
+    If `validated` is True, the runs are also validated, and the specs must allow all events.
+    """
     events = 0
     for scenario in TIMED:
         found = SCENARIOS[scenario].make(0)
@@ -61,7 +66,9 @@ def facts() -> Mapping[str, object]:
 
 
 def specs() -> Mapping[str, object]:
-    """For each spec: runs, events, rejected runs, speed, and how often each action was taken."""
+    """Returns, for each spec, the runs, events, rejected runs, the speed, and how often each action
+    was taken.
+    """
     found: dict[str, OfSpec] = {}
     for name, runs in SCENARIOS.items():
         for seed in SEEDS[name]:
@@ -108,7 +115,9 @@ class OfSpec:
 
 
 def detected(row: Detection) -> str:
-    """The first event of a run with a seeded bug that the spec rejects, or `missed`."""
+    """Returns a text with the first event of a run with a seeded bug that the spec rejects, or with
+    `missed` if the spec rejects no event.
+    """
     runs = SCENARIOS[row.scenario]
     events = runs.make(row.seed, frozenset({row.bug}))
     found = validate(runs.mappings(events)[row.spec], events)
@@ -116,7 +125,9 @@ def detected(row: Detection) -> str:
 
 
 def of_mutants(scenario: str) -> Mapping[str, object]:
-    """The numbers of mutated runs: made, rejected, and left out as equivalent to a valid run."""
+    """Returns the numbers of mutated runs: made, rejected, and left out because they are equivalent
+    to a valid run.
+    """
     made: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
     equivalent: Counter[str] = Counter()

@@ -1,7 +1,8 @@
 """Measures the broker steps per CPU second of every sweep, and the gain from a second core.
 
-A sweep simulates the cluster from many seeds; it is timed with its analysis, in one process and in
-two. The target is 5,000 steps per CPU second, with faults and clients.
+A sweep simulates one scenario of the cluster on many seeds. One sweep is also timed together with
+its analysis, in one process and in two processes. The target is 5,000 steps per CPU second, with
+faults and clients.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ def run() -> list[Pairing]:
 
 
 def steps(name: str) -> Pairing:
-    """The time of a sweep's simulations with faults compared with that without; the label has the
-    broker steps per CPU second.
+    """Compares the time of a sweep's simulations with faults with the time without faults.
+
+    The label has the broker steps per CPU second.
     """
     started = time.process_time()
     rate = simulated(name) / (time.process_time() - started)
@@ -37,7 +39,7 @@ def steps(name: str) -> Pairing:
 
 
 def cores() -> Pairing:
-    """The time of two processes compared with that of one, for the same seeds."""
+    """Compares the time of two processes with the time of one process, for the same seeds."""
 
     def sweep(processes: int) -> int:
         return len([*judged_in_processes(Swept(sweep="publish"), SWEPT, processes=processes)])

@@ -1,15 +1,15 @@
 """Measures `urteil trace`, which checks that a spec permits each event in the logs of brokers.
 
-The benchmark reports four results (an event is *followed* when the spec has checked it):
+An event is *followed* when the spec has checked it. The benchmark reports four results:
 
 - the time to read and follow the events of a log of 10,000 records, compared with the time to read
   them;
-- for logs of several lengths, how many events are followed in a CPU second;
+- for logs of several lengths, the number of events that are followed in a CPU second;
 - for the same logs, the CPU time of an action in the reference interpreter;
-- how many traces with a mutation are rejected.
+- the number of traces with a mutation that are rejected.
 
-The long logs are synthetic. Three brokers and a controller of Kafka 4.3.0 write such lines for
-batches of four records. In the middle the leader changes.
+The long logs are synthetic. Their lines are like those that three brokers and a controller of Kafka
+4.3.0 write for batches of four records. In the middle of a log, the leader changes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BROKERS: Final = (1, 2, 3)
 RECORDED: Final = Path(__file__).parents[1] / "tests" / "data" / "kafka_trace"
 PARTITION: Final = "long-0"
 
-Line = tuple[int, str]  # node, text behind the clock
+Line = tuple[int, str]  # the node, and the text after the time
 
 
 def run() -> list[Pairing]:
@@ -97,7 +97,9 @@ def of_length(records: int) -> Mapping[str, object]:
 
 
 def interpreter_ms(events: Sequence[Event]) -> float:
-    """The average CPU time of an action in ms: append, fetch or high watermark."""
+    """Returns the average CPU time of an action in the reference interpreter, in ms. The actions
+    are an append, two fetch requests, and an attempt to advance the high watermark.
+    """
     begun = PartitionReplication.of(events)
     assert not isinstance(begun, Refused)
     stepper = begun.behaviour.stepper
@@ -173,7 +175,9 @@ def write(folder: Path, records: int) -> Sequence[Path]:
 
 
 def lines(records: int) -> Iterator[Line]:
-    """The log lines of one partition; broker 1 leads the first half, broker 2 the second."""
+    """Yields the log lines of one partition. Broker 1 leads in the first half, and broker 2 in the
+    second half.
+    """
     yield (
         0,
         "INFO ReplicationControlManager [event-handler] [QuorumController id=0] Replayed "
@@ -200,7 +204,7 @@ def lines(records: int) -> Iterator[Line]:
         for start in range(first, stop, BATCH):
             yield from one_batch(epoch, leader, followers, start, is_first=start == first)
             last = epoch
-        for f in followers:  # an empty response: the last high watermark
+        for f in followers:  # an empty response with the final high watermark
             yield from response(f, stop, stop, stop, raises=True)
 
 
@@ -268,10 +272,11 @@ def fetch(node: int, epoch: int, offset: int, last: int | None) -> Line:
 
 
 def response(node: int, start: int, end: int, mark: int, *, raises: bool) -> Iterator[Line]:
-    """The log lines of a follower that handles a fetch response with the records from `start` to
-    before `end`.
+    """Yields the log lines of a follower that handles a fetch response with the records from
+    `start` to before `end`.
 
-    `mark` is the leader's high watermark; with `raises`, the follower's rises.
+    `mark` is the leader's high watermark. If `raises` is True, the follower's high watermark rises
+    to it.
     """
     head = f"TRACE ReplicaFetcherThread {fetcher(node)} Follower"
     of = f"for partition {PARTITION}"

@@ -3,17 +3,17 @@
     python -m benchmarks.week                 all runs: 10 to 30 minutes, and 6 GB of disk
     python -m benchmarks.week --days 0.1      the same runs, shorter
 
-These are 604,800,000 records, appended as fast as possible, with timestamps that advance by one
-millisecond each.
+A week has 604,800,000 records. They are appended as fast as possible, with timestamps that advance
+by one millisecond for each record. There are three runs:
 
     large batches           10,000 records in a batch, as if producers had a large linger.ms
     large, with retention   10,000 records in a batch; retention.bytes keeps about one day
     small batches           100 records in a batch, as if a producer sent ten times a second
 
-Each run has one broker, one partition and 10 idempotent producers. It measures the broker 56 times:
-memory (RSS), CPU time, the longest response time since the previous measurement, and the bytes and
-number of files in the data directory. At the end the broker restarts, and the time until it is
-ready is measured.
+The run with small batches appends only the records of a day. Each run has one broker, one partition
+and 10 idempotent producers. It measures the broker 56 times: memory (RSS), CPU time, the longest
+response time since the previous measurement, and the bytes and the number of files in the data
+directory. At the end, the broker restarts, and the time until it is ready is measured.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Memory, time and disk of the broker after the records of `day` days."""
+    """The memory, time and disk space of the broker after the records of `day` days."""
 
     day: float
     batches: int
@@ -89,7 +89,9 @@ def runs(days: float) -> tuple[Run, ...]:
 
 
 def measured(run: Run) -> dict[str, Any]:
-    """The measurements (`notes`), the growth of memory per day, and the cost of a restart."""
+    """Conducts a run. Returns the measurements (`notes`), the growth of memory per day, and the
+    cost of a restart.
+    """
     with tempfile.TemporaryDirectory() as folder:
         with broker(Path(folder)) as system:
             notes = [*_append(run, system, Path(folder))]
@@ -102,7 +104,7 @@ def measured(run: Run) -> dict[str, Any]:
         "run": asdict(run),
         "records": notes[-1].batches * run.records,
         "cpu_ms_per_batch": round(notes[-1].cpu_s * 1000 / notes[-1].batches, 3),
-        # In the second half the caches are full.
+        # only of the second half, in which the caches are full
         "memory_growth_mib_per_day": round(
             (notes[-1].memory_mib - half.memory_mib) / (notes[-1].day - half.day), 2
         ),
@@ -117,7 +119,9 @@ def measured(run: Run) -> dict[str, Any]:
 
 @contextmanager
 def broker(folder: Path) -> Generator[System]:
-    """`urteil broker` with this data directory, stopped cleanly at the end."""
+    """Runs `urteil broker` with this data directory for the duration of a `with` block. The broker
+    is stopped cleanly at the end of the block.
+    """
     settings = [word for one in _SETTINGS for word in ("--broker-config", one)]
     call = [sys.executable, "-c", _BROKER, "broker", "--brokers", "1", "--data-dir", str(folder)]
     with subprocess.Popen([*call, *settings], stdout=subprocess.PIPE, text=True) as process:
@@ -163,7 +167,9 @@ def _append(run: Run, system: System, folder: Path) -> Iterator[Note]:
 
 
 def batches(records: int) -> Iterator[bytes]:
-    """Batches of `records` records each, from several idempotent producers in turn."""
+    """Yields batches of `records` records each, from several idempotent producers in turn, without
+    end.
+    """
     rng = random.Random(1)
     first_ms = int(time.time() * 1000) - round(WEEK_DAYS * DAY_S * 1000)
     texts = (f"sensor={rng.randrange(50):02} celsius={rng.gauss(20, 3):.2f}" for _ in count())

@@ -13,7 +13,9 @@ ROWS = 1_000_000
 
 
 def run() -> list[Pairing]:
-    """The analysis of a large history, and the time to a verdict on a small one."""
+    """Returns the costs of the analysis of a large history, and the times to a verdict on a small
+    history, each compared with a peer or a baseline.
+    """
     from benchmarks.analyze import first_verdict
     from benchmarks.analyze.measuring import OURS, PEERS, measured
 

@@ -2,7 +2,7 @@
 
     --rows 1e6 1e7 --partitions 256 1 --checks linearizable shared all --ways in-process polars
 
-A *way* is an engine of this project or a peer, such as Polars. Each size has a result file with the
+A *way* is an engine of this project, or a peer such as Polars. Each size has a result file with the
 latest measurement of each way. The output ends with the growth of the cost with the size. The exit
 code is 1 if a way failed, or found anomalies other than the injected ones.
 

@@ -1,28 +1,28 @@
 """Compares the fast history analysis with slow, literal definitions: `--histories 100000 --seed 0`.
 
 A definition is a Python function that follows the text of an anomaly word for word (`properties`).
-Histories are generated from their numbers. There are five kinds of histories:
+Each history is generated from its number. There are five kinds of histories:
 
     1   clients of a small simulated cluster, often with a bug; then a few operations are changed
     2   a few clients with random observations, which may contradict each other
-    3   as 2, but mostly transactions and committed offsets
-    4   as 2, but mostly polls; 95 % of the observations agree on one log
-    5   as 3, but 80 % of the observations agree on one log
+    3   like kind 2, but mostly with transactions and committed offsets
+    4   like kind 2, but mostly with polls; 95 % of the observations agree on one log
+    5   like kind 3, but 80 % of the observations agree on one log
 
-The assumptions that the history breaks, the occurrences of every anomaly, and the delivery
-semantics must be equal.
+Three results must be equal: the assumptions that the history breaks, the occurrences of every
+anomaly, and the delivery semantics.
 
-An analysis costs a tenth of a second even for the smallest history, so most histories are joined
-and analysed together, a thousand at once. If the result differs from that of the definitions, the
-histories are halved again and again, and the numbers of the fewest that still differ are printed.
-`--seed NUMBER --histories 1` repeats one of them.
+An analysis takes a tenth of a second even for the smallest history. So most histories are joined,
+and a thousand histories are analysed together. If the result differs from the result of the
+definitions, the set of histories is halved repeatedly. The numbers of the smallest sets that still
+differ are printed. `--seed NUMBER --histories 1` repeats the comparison of one history.
 
-A history is analysed in partitions, parts with consecutive operations, of which each costs about as
-much as twenty histories. So of each thousand histories, four are analysed alone, three times each
-with other borders. The others are joined into three: all that break an assumption, because they
-would hide anomalies of the others; twenty more, so that the partitions are small; and the rest.
-These are divided into up to forty partitions, and about half of the histories have operations in
-several.
+A history is analysed in partitions (ranges of consecutive operations). Each partition costs about
+as much as twenty histories. So four of each thousand histories are analysed alone, each three times
+with different borders of the partitions. All other histories are joined into three histories: those
+that break an assumption, because they would hide anomalies of the rest; twenty further ones, so
+that the partitions are small; and the remaining ones. These joined histories are divided into up to
+forty partitions, and about half of their original histories have operations in several partitions.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ KINDS: Final[tuple[Callable[[int], History], ...]] = (
     partial(random_history, fs=CONSUMERS, settled=0.95),
     partial(random_history, fs=PIPELINES, settled=0.8),
 )
-BLOCK: Final = 1_000  # histories with the same declarations
+BLOCK: Final = 1_000  # histories with the same assumptions
 ALONE_IN: Final = 250  # histories; one of them is analysed alone
 KEPT_EVERY: Final = 1_000
 KEPT_IN: Final = RESULTS / "agreement.json"
@@ -76,7 +76,7 @@ DELIVERY: Final = "delivery semantics"
 FILES: Final = 40  # at most, for joined histories
 CUT_OFTEN: Final = 20  # histories of a block that are joined to a history with as many files
 FILES_OF_ONE: Final = 12
-CUTS: Final = 3  # random splits in which a history alone is analysed
+CUTS: Final = 3  # random splits of a history that is analysed alone
 
 Catalogue = Callable[[Declarations], tuple[Anomaly, ...]]
 
@@ -94,13 +94,16 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Histories, and the anomalies to compare; `made` has the histories by their number."""
+    """A group of histories that is analysed together, and the anomalies to compare.
+
+    `made` has the histories by their numbers.
+    """
 
     made: Mapping[int, History]
     anomalies: Catalogue
 
     def differences(self) -> tuple[Counter[str], list[Difference]]:
-        """The number of occurrences of each anomaly, and the results that differ."""
+        """Returns the number of occurrences of each anomaly, and the results that differ."""
         found, differing = Counter[str](), list[Difference]()
         for numbers in self._together():
             try:
@@ -112,7 +115,7 @@ class Block:
             found += rows
         return found, differing
 
-    # A history that breaks an assumption hides the anomalies of those that are joined to it.
+    # A history that breaks an assumption hides the anomalies of all histories joined to it.
     def _together(self) -> Iterator[list[int]]:
         alone = [n for n in self.made if n % ALONE_IN == n // ALONE_IN % ALONE_IN]
         others = [n for n in self.made if n not in alone]
@@ -217,7 +220,11 @@ def _same_broken(broken: Sequence[BrokenAssumption], rows_of: Mapping[str, list[
 
 @dataclass(slots=True)
 class _Literal:
-    """`rows` has the violations of the literal definitions, `observed` the observations."""
+    """The results of the literal definitions.
+
+    `rows` has the violations of each anomaly, and `observed` the number of operations that were
+    checked.
+    """
 
     rows: defaultdict[str, list[Any]] = field(default_factory=partial(defaultdict, list))
     observed: Counter[str] = field(default_factory=Counter[str])
@@ -238,7 +245,8 @@ class _Literal:
             found.delivered += as_one.rows_of(which, partial(deliveries, declared=declared))
         for one in of_whole:
             found.rows[one.id] += one.find(as_one.whole)
-        for one in anomalies:  # keys without a topic share one: joined, it has more keys
+        # All keys without a topic count as one topic, which has more keys in the joined history.
+        for one in anomalies:
             if one in of_whole or one.id == "duplicate-across-keys":
                 found.observed[one.id] = one.observed(as_one.whole)
         found.delivered.sort(key=lambda it: it.application)
@@ -248,7 +256,11 @@ class _Literal:
 def campaign(
     histories: int, seed: int, processes: int, anomalies: Catalogue = catalogue
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
-    """For each group: histories and violations so far, and the differences in this group."""
+    """Compares the histories from number `seed` on, in groups that share their assumptions.
+
+    Yields, for each group, the number of histories and of violations so far, and the differences in
+    this group.
+    """
     end = seed + histories
     blocks = [
         range(max(seed, first), min(end, first + BLOCK))
@@ -309,7 +321,8 @@ def main() -> int:
 
 
 def continued(campaigns: Sequence[Mapping[str, Any]], seed: int | None) -> Mapping[str, Any]:
-    """The recorded campaign whose first history has the number `seed`.
+    """Returns the recorded campaign (a series of compared histories) whose first history has the
+    number `seed`.
 
     If `seed` is None, it is the campaign with the highest first number. If there is no such
     campaign, all counts are zero.

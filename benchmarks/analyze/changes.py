@@ -1,4 +1,7 @@
-"""Changes operations of a synthetic history so that each violates exactly one real-time rule.
+"""Changes operations of a synthetic history so that each change violates exactly one real-time
+rule.
+
+There are two kinds of changes:
 
     retimed   The start of a send S is moved to a later time. By then, another send to the same key
               has completed with a higher offset. S begins after that send but has a lower offset:
@@ -6,8 +9,8 @@
     lowered   An observed log end offset is halved, which makes it stale. No other rule depends on
               an end offset.
 
-A synthetic history is generated in periods, called windows. Every change stays inside one window,
-and in earlier windows all offsets are lower. So only the operations of this window are needed to
+A synthetic history is generated in periods, which are called windows. Every change stays inside one
+window, and all offsets in earlier windows are lower. So the operations of this window suffice to
 compute the violation.
 """
 
@@ -36,7 +39,10 @@ from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 
 
 class Changes:
-    """`first_op` is the number of the window's first operation, in completion order."""
+    """The operations of one window, in which operations can be changed.
+
+    `first_op` is the number of the window's first operation, in completion order.
+    """
 
     def __init__(self, window: Operations, first_op: int) -> None:
         self.window, self.first_op = window, first_op
@@ -51,9 +57,9 @@ class Changes:
     def make(
         self, count: int, keys: Sequence[str], rng: np.random.Generator
     ) -> Iterator[OffsetOrderInversion | StaleEndOffset]:
-        """Moves `count` starts of sends, lowers `count` end offsets, and yields the violations.
+        """Moves the starts of `count` sends, lowers `count` end offsets, and yields the violations.
 
-        Raises RuntimeError if there are too few operations.
+        Raises RuntimeError if the window has too few suitable operations.
         """
         late = self._overtaken()
         isolation = self.window.of_operation["isolation"][self.op]
@@ -69,11 +75,12 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """A new start for each row's send that makes it an inversion; 0 if none.
+        """Returns, for each row, a new start of its send that makes the send an inversion, or 0 if
+        there is no such start.
 
-        It is just after the end of another send of the same key with a higher offset, but before
-        the send's own end, and before the end of a poll that read the record. Sends in transactions
-        keep their start.
+        The new start is just after the end of another send to the same key with a higher offset. It
+        is before the end of the send itself, and before the end of a poll that read its record.
+        Sends in transactions are not moved.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

@@ -1,9 +1,10 @@
 """A correct synthetic cluster and its clients, generated window by window as columns.
 
-A window is a period of time; all processes are idle at its beginning and end. Every event of a log
-(append, marker, commit, read) has an instant between invocation and completion, and offsets follow
-the instants, so the history is linearizable by construction. A record is readable from the instant
-at which no transaction at or below its offset is open.
+A window is a period of time. All processes are idle at the beginning and at the end of a window.
+Every event of a log (append, marker, commit, read) takes effect at an instant between invocation
+and completion of its operation. The offsets have the order of these instants, so the history is
+linearizable by construction. A record is readable from the instant at which no transaction at or
+below its offset is open.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 
 from benchmarks.analyze.recorded import NULL, Ints, Operations, Vocabulary, positions
 
-TRANSACTIONAL: Final = 5  # of the senders, these are transactional
+TRANSACTIONAL: Final = 5  # the number of senders that are transactional
 SENDERS: Final = 8
 READERS: Final = 8
 END_READERS: Final = 2
@@ -96,7 +97,7 @@ class Cluster:
         self._readers = min(READERS, self.partitions)
 
     def assigns(self) -> Operations:
-        """`assign` operations that divide the keys among all readers."""
+        """Returns `assign` operations that divide the keys among all readers."""
         readers = np.arange(self._readers)
         keys = np.arange(self.partitions)
         owner = keys % self._readers
@@ -113,7 +114,7 @@ class Cluster:
         )
 
     def never(self) -> Operations:
-        """For each sender, a send operation that never completes."""
+        """Returns, for each sender, a send operation that never completes."""
         sender = np.arange(SENDERS)
         processes = sender + SLOTS * self._retired
         return Operations.of(
@@ -131,7 +132,7 @@ class Cluster:
         )
 
     def window(self, size: int) -> list[Operations]:
-        """All operations of the next window, which ends when each sender has made `size` sends."""
+        """Returns all operations of the next window, in which each sender makes `size` sends."""
         began_ns = self.now_ns
         sends, append, commit, logged = self._sends(size)
         log = self._append(sends, append, commit, logged)
@@ -155,10 +156,10 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """The sends of a window without offsets, and for each record the time of its append, the
-        end of its transaction, and its fate.
+        """Returns the sends of a window without offsets. For each record, it also returns the time
+        of the append, the time when the transaction ends, and the fate of the record.
 
-        The fate is 0 if the record was lost, 1 if it was aborted, 2 if it took effect.
+        The fate is 0 if the record was lost, 1 if it was aborted, and 2 if it took effect.
         """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)
@@ -369,7 +370,7 @@ def _first_alike(operations: Ints, keys: Ints) -> Ints:
     first = np.arange(len(keys))
     for back in range(1, min(SENDS_AT_ONCE, len(keys))):
         alike = (keys[back:] == keys[:-back]) & (operations[back:] == operations[:-back])
-        first[back:][alike] = np.flatnonzero(alike)  # the furthest back is written last
+        first[back:][alike] = np.flatnonzero(alike)  # the earliest one is written last, and stays
     return first
 
 

@@ -1,8 +1,8 @@
-"""The cost of a process tree: CPU seconds, wall time and peak memory.
+"""Measures the cost of a process tree: CPU seconds, wall time and peak memory.
 
-CPU is the time of all processes, live and ended: the kernel adds that of an ended one to the parent
-that waited for it. A memory page that three processes share counts a third for each. A peak between
-two samples of memory can be missed.
+The CPU time includes all running and ended processes: the kernel adds the time of an ended process
+to the parent that waited for it. If three processes share a memory page, a third of the page counts
+for each of them. Memory is sampled, so a peak between two samples can be missed.
 
 Source: Linux, proc(5).
 """
@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 _SAMPLE_S: Final = 0.2
-_LEAST_PAUSE: Final = 9  # times as long as a sample takes
+_LEAST_PAUSE: Final = 9  # times the duration of a sample
 _BECOME_REAPER: Final = 36  # PR_SET_CHILD_SUBREAPER
 
 
@@ -45,7 +45,7 @@ class Cpu(NamedTuple):
 
 
 def cpu(root: int) -> Cpu:
-    """The CPU time that the process tree has used so far."""
+    """Returns the CPU time that the process tree has used so far."""
     ticks = [0, 0, 0, 0]  # utime, stime, cutime, cstime
     for pid in tree(root):
         if fields := _stat(pid):
@@ -58,8 +58,9 @@ def cpu(root: int) -> Cpu:
 def cpu_counted(root: int) -> Iterator[Callable[[], Cpu]]:
     """Yields a function that returns the CPU time of the process tree so far.
 
-    A process that has ended counts with its last sample. Spark's daemon ignores the signal of ended
-    workers, so the kernel adds the time of idle workers that Spark ends to no other process.
+    The tree is sampled repeatedly. A process that has ended counts with its latest sample. Spark's
+    daemon ignores the signal of ended workers. So when Spark ends idle workers, the kernel adds
+    their time to no other process.
     """
     seen: dict[tuple[int, str], tuple[int, int]] = {}  # ticks, by process id and start
 
@@ -80,9 +81,10 @@ class Spent(NamedTuple):
 
 
 def run_command(words: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> Spent:
-    """The cost of all processes of a command; raises CalledProcessError if it fails.
+    """Runs a command, and returns the cost of all its processes. Raises CalledProcessError if the
+    command fails.
 
-    The caller's process adopts orphans, such as Spark's workers, so it must have no other children.
+    The calling process adopts orphans, such as Spark's workers, so it must have no other children.
     """
     ctypes.CDLL(None).prctl(_BECOME_REAPER, 1, 0, 0, 0)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -126,7 +128,8 @@ def _repeated(sample: Callable[[], object]) -> Iterator[None]:
         while not over.wait(pause_s):
             began = time.perf_counter()
             sample()
-            # For memory, the kernel walks all pages of mapped files: seconds for a large history.
+            # To sample memory, the kernel visits all pages of mapped files, which takes seconds for
+            # a large history.
             pause_s = max(_SAMPLE_S, _LEAST_PAUSE * (time.perf_counter() - began))
 
     thread = threading.Thread(target=repeat, daemon=True)

@@ -2,14 +2,15 @@
 
     python -m benchmarks.analyze.first_verdict
 
-Each command is compared with a baseline:
+Each command on the left is compared with the baseline on the right:
 
     urteil analyze                   a Spark program that starts a session and runs one mapInArrow
     urteil analyze with an archive   urteil analyze without it
       of Spark's classes (urteil doctor --spark-archive)
     urteil analyze --engine local    python -c 'import pyarrow'
 
-On a machine with other work only the CPU time counts, which includes all processes of a command.
+On a machine with other work, only the CPU times are meaningful. A CPU time includes all processes
+of a command.
 """
 
 from __future__ import annotations

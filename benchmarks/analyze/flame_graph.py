@@ -4,9 +4,9 @@
     python -m benchmarks.analyze.flame_graph           # 3 million rows: a minute on a quiet core
     python -m benchmarks.analyze.flame_graph --draw    # draws the kept result
 
-Stacks that differ only in line numbers are one stack. Frames of click, of imports, of context
-managers, and with a smaller share of samples than `SHOWN` are left out; their samples count for the
-caller.
+Stacks that differ only in line numbers count as one stack. Frames of click, of imports and of
+context managers are left out, and so are frames with a smaller share of samples than `SHOWN`. The
+samples of a frame that is left out count for its caller.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LEFT_OUT: Final = re.compile(
     r"\((?:click/|<frozen importlib|contextlib\.py|urteil\)"
     r"|checkers/cli/(?:main|command|log_dirs)\.py)"
 )
-# what a frame does -> the files of its functions, and its colour; the first that matches counts
+# the kind of a frame, the files of its functions, and its colour; the first match counts
 ROOMS: Final = (
     ("kernels", r"\(checkers/histories/(?:anomalies|facts)/", "#f2a154"),
     ("columns and sorting", r"\(checkers/histories/columnar/", "#f5d76e"),
@@ -53,7 +53,9 @@ ROOMS: Final = (
 
 @dataclass(slots=True)
 class Frame:
-    """`samples` includes those of the called functions."""
+    """A function in the flame graph. `samples` includes the samples of the functions that it
+    calls.
+    """
 
     name: str
     samples: int = 0
@@ -88,7 +90,9 @@ def main() -> None:
 
 
 def sampled(history: Path, folder: Path) -> str:
-    """py-spy's output: in each line the frames of a stack, and its number of samples."""
+    """Returns the output of py-spy. Each line has the frames of a stack, and its number of
+    samples.
+    """
     scripts, output = Path(sys.executable).parent, folder / "stacks"
     command = [
         scripts / "urteil",
@@ -110,7 +114,7 @@ def sampled(history: Path, folder: Path) -> str:
 
 
 def stacks(lines: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Each stack without line numbers, and its number of samples."""
+    """Yields each stack without line numbers, and its number of samples."""
     for line in lines.splitlines():
         text, _, count = line.rpartition(" ")
         frames = (_LINE.sub(")", frame) for frame in text.split(";"))
@@ -118,7 +122,9 @@ def stacks(lines: str) -> Iterator[tuple[tuple[str, ...], int]]:
 
 
 def shortened(some: Iterable[tuple[tuple[str, ...], int]]) -> dict[str, int]:
-    """The samples of each stack, cut before its first frame with a smaller share than `SHOWN`."""
+    """Returns the samples of each stack. A stack is cut before its first frame with a smaller share
+    of the samples than `SHOWN`.
+    """
     some = [*some]
     whole = tree(some)
     kept: dict[str, int] = {}
@@ -150,7 +156,7 @@ def tree(some: Iterable[tuple[tuple[str, ...], int]]) -> Frame:
 
 
 def picture(kept: Mapping[str, Any]) -> str:
-    """An SVG in which callers are above the functions that they call."""
+    """Returns an SVG in which each function is below its caller."""
     root = tree(
         (tuple(filter(None, stack.split(";"))), count) for stack, count in kept["stacks"].items()
     )

@@ -1,6 +1,6 @@
 """The checks `linearizable` and `shared` of the benchmark, as DuckDB queries.
 
-`linearizable` is the first of these queries; `shared` is all three.
+The check `linearizable` runs the first of these queries. The check `shared` runs all three.
 
 - Real-time order: an observation is an offset that a send, poll or end-offset request returned. For
   each send and end-offset request, a window function finds the observations of the same log with a
@@ -12,8 +12,8 @@
 """
 
 # Real-time order needs one window function and no join: 16 CPU s for ten million rows of 256 keys,
-# and 10 CPU s for one key. An ASOF join of the queries with the running maximum by completion time
-# took 21 and 17 CPU s. An ASOF join by offset took 20 and 13.
+# and 10 CPU s for one key. Two slower queries were tried: an ASOF join of the queries with the
+# running maximum by completion time took 21 and 17 CPU s, and an ASOF join by offset 20 and 13.
 
 from __future__ import annotations
 
@@ -127,12 +127,16 @@ STEPS: Final = """
 
 
 def linearizable(history: Path) -> Locations:
-    """The occurrences of each anomaly, as tuples of fields such as key and offset."""
+    """Returns the occurrences of each anomaly of LINEARIZABLE, as tuples of fields such as key and
+    offset.
+    """
     return as_locations(_opened(history).execute(REAL_TIME).fetchall(), LINEARIZABLE)
 
 
 def everything(history: Path) -> Locations:
-    """As `linearizable`, for all anomalies that the queries check."""
+    """Returns the occurrences of each anomaly of SHARED, as tuples of fields such as key and
+    offset.
+    """
     connection = _opened(history)
     rows = [
         row for query in (REAL_TIME, LOG, STEPS) for row in connection.execute(query).fetchall()

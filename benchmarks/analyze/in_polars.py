@@ -1,7 +1,7 @@
 """The checks `linearizable` and `shared` of the benchmark, as Polars queries.
 
-The streaming engine of Polars runs them. `shared` consists of all three queries, `linearizable` of
-the first one.
+The streaming engine of Polars runs the queries. The check `linearizable` runs the first of these
+queries. The check `shared` runs all three.
 
 - Real-time order: a send or end-offset request must not return an offset below the known end of
   the log. Each completed operation shows that the log reached some end. The running maximum of
@@ -13,9 +13,9 @@ the first one.
   skipped.
 """
 
-# Real-time order takes 8 CPU s for ten million rows of 256 keys and 7.5 CPU s for one key; with the
-# streaming engine 7.5 and 6.5. An order by offset, without a join, took 10 and 7. Storing keys as
-# categories saved nothing.
+# Real-time order takes 8 CPU s for ten million rows of 256 keys and 7.5 CPU s for one key. With the
+# streaming engine, it takes 7.5 and 6.5. A query that orders by offset, without a join, took 10 and
+# 7. Storing keys as categories saved nothing.
 
 from __future__ import annotations
 
@@ -32,12 +32,16 @@ VALUE = ("key", "value")
 
 
 def linearizable(history: Path) -> Locations:
-    """The occurrences of each anomaly, as tuples of fields such as key and offset."""
+    """Returns the occurrences of each anomaly of LINEARIZABLE, as tuples of fields such as key and
+    offset.
+    """
     return as_locations(_collected(_real_time(_rows(history))), LINEARIZABLE)
 
 
 def everything(history: Path) -> Locations:
-    """As `linearizable`, for all anomalies that the queries check."""
+    """Returns the occurrences of each anomaly of SHARED, as tuples of fields such as key and
+    offset.
+    """
     rows = _rows(history)
     found = [_collected(query(rows)) for query in (_real_time, _log, _steps)]
     return as_locations([row for some in found for row in some], SHARED)
@@ -89,7 +93,9 @@ def _real_time(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _contradicted(queries: pl.LazyFrame, observed: pl.LazyFrame) -> pl.LazyFrame:
-    """The sends and end-offset requests below an offset that was observed before they began."""
+    """Returns the sends and end-offset requests whose offset is below an offset that was observed
+    before they began.
+    """
     known = observed.select("key", "completed_ns", known=col("reach").cum_max().over("key"))
     name = pl.when(END).then(pl.lit("stale-end-offset")).otherwise(pl.lit("offset-order-inversion"))
     return (

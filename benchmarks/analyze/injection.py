@@ -4,7 +4,8 @@ There are two ways to inject anomalies:
 
 - *Scenes* are small example histories, one for each anomaly of the catalogue. A scene has its own
   key and processes. It starts at a random time, and is stretched in time: thousands of other
-  operations lie between its own. An analysis of the scenes alone gives the expected violations.
+  operations lie between its own operations. An analysis of the scenes alone gives the expected
+  violations.
 - *Changes* modify correct operations on the keys of the synthetic history (`changes`).
 """
 
@@ -43,7 +44,10 @@ class _Scene:
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """Each anomaly has `each` scenes; besides, `each` sends and `each` end offsets are changed."""
+    """The anomalies to inject into a synthetic history.
+
+    Each anomaly gets `each` scenes. In addition, `each` sends and `each` end offsets are changed.
+    """
 
     each: int = 0
     seed: int = 0
@@ -62,7 +66,8 @@ class Injection:
     def begin(self, texts: dict[str, list[str]], windows: int) -> None:
         """Chooses a time window for each scene.
 
-        `texts` has the texts that each text column may contain; the texts of the scenes are added.
+        `texts` has the texts that each text column may contain. The texts of the scenes are added
+        to it.
         """
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows
@@ -87,7 +92,9 @@ class Injection:
         self._codes = {n: {word: code for code, word in enumerate(texts[n])} for n in FEW_TEXTS}
 
     def due(self, began_ns: int, until_ns: int) -> Operations:
-        """The operations of scenes that complete between `began_ns` and `until_ns`."""
+        """Begins the scenes of the next window, and returns the operations of all begun scenes that
+        complete before `until_ns` and were not returned yet.
+        """
         for scene in self._scenes:
             if scene.window == self._window:
                 start = int(self._rng.integers(began_ns, until_ns))
@@ -105,7 +112,7 @@ class Injection:
         return _columns(self._emitted, self._codes)
 
     def alter(self, window: Operations, first_op: int) -> None:
-        """Changes some operations of this window, so that each violates a real-time rule; the
+        """Changes some operations of this window so that each violates a real-time rule. The
         changes are spread over all windows.
         """
         places = np.flatnonzero(window.of_operation["process"] >= FIRST_SCENE)
@@ -119,7 +126,7 @@ class Injection:
             self._changed += due
 
     def expected(self) -> Shown:
-        """Exactly the violations that an analysis must find, by anomaly."""
+        """Returns exactly the violations that an analysis must find, by anomaly."""
         some = (as_table([one], first_op=number) for number, one in sorted(self._numbered.items()))
         scenes = shown(analyze(pa.concat_tables(some)))
         return {
@@ -135,7 +142,7 @@ def shown(found: Analysis) -> Shown:
 
 
 def own_cells(row: Any) -> tuple[Any, ...]:
-    """The fields of a violation that count only its own operations."""
+    """Returns the fields of a violation that depend only on its own operations."""
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 
 

@@ -5,8 +5,8 @@ A kernel is a function from rows of a history to a table.
     python -m benchmarks.analyze.kernels           # a million rows: about a minute
     python -m benchmarks.analyze.kernels --page    # writes the page from the kept result
 
-The analysis looks for all anomalies, in this process. A derived column that several kernels need,
-such as hashes of texts, counts for the first of them.
+The analysis runs in this process, and searches for all anomalies. If several kernels need a derived
+column, such as hashes of texts, its cost counts for the first of these kernels.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ OTHER: Final = "all else: splitting and merging rows, verdicts"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelCost:
-    """The CPU time of one kernel on one source of rows, over all passes.
+    """The CPU time of one kernel on one source of rows, over all passes over the rows.
 
-    Reading columns counts as a kernel of its own.
+    The work of reading columns counts as a kernel of its own.
     """
 
     reads: str  # the source of its rows
@@ -100,7 +100,7 @@ def measured(history: Path) -> dict[str, Any]:
 
 
 def cpu_of_kernels(analysis: Analysis) -> dict[tuple[str, str], float]:
-    """CPU seconds by source and kernel, over all passes."""
+    """Returns the CPU seconds by source of rows and kernel, over all passes over the rows."""
     spent: dict[tuple[str, str], float] = {}
     for one in analysis.passes:
         for kernel, of_kernel in one.stages().items():
@@ -123,7 +123,11 @@ def kept(name: str) -> dict[str, Any]:
 
 
 def page(kept: dict[str, Any], sampled: dict[str, Any]) -> str:
-    """The CPU time of each kernel, the largest first; `sampled` is for the flame graph."""
+    """Returns the page: the CPU time of each kernel, with the largest time first, and the flame
+    graph.
+
+    `kept` has the measured times, and `sampled` the samples of the flame graph.
+    """
     kernels = [KernelCost(**one) for one in kept["kernels"]]
     return "\n".join((*_top(kept), *_table(kernels, kept["cpu_s"]), *_flame_graph(sampled))) + "\n"
 

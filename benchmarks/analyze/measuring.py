@@ -1,16 +1,17 @@
 """Measures each check by each engine of this project and by each peer, on one synthetic history.
 
-A peer is another query engine, DuckDB or Polars, that runs some of the checks. Each of the three
-checks looks for a set of anomalies:
+A peer is another query engine, DuckDB or Polars, that runs some of the checks. A *way* is an engine
+or a peer. Each of the three checks searches for a set of anomalies:
 
-    linearizable   two violations of real-time order: an offset lower than that of an earlier send
+    linearizable   two violations of real-time order: an offset below the offset of an earlier send
                    (offset-order-inversion), and a log end offset that is too low (stale-end-offset)
-    shared         these two, and all other anomalies that a peer can find: contradictions about the
-                   log, such as a lost write; and a wrong order of the operations of a process
+    shared         the two anomalies of `linearizable`, and all others that a peer can find:
+                   contradictions about the log, such as a lost write, and a wrong order of the
+                   operations of a process
     all            all anomalies, and the delivery semantics; peers do not run this check
 
-The anomalies are injected, so the expected result is exact; any other is reported as wrong. A *way*
-is an engine or a peer.
+The anomalies are injected, so the expected result is exact. If the violations of an anomaly differ
+from the expected ones, the anomaly is reported as wrong.
 """
 
 from __future__ import annotations
@@ -36,7 +37,11 @@ _TIMES: Final = ("cpu_s", "system_s", "wall_s", "ready_cpu_s", "ready_s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The fields `ready_...` have the time before the check, for imports and the engine's start."""
+    """The cost of one check in one way.
+
+    `ready_s` and `ready_cpu_s` are the times before the check, for imports and for the start of the
+    engine.
+    """
 
     way: str
     check: str
@@ -70,7 +75,8 @@ def measured(
 ) -> Iterator[Cost]:
     """Generates a history, and yields the cost of each check in each of the `ways`.
 
-    Raises an ExceptionGroup of all failures at the end.
+    Peers do not run the check `all`. If a way fails, the measurement continues, and an
+    ExceptionGroup of all failures is raised at the end.
     """
     failed: list[RuntimeError] = []
     with tempfile.TemporaryDirectory(prefix="urteil-synthetic-") as made:

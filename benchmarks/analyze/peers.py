@@ -16,7 +16,7 @@ The queries do less work than the checks of this project, because they assume a 
 - no assignment after the first poll.
 
 Peers do not check cycles, transactions or the offsets of groups. Each query is the fastest of
-several that were tried.
+several queries that were tried.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SHARED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-# by the name of a check; the empty one stands for all anomalies
+# by the name of a check; an empty mapping stands for all anomalies
 CHECKED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "linearizable": LINEARIZABLE,
     "shared": SHARED,
@@ -68,8 +68,9 @@ def location_of(row: Any, names: tuple[str, ...]) -> Location:
 def as_locations(
     rows: Iterable[tuple[Any, ...]], columns: Mapping[str, tuple[str, ...]]
 ) -> Locations:
-    """The occurrences of each anomaly as tuples of strings: `("G1a", "t-0", 5)` becomes `("t-0",
-    "5")` in the set of `G1a`.
+    """Returns the occurrences of each anomaly as tuples of strings.
+
+    For example, the row `("G1a", "t-0", 5)` becomes `("t-0", "5")` in the set of `G1a`.
     """
     found: dict[str, set[Location]] = {name: set() for name in columns}
     for name, *location in rows:

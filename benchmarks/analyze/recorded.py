@@ -1,8 +1,8 @@
-"""Columns of a synthetic history as integers, and the Parquet parts written from them.
+"""The columns of a synthetic history as integers, and the Parquet files that are written from them.
 
-The columns of `OPERATION` have one element for each operation, and those of `MICRO` one for each
-micro-operation. A text is stored as its number in a vocabulary, a value as its index in an array of
-values, and null as -1.
+The columns of `OPERATION` have one element for each operation. The columns of `MICRO` have one
+element for each micro-operation, which is one row. A text is stored as its number in a vocabulary,
+a value as its index in an array of values, and null as -1.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ ROWS_PER_PART: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """`counts` has the number of micro-operations of each operation."""
+    """A sequence of operations as columns. `counts` has the number of micro-operations of each
+    operation.
+    """
 
     of_operation: Columns
     counts: Ints
@@ -54,7 +56,9 @@ class Operations:
 
     @classmethod
     def of(cls, counts: Ints, values: pa.Array, **columns: Ints | int) -> Operations:
-        """Operations with these columns, a number for every row; all other columns are null."""
+        """Returns operations with these columns. A number as a column stands for this number in
+        every row. All other columns are null.
+        """
 
         def full(name: str, size: int) -> Ints:
             cells = columns.get(name, NULL)
@@ -89,7 +93,9 @@ class Operations:
         )
 
     def in_completion_order(self) -> Operations:
-        """Ordered by completion time, with uncompleted ones last."""
+        """Returns the operations ordered by completion time. Operations that did not complete come
+        last.
+        """
         completed = self.of_operation["completed_ns"]
         order = np.argsort(np.where(completed == NULL, 2**63 - 1, completed), kind="stable")
         counts = self.counts[order]
@@ -103,7 +109,10 @@ class Operations:
         )
 
     def table(self, texts: Vocabulary, first_op: int) -> pa.Table:
-        """An Arrow table whose text columns are dictionary-encoded."""
+        """Returns the operations as an Arrow table, whose text columns are dictionary-encoded.
+
+        The first operation gets the number `first_op`.
+        """
         numbers = np.arange(first_op, first_op + len(self.counts))
         rows = {
             "op": np.repeat(numbers, self.counts),
@@ -125,7 +134,7 @@ class Operations:
 
 
 def positions(counts: Ints) -> Ints:
-    """The index of each row in its group: `[3, 2]` gives `[0, 1, 2, 0, 1]`."""
+    """Returns the index of each row in its group: `[3, 2]` gives `[0, 1, 2, 0, 1]`."""
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 

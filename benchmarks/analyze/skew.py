@@ -1,12 +1,13 @@
-"""Measures the cost of skew: analyses a skewed history and an even one in turn.
+"""Measures the cost of skew: analyses a skewed history and an even history in turn.
 
     python -m benchmarks.analyze.skew
 
-Both have the same number of records, of which nine of ten are sent in transactions. The even
-history has 256 topic partitions. In the first skewed history a single partition has 90 % of the
-records, in the second all of them. No anomaly occurs.
+All histories have about the same number of records, and nine of ten records are sent in
+transactions. The even history has 256 topic partitions. In the first skewed history, a single
+partition has 90 % of the records. In the second skewed history, a single partition has all records.
+No anomaly occurs.
 
-The exit code is 1 if a median ratio of CPU or wall time is above 1.3.
+The exit code is 1 if a median ratio of CPU time or wall time is above 1.3.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ _TIMES: Final = {"cpu_s": "CPU", "wall_s": "wall time"}
 
 
 def measured(rows: int, runs: int) -> list[Pairing]:
-    """For each engine and each skewed history, CPU time and wall time compared with the history
-    without skew, in `runs` runs.
+    """Returns, for each engine and each skewed history, the CPU time and the wall time compared
+    with the even history, in `runs` runs.
     """
     found: list[Pairing] = []
     with tempfile.TemporaryDirectory(prefix="urteil-skew-") as made:
@@ -54,7 +55,9 @@ def measured(rows: int, runs: int) -> list[Pairing]:
 
 
 def _per_row(way: str, history: Path) -> dict[str, float]:
-    """Wall time and CPU time in seconds per million rows; `way` names the engine or the tool."""
+    """Returns the wall time and the CPU time of an analysis, in seconds per million rows. `way`
+    names the engine.
+    """
     output, _ = costs.run("benchmarks.analyze.ways", way, "all", str(history))
     result = json.loads(output)
     assert not any(result["found"].values()), "the history is correct"

@@ -3,11 +3,11 @@
     python -m benchmarks.analyze.small_files --files 100000 --rows-per-file 20
     python -m benchmarks.analyze.small_files --files 10000 --in-store --on-spark
 
-The files are Parquet in folders by date, on the local disk. With `--in-store`, they are in an S3
-server on loopback. The files are listed, their rows are copied into a few files, and the copy is
-analyzed in one process. With `--on-spark`, Spark then analyzes the same files; the driver lists,
-reads and copies them again. Each step has a CPU time, without the server's, and a wall time. All
-steps together have a peak of memory.
+The files are Parquet files in folders by date. They are on the local disk, or with `--in-store` in
+an S3 server on loopback. The measurement has these steps: the files are listed, their rows are
+copied into a few files, and the copy is analyzed in one process. With `--on-spark`, Spark then
+analyzes the original files, and the driver lists, reads and copies them again. Each step has a CPU
+time, without the CPU time of the server, and a wall time. All steps together have a peak of memory.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def main() -> None:
 def stored(history: Path, store: Store) -> str:
     """Moves the files of a folder to the store, and returns their address.
 
-    New processes find the server and its credentials in their environment.
+    The server and its credentials are put into the environment of this process, where child
+    processes find them.
     """
     store.put("bucket", "history", history)
     shutil.rmtree(history)
@@ -94,8 +95,8 @@ def stored(history: Path, store: Store) -> str:
 
 
 def keep(facts: dict[str, Any]) -> Path:
-    """Adds the measurement to the results, in place of an earlier one of this number of files and
-    this place.
+    """Adds the measurement to the results. It replaces an earlier measurement with the same place
+    and number of files.
     """
     file = RESULTS / f"{RESULT}.json"
     sizes = json.loads(file.read_text())["sizes"] if file.exists() else []
@@ -106,7 +107,7 @@ def keep(facts: dict[str, Any]) -> Path:
 
 
 def written(folder: Path, files: int, rows_per_file: int) -> int:
-    """Writes a synthetic history as small files; returns its number of rows."""
+    """Writes a synthetic history as small files, and returns its number of rows."""
     whole = folder.with_name("whole")
     synthesize(Synthesis(folder=whole, rows=files * rows_per_file))
     parts = sorted(whole.glob("part-*.parquet"))
@@ -121,7 +122,9 @@ def written(folder: Path, files: int, rows_per_file: int) -> int:
 
 
 def slices(parts: list[Path], ends: list[int]) -> Iterator[pa.Table]:
-    """The rows from each end to the next, with one part in memory at a time."""
+    """Yields the rows from each element of `ends` to the next one. Only the needed parts are in
+    memory.
+    """
     held = pq.read_table(parts[0]).slice(0, 0)
     left = iter(parts)
     for first, end in pairwise(ends):
@@ -132,7 +135,7 @@ def slices(parts: list[Path], ends: list[int]) -> Iterator[pa.Table]:
 
 
 def write_file(table: pa.Table, place: Path) -> None:
-    """Writes the bytes of `pq.write_table` to a new file by one system call."""
+    """Writes the table as Parquet to a new file, by one system call."""
     content = pa.BufferOutputStream()
     pq.write_table(table, content)
     with place.open("xb", buffering=0) as file:

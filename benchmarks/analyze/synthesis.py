@@ -1,8 +1,8 @@
-"""Synthetic histories with millions of rows, like those recorded from clients of a correct cluster.
+"""Synthetic histories with millions of rows, similar to recorded histories of a correct cluster.
 
     synthesize(Synthesis(folder=folder, rows=10_000_000, partitions=256, seed=0))
 
-The result is a folder as `urteil record` writes it, in Parquet parts:
+The result is a folder as `urteil record` writes it, in Parquet files:
 
 - Eight processes send records. Five of them send transactions of one to eight records.
 - Up to eight processes read every record once, ten to fifty records at a time. They commit their
@@ -10,9 +10,9 @@ The result is a folder as `urteil record` writes it, in Parquet parts:
 - Two processes query end offsets.
 - Some operations fail. Others have the outcome `info`, and half of these took effect. After the
   `info` outcome of a transaction, a new process continues with its transactional id.
-- At nearly every border between two parts, some operations are open.
+- At nearly every border between two files, some operations are open.
 
-The number of rows is close to the requested one.
+The number of rows is close to the requested number.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Synthesis:
 
 
 def synthesize(options: Synthesis) -> int:
-    """Writes the history; returns its number of rows."""
+    """Writes the history, and returns its number of rows."""
     options.folder.mkdir(parents=True)
     windows = max(1, round(options.rows / ROWS_PER_OPERATION / OPERATIONS_AT_ONCE))
     size = max(1, round(options.rows / ROWS_PER_OPERATION / windows))

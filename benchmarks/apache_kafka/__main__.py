@@ -1,12 +1,13 @@
-"""`make bench-kafka`: records and judges Apache Kafka under faults, in safe and unsafe settings.
+"""`make bench-kafka` records and judges Apache Kafka under faults, in safe and unsafe settings.
 
     python -m benchmarks.apache_kafka --out DIR            runs every campaign, then judges them
     python -m benchmarks.apache_kafka unsafe --out DIR     runs one; keeps its history and logs
     python -m benchmarks.apache_kafka judge --out DIR      judges histories that are kept in DIR,
                                                            for example tests/data/apache_kafka
 
-The first run needs Maven to download Kafka. A run starts four processes of a quarter of a gigabyte
-each, and takes ten minutes.
+A campaign is one recording with certain settings, a workload and faults. The first run needs Maven
+to download Kafka. A run starts four processes of a quarter of a gigabyte each, and takes ten
+minutes.
 """
 
 from __future__ import annotations

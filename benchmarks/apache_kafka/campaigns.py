@@ -1,8 +1,10 @@
-"""Campaigns: a cluster with certain settings, a workload, faults during it, and the verdict.
+"""Campaigns: a cluster with certain settings, a workload, faults during the workload, and a
+verdict.
 
-`safe` and `unsafe` differ only in the cluster's settings and in the producer's `acks`; both have
-the same faults, drawn from one seed. The verdict needs only the folder: the history, the faults
-with their times, and `campaign.json` with versions and settings.
+The campaigns `safe` and `unsafe` differ only in the cluster's settings and in the producer's
+`acks`. Both have the same faults, which are drawn from one seed. The verdict needs only the
+campaign's folder. The folder has the history, the faults with their times, and `campaign.json` with
+versions and settings.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ QUICK: Final[Settings] = {  # a fault takes effect within two seconds, and a cam
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
-    """`seed` determines the faults."""
+    """The settings and the workload of a recording. `seed` determines the faults."""
 
     settings: Settings
     acks: Acks = "all"
@@ -57,9 +59,9 @@ CAMPAIGNS: Final[Mapping[str, Campaign]] = {
 
 
 def conduct(campaign: Campaign, folder: Path) -> None:
-    """Writes history, faults and `campaign.json` into the folder.
+    """Runs a campaign, and writes the history, the faults and `campaign.json` into the folder.
 
-    The cluster's own files are in a folder beside it, whose name ends in `-cluster`.
+    The files of the cluster are in a neighbouring folder, whose name ends in `-cluster`.
     """
     done: list[Step] = []
     found = jars.download(jars.DEFAULT_VERSION)
@@ -98,7 +100,7 @@ def conduct(campaign: Campaign, folder: Path) -> None:
 
 
 def judged(history: Path) -> tuple[Analysis, dict[str, Any]]:
-    """The analysis of a recorded campaign, and its entry in the result file."""
+    """Returns the analysis of a recorded campaign, and its entry in the result file."""
     recorded, outcome = metadata(history), json.loads((history / OUTCOME).read_text())
     analysis = analyze(history, declared=assumptions_of(history))
     return analysis, {

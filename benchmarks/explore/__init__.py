@@ -1,8 +1,8 @@
 """Compares the time in which this project's engines and SPIN explore the same model.
 
 The model is KIP-320 on three brokers with the leader epochs 0 to 2. SPIN gets the model in Promela.
-All engines check the same two invariants. Times are CPU seconds, with the start of Python but
-without the compilation of C.
+All engines check the same two invariants. Times are CPU seconds, including the start of Python but
+not the compilation of C.
 
 `python -m benchmarks.explore.hundred_million` measures memory.
 """
@@ -35,7 +35,7 @@ _facts: dict[str, object] = {}
 
 
 def run() -> list[Pairing]:
-    """This project's engines compared with SPIN, and two threads with one."""
+    """Compares this project's engines with SPIN, and two threads with one thread."""
     constants = SMALL if os.environ.get("URTEIL_BENCH") == "small" else LARGE
     with tempfile.TemporaryDirectory() as folder:
         peers = [spin.built(Kip320(**constants), flags, Path(folder)) for flags in spin.SETTINGS]

@@ -1,8 +1,10 @@
-"""Measures the first billion states of KIP-320, with three brokers and the epochs 0..3.
+"""Measures the first billion states of KIP-320, with three brokers and the leader epochs 0 to 3.
 
-The search stores exact states, not hashes. Keys and parents of the states move to files; the hash
-set stays in memory. This needs 17 GB of memory, 10 GB of disk, and 12 minutes of CPU. This
-benchmark is not part of `make bench`: `python -m benchmarks.explore.billion`.
+The search stores exact states, not hashes. The keys and the parents of the states are moved to
+files, and the hash set stays in memory. This needs 17 GB of memory, 10 GB of disk, and 12 minutes
+of CPU.
+
+This benchmark is not part of `make bench`. Start it with `python -m benchmarks.explore.billion`.
 """
 
 from __future__ import annotations

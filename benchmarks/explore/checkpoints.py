@@ -1,11 +1,15 @@
-"""Measures what checkpoints of a search cost, and what a resumed search saves, in CPU seconds.
+"""Measures the cost of checkpoints of a search, and the savings of a resumed search, in CPU
+seconds.
 
-The model is KIP-320 on three brokers with epochs 0..2, 10.8 million states, in one thread. One
-search writes a checkpoint every half second, far more often than anybody needs. Another one stops
-after nine million states and writes one checkpoint, from which a third one goes on. Each is paired
-with a search without checkpoints. CPU times include the system's, for writing.
+A checkpoint stores the progress of a search in files. The model is KIP-320 on three brokers with
+the leader epochs 0 to 2: 10.8 million states, in one thread. The first search writes a checkpoint
+every half second, far more often than any user needs. The second search stops after nine million
+states, and writes one checkpoint. The third search resumes from this checkpoint. The first and the
+third search are each paired with a search without checkpoints. The CPU times include the time of
+the system, for writing.
 
-`make bench` leaves out this benchmark; start it with `python -m benchmarks.explore.checkpoints`.
+This benchmark is not part of `make bench`. Start it with `python -m
+benchmarks.explore.checkpoints`.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from benchmarks.pairs import pairing, write_results
 
 EVERY_S = 0.5
 NEVER_S = 1e9
-KEPT = 9_000_000  # states of the checkpoint from which a search goes on
+KEPT = 9_000_000  # states of the checkpoint from which a search is resumed
 WITH = """
 from pathlib import Path
 from checkers.explicit.checkpoint import Checkpoint
@@ -36,7 +40,11 @@ found = explore(spec, checkpoints=mine, """
 
 
 def with_checkpoints(plain: Contender, folder: Path, every_s: float, *resumed: Path) -> Contender:
-    """The command of `plain`, with checkpoints in a folder, or resumed from one."""
+    """Returns the command of `plain`, changed so that it writes checkpoints into the folder every
+    `every_s` seconds.
+
+    If `resumed` names a folder, the search is resumed from the checkpoint in this folder.
+    """
     python, flag, text, how = plain.command
     words = [str(folder), str(every_s), *map(str, resumed)]
     text = text.replace("\nfound = explore(spec, ", WITH)

@@ -1,4 +1,4 @@
-"""An exploration in a process of its own, and its time and memory."""
+"""An exploration that runs in its own process, with its time and memory."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def ours(
     states: int = 1_000_000_000,
     memory: int | None = None,
 ) -> Contender:
-    """The command that explores KIP-320 with an engine of this project."""
+    """Returns the command that explores KIP-320 with an engine of this project."""
     how = {
         "constants": constants,
         "properties": JUDGED,

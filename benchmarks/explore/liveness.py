@@ -1,8 +1,10 @@
-"""Compares the liveness check in compiled C with that in Python, and decides 65 million states.
+"""Compares the liveness check in compiled C with the liveness check in Python, and decides liveness
+of 65 million states.
 
-The property is that of KIP-320 on three brokers; the compiled engine has explored the states
-before. Times are CPU seconds, without the compilation of C. This benchmark is not part of `make
-bench`: `python -m benchmarks.explore.liveness`.
+The property is the liveness property of KIP-320 on three brokers. The compiled engine first
+explores the states. Times are CPU seconds, without the compilation of C.
+
+This benchmark is not part of `make bench`. Start it with `python -m benchmarks.explore.liveness`.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ print(found.distinct, "states, stored")
 
 
 def contender(constants: Mapping[str, int], engine: str) -> Contender:
-    """The command that decides the liveness of KIP-320 with one of the engines."""
+    """Returns the command that decides the liveness property of KIP-320 with one of the engines."""
     how = {"constants": constants, "engine": engine, "memory": MEMORY}
     return Contender(
         name=f"liveness, {engine}",

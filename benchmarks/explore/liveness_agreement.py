@@ -1,9 +1,11 @@
 """Compares compiled liveness with plain Python on every variant of a spec with liveness claims.
 
 Verdicts and counterexamples must be the same, with transitions in memory and in files. A variant
-with more than `MOST` states is left out. This benchmark takes ten minutes of one core, and is not
-part of `make bench`: `python -m benchmarks.explore.liveness_agreement [--seconds N] [--again]`. A
-second run compares only variants without a result, with `--again` every variant.
+with more than `MOST` states is left out. This benchmark takes ten minutes of one core.
+
+This benchmark is not part of `make bench`. Start it with `python -m
+benchmarks.explore.liveness_agreement [--seconds N] [--again]`. A second run compares only variants
+without a result. With `--again`, it compares every variant.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ NAME = "liveness-agreement"
 
 
 def compared(spec: Spec) -> str:
-    """`same` or `differ`, followed by the verdicts of plain Python.
+    """Returns `same` or `differ`, followed by the verdicts of plain Python.
 
-    `left out` if the spec has too many states, `ill-defined` if a reachable term has no value, as
-    in a bug whose counters leave their range.
+    Returns `left out` if the spec has too many states. Returns `ill-defined` if a reachable term
+    has no value, for example in a bug whose counters leave their range.
     """
     try:
         fast = decide(spec, engine="compiled", budget=Budget(states=MOST))
@@ -46,7 +48,7 @@ def compared(spec: Spec) -> str:
 
 
 def least_memory(spec: Spec) -> int:
-    """The smallest memory limit in bytes that suffices with transitions in files."""
+    """Returns the smallest memory limit in bytes that suffices if the transitions are in files."""
     task = Task(spec=spec, claims=(), lively=spec.liveness_properties)
     search = Search(task, graph_memory=ENOUGH)
     with search.searched():
@@ -60,7 +62,7 @@ def summary(rows: Sequence[str]) -> dict[str, int]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Returns 1 if a result differs."""
+    """Compares the variants. Returns 1 if a result differs, and 0 otherwise."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3600.0, help="no comparison begins later")
     parser.add_argument("--again", action="store_true", help="compare every variant again")

@@ -1,14 +1,16 @@
-"""Decides liveness on large graphs, in memory and in files; compares one search with two.
+"""Decides liveness on large graphs, in memory and in files, and compares one search with two.
 
-One search decides safety and liveness together; otherwise a second one decides liveness. The spec
-is `Kip320` on three brokers, and the liveness property is `everything_is_committed`. Each run is a
-process of its own; times are CPU seconds, without the compilation of C.
+With one search, the search decides safety and liveness together. With two searches, the second
+search decides liveness. The spec is `Kip320` on three brokers, and the liveness property is
+`everything_is_committed`. Each run is a separate process. Times are CPU seconds, without the
+compilation of C.
 
-`anonymous_bytes` excludes the pages of mapped files, which the system may write to disk at any
-time; `peak_bytes` includes them.
+`peak_bytes` includes the pages of mapped files, which the system may write to disk at any time.
+`anonymous_bytes` excludes these pages.
 
-Run this module alone: `python -m benchmarks.explore.liveness_large`. It takes five minutes of one
-core. The arguments name the parts to measure, by default all; the results file keeps the results of
+This benchmark is not part of `make bench`. Start it with `python -m
+benchmarks.explore.liveness_large`. It takes five minutes of one core. The arguments name the parts
+to measure. Without arguments, all parts are measured. The results file retains the results of all
 other parts.
 """
 
@@ -78,7 +80,9 @@ print(found.distinct, "states, stored")
 def measured(
     constants: Mapping[str, int], memory: int, *, one_search: bool = True
 ) -> dict[str, float]:
-    """The figures of one run; `anonymous_bytes` is its peak memory without pages of files."""
+    """Returns the figures of one run. `anonymous_bytes` is its peak memory without pages of
+    files.
+    """
     with TemporaryDirectory() as folder:
         peak = Path(folder) / "peak"
         how = {"constants": constants, "memory": memory, "one_search": one_search}
@@ -92,7 +96,7 @@ def measured(
 
 
 def compared() -> Pairing:
-    """The CPU time of one search compared with that of two."""
+    """Returns the CPU time of one search compared with the CPU time of two searches."""
     return paired(
         ("one search", lambda: measured(SMALL, ENOUGH)["cpu_s"]),
         ("two searches", lambda: measured(SMALL, ENOUGH, one_search=False)["cpu_s"]),

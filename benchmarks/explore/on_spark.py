@@ -1,12 +1,13 @@
 """Compares `--engine spark` on this machine with the compiled engine, in memory and on disk.
 
-The model is KIP-320 on three brokers with epochs 0..2. CPU time is that of the search and its
-children, without the start of Python and Spark.
+The model is KIP-320 on three brokers with the leader epochs 0 to 2. The CPU time is the time of the
+search and its child processes, without the start of Python and Spark.
 
-Spark helps if the states do not fit into the memory of one machine, so the engine on disk runs with
-a small memory limit here. A part of the result has estimates, such as the number of cores from
-which Spark is faster. This benchmark is not part of `make bench`; run it with `python -m
-benchmarks.explore.on_spark`.
+Spark helps if the states do not fit into the memory of one machine. So the engine on disk runs with
+a small memory limit in this benchmark. A part of the result has estimates, such as the number of
+cores from which Spark is faster.
+
+This benchmark is not part of `make bench`. Start it with `python -m benchmarks.explore.on_spark`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def on_disk(memory: int, task: Task) -> Exploration:
 
 @contextmanager
 def on_spark() -> Generator[Search]:
-    """A search on a local Spark session that has already run a job."""
+    """Yields a search on a local Spark session that has already run a job."""
     from checkers.explicit.distributed.search import search
 
     with session() as spark, SparkRounds(spark).closed() as rounds:
@@ -71,7 +72,7 @@ ENGINES = {
 
 
 def measured(engine: str, constants: Mapping[str, int]) -> dict[str, float]:
-    """The counts, CPU seconds and wall time of one search in this process."""
+    """Returns the counts, the CPU seconds and the wall time of one search in this process."""
     spec = Kip320(**constants)
     task = Task(spec=spec, claims=chosen(spec, JUDGED), budget=EVERY)
     explore(spec, properties=JUDGED, engine="compiled", budget=Budget(states=1))  # compiles
@@ -118,10 +119,10 @@ COUNTS = ("distinct", "generated", "depth")
 
 
 def estimated(figures: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, object]:
-    """Estimates, as if Spark's work divided evenly among all cores: for example, how many are as
-    fast as one thread of another engine.
+    """Returns estimates that assume that Spark's work divides evenly among all cores. For example,
+    one estimate is the number of cores with which Spark is as fast as one thread of another engine.
 
-    Every run was on one machine, so they leave out the network of a cluster.
+    Every run was on one machine, so the estimates leave out the network of a cluster.
     """
     small, large = figures["small"]["spark"], figures["middle"]["spark"]
     a_state = (large["cpu_s"] - small["cpu_s"]) / (large["distinct"] - small["distinct"])

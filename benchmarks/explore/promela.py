@@ -1,15 +1,15 @@
 """Translates a spec to Promela for SPIN, to compare counts of states and speed.
 
 Every variable has as many bits as it needs. The program is one loop, with one option for each
-action and choice of its parameters. A read at a computed key is a conditional over the possible
-keys. An action first computes all new values into hidden variables, so it reads only the state
-before the step.
+action and each choice of its parameters. A read at a computed key is a conditional expression over
+the possible keys. An action first computes all new values into hidden variables, so it reads only
+the state before the step.
 
-Each claim is one more option, whose guard is true where the claim is false; then an assertion
-fails, so the check adds no step.
+Each claim is one more option of the loop. Its guard is true in states in which the claim is false.
+Then an assertion fails. So the check of a claim adds no step.
 
-Simplified: claims about steps are not translated. Values outside their types are not detected:
-translate only specs without such values.
+Simplified: claims about steps are not translated. Values outside of their types are not detected,
+so only specs without such values may be translated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,11 @@ from model.language.spec import title_of
 
 
 def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
-    """SPIN finds the same number of states as Urteil's engines."""
+    """Returns the Promela program of a spec. SPIN finds the same number of states in it as Urteil's
+    engines.
+
+    Raises SpecError if the spec has several initial states, or if a claim is about steps.
+    """
     compiler = PromelaCompiler(at)
     options = [line for action in at.spec.actions for line in compiler.options(action)]
     options += [compiler.judged(claim) for claim in claims]
@@ -61,7 +65,9 @@ class PromelaCompiler(Compiler):
         ]
 
     def options(self, action: Action) -> Iterator[str]:
-        """A branch of the `do` loop for each choice of parameters whose guard may be true."""
+        """Yields a branch of the `do` loop for each choice of parameters for which the guard may be
+        true.
+        """
         for values in product(*(range(self.at.size(p.sort)) for p in action.params)):
             env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
             guard = self.joined((self.code(g.formula, env) for g in action.guards), "and", 0)
@@ -73,14 +79,17 @@ class PromelaCompiler(Compiler):
                 yield f"  :: d_step {{ {'; '.join([f'({guard})', *new, *put])} }}"
 
     def judged(self, claim: Claim) -> str:
-        """An option with an assertion that fails if the claim is false."""
+        """Returns a branch of the `do` loop with an assertion that fails if the claim is false.
+
+        Raises SpecError for a claim about steps.
+        """
         if claim.about == "steps":
             raise SpecError(f"{claim.name} is about steps\n  SPIN checks claims about states only")
         holds = self.code(claim.formula, {})
         return f"  :: d_step {{ !({holds}) -> assert(false) }}"
 
     def written(self, action: Action, env: Env) -> dict[int, Code]:
-        """Promela code for the new value of each byte that the action may change."""
+        """Returns the Promela code for the new value of each cell that the action may change."""
         out: dict[int, Code] = {}
         for write in action.writes:
             for e in self.bindings(write.binders, env):
@@ -94,10 +103,11 @@ class PromelaCompiler(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """The Promela variables that may stand for `variable[keys]`, each with the condition that
-        the keys select it.
+        """Returns the Promela variables that may represent `variable[keys]`. Each comes with the
+        condition that the keys select it.
 
-        Each element of the spec's variable is a Promela variable, identified by a number.
+        Each element of the spec's variable is one Promela variable, which is identified by a
+        number.
         """
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.in_sort(key, env) for key in keys]

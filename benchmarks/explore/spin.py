@@ -1,7 +1,7 @@
 """Runs SPIN on the Promela text of a spec, with three ways to store states.
 
 A state is stored in full, compressed (`-DCOLLAPSE`), or as a hash (`-DHC4`). All runs explore all
-interleavings (`-DNOREDUCE`), check only safety, and start with a large enough hash table.
+interleavings (`-DNOREDUCE`), check only safety, and begin with a large enough hash table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ SETTINGS: tuple[tuple[str, ...], ...] = ((), ("-DCOLLAPSE",), ("-DHC4",))
 
 
 def built(spec: Spec, flags: tuple[str, ...], folder: Path) -> Contender:
-    """Compiles SPIN's verifier for a spec, with additional compiler flags."""
+    """Compiles SPIN's verifier for a spec, with additional compiler flags, and returns its
+    command.
+    """
     here = folder / ("".join(flags) or "plain")
     here.mkdir()
     claims = [claim for claim in spec.claims if claim.name in JUDGED]

@@ -1,12 +1,12 @@
-"""Compares two threads of the compiled engine with one, in CPU seconds and in wall time.
+"""Compares two threads of the compiled engine with one thread, in CPU seconds and in wall time.
 
-The model is KIP-320 on three brokers with epochs 0..2, 10.8 million states. On a machine with other
-work, the wall time has little meaning, but the ratio of CPU times shows what the second thread
-costs. Two searches with one thread each also run at the same time: what they lose by this is the
-machine's own loss.
+The model is KIP-320 on three brokers with the leader epochs 0 to 2: 10.8 million states. On a
+machine with other work, the wall time has little meaning, but the ratio of CPU times shows the cost
+of the second thread. In addition, two searches with one thread each run at the same time. Their
+slowdown is a property of the machine, not of the engine.
 
-The result file has the machine's load average before and after each round. `make bench` leaves out
-this benchmark; start it with `python -m benchmarks.explore.threads`.
+The result file has the load average of the machine before and after each round. This benchmark is
+not part of `make bench`. Start it with `python -m benchmarks.explore.threads`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from benchmarks.pairs import pairing, write_results
 
 
 def at_once(one: Contender) -> Measurement:
-    """Runs two processes at the same time; returns the slower one."""
+    """Runs two processes of the contender at the same time, and returns the measurement of the
+    slower one.
+    """
     with ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(one.run) for _ in range(2)]
         return max((run.result() for run in runs), key=lambda run: run.wall_s)

@@ -1,11 +1,12 @@
-"""Sends hostile frames to the reference broker, and records a healthy client's latencies meanwhile.
+"""Sends hostile frames to the reference broker, and records the latencies of a healthy client
+meanwhile.
 
     python -m benchmarks.hostile_frames                    a million frames
     python -m benchmarks.hostile_frames --frames 100000    fewer
     nice -n -5 python -m benchmarks.hostile_frames         on a machine with other work
 
-A million frames take five minutes on two idle cores. The target is a p99 of the healthy client
-below 100 ms.
+A million frames take five minutes on two idle cores. The target is a p99 latency of the healthy
+client below 100 ms.
 """
 
 from __future__ import annotations

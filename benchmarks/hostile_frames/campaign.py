@@ -1,14 +1,14 @@
 """Sends hostile frames to three brokers of the reference implementation, over the network.
 
-Meanwhile a healthy client measures latencies, in three processes:
+Meanwhile, a healthy client measures its latencies. There are three processes:
 
     server      a separate process, so that the benchmark notices its death
     healthy     another process, which produces one record after the other
     hostile     this process: each connection sends a frame, and waits a moment for the response
 
 The frames are damaged copies of valid requests, noise after a valid header, valid requests, and
-some of the largest that are permitted. The hostile process has a low priority, because its own work
-is not measured.
+some of the largest requests that are permitted. The hostile process has a low priority, because its
+own work is not measured.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.messages.frame_limits import LIMITS
 from reference_impl.wire.messages.versions import VERSIONS
 
-VALID_EACH: Final = 4  # valid requests of each API and version, from which the others are made
+VALID_EACH: Final = 4  # valid requests of each API and version; damaged frames are copies of them
 ANSWER_S: Final = 0.2  # how long a hostile client waits for a response
 LOW_PRIORITY: Final = 10
 QUIET_S: Final = 10.0
@@ -77,7 +77,7 @@ class Server:
 
     @property
     def bugs(self) -> dict[str, int]:
-        """The exceptions in the server's log, by the last line of the traceback."""
+        """The number of exceptions in the server's log, by the last line of the traceback."""
         lines = self.log.read_text().splitlines()
         inside = [n for n, line in enumerate(lines) if line.startswith(("  File", "    "))]
         ends = (lines[n + 1] for n in inside if n + 1 < len(lines) and lines[n + 1][:1].isalpha())
@@ -103,7 +103,9 @@ def _process(errors: IO[str]) -> subprocess.Popen[str]:
 
 
 def campaign(frames: int, connections: int, seed: int) -> dict[str, Any]:
-    """Frame counts by result, latencies before and during the attack, CPU time, and memory."""
+    """Attacks a server with hostile frames. Returns the frame counts by result, the latencies
+    before and during the attack, the CPU time, and the memory of the server.
+    """
     with served() as server:
         quiet, _ = measured(server, lambda: time.sleep(QUIET_S))
         cpu_s, priority = server.cpu_s, os.nice(0)
@@ -129,7 +131,9 @@ def campaign(frames: int, connections: int, seed: int) -> dict[str, Any]:
 
 
 def measured(server: Server, work: Any) -> tuple[dict[str, Any], Any]:
-    """A healthy client's latencies during `work` as percentiles in ms, and the result of `work`."""
+    """Runs `work` while a healthy client sends requests. Returns the latencies of the client as
+    percentiles in ms, and the result of `work`.
+    """
     context = multiprocessing.get_context("spawn")
     begun, stop = context.Event(), context.Event()
     with context.Pool(1, _share, (begun, stop)) as pool:
@@ -169,7 +173,7 @@ def summary(values_ms: list[float]) -> dict[str, Any]:
 
 
 async def attack(server: Server, frames: int, connections: int, seed: int) -> Counter[str]:
-    """Sends random frames; returns their number by kind and result, such as `damaged, closed`."""
+    """Sends random frames. Returns their number by kind and result, such as `damaged, closed`."""
     rng = random.Random(seed)
     valid = [
         request(api, version, rng).data
@@ -238,8 +242,8 @@ def _frame(kind: str, valid: list[bytes], rng: random.Random) -> bytes:
 
 
 def idle() -> dict[str, Any]:
-    """A server with 2,000 idle connections: its CPU share with and without them, its memory, and
-    the latencies of other clients.
+    """Opens 2,000 idle connections to a server. Returns the CPU share of the server with and
+    without them, its memory, and the latencies of another client.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < IDLE + 200:

@@ -1,4 +1,6 @@
-"""A healthy client, which produces one record after the other with acks=all and times them."""
+"""A healthy client, which produces one record after another with acks=all, and measures the time of
+each request.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,10 @@ VERSIONS: Final = {Api.CREATE_TOPICS: 7, Api.METADATA: 9, Api.PRODUCE: 9}
 
 
 def latencies_ms(servers: str, begun: Event, stop: Event) -> list[float]:
-    """The time of each produce request in ms, with the wait for a new leader, until `stop` is set.
+    """Sends produce requests until `stop` is set, and returns the time of each request in ms.
 
-    Raises AssertionError for another error than NOT_LEADER.
+    A time includes the wait for a new leader. `begun` is set after the first request. Raises
+    AssertionError for an error other than NOT_LEADER.
     """
     found: list[float] = []
     places = servers.split(",")
@@ -99,7 +102,7 @@ def leader(stream: socket.socket) -> int:
 
 
 def produce(stream: socket.socket) -> int:
-    """Returns the error code of the response."""
+    """Produces one record, and returns the error code of the response."""
     data = make(
         Api.PRODUCE, "PartitionProduceData", index=0, records=encode([Record(value=b"v" * 100)])
     )
@@ -121,7 +124,7 @@ def make(api: Api, part: str, **values: Any) -> Any:
 
 
 def call(stream: socket.socket, api: Api, **values: Any) -> Any:
-    """Returns the body of the response."""
+    """Sends a request, and returns the body of the response."""
     version = VERSIONS[api]
     _, kind = payload(api, version, EntityType.request)
     header = kind.__header_schema__

@@ -1,4 +1,4 @@
-"""Random request frames: valid ones of every supported API and version, and damaged copies.
+"""Random request frames: valid frames of every supported API and version, and damaged copies.
 
 In a damaged copy, bytes are replaced, added or removed, or a length is extreme, such as 2**31 - 1.
 """
@@ -62,7 +62,7 @@ def versions(api: Api) -> range:
 
 
 def request(api: Api, version: int, rng: random.Random) -> Frame:
-    """A valid frame with random values."""
+    """Returns a valid frame of the API and version, with random values."""
     kind = request_kind(api, version)
     header = kind.__header_schema__
     fixed = {
@@ -79,7 +79,9 @@ def request(api: Api, version: int, rng: random.Random) -> Frame:
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
-    """A copy with one to four random changes, but not of the API key and version."""
+    """Returns a copy with one to four random changes, which leave the API key and the version
+    unchanged.
+    """
     changed = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         at = rng.randint(4, len(changed))
@@ -89,7 +91,7 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 
 
 def noise(rng: random.Random) -> bytes:
-    """The header of a supported request, followed by random bytes."""
+    """Returns the header of a supported request, followed by random bytes."""
     api = rng.choice([*VERSIONS])
     body = bytes(rng.choice((0, 1, 2, 255, rng.randrange(256))) for _ in range(rng.randrange(60)))
     return struct.pack(">hhih", api, rng.choice(versions(api)), 1, -1) + body

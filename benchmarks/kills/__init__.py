@@ -1,1 +1,1 @@
-"""Kills clusters of the reference broker by SIGKILL under load, and looks for lost records."""
+"""Kills clusters of the reference broker by SIGKILL under load, and searches for lost records."""

@@ -2,12 +2,13 @@
 
     python -m benchmarks.kills --kills 1000 --minutes 60
 
-A trial kills the brokers 20 times; the workloads `append-and-read` and `transactions` take turns.
-`urteil analyze` checks the history and the log directories of each trial.
+A trial is one test run, which kills the brokers 20 times. The trials alternate between the
+workloads `append-and-read` and `transactions`. `urteil analyze` checks the history and the log
+directories of each trial.
 
-The last trial always finishes, so there may be a few more kills than `--kills`.
+The last trial always finishes, so the number of kills may be a little higher than `--kills`.
 
-The exit code is 1 if a trial has an anomaly; the folder of such a trial is kept.
+The exit code is 1 if a trial has an anomaly. The folder of such a trial is not deleted.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def _log_dirs(data_dir: Path) -> list[str]:
 
 
 def _violated(folder: Path, *words: str) -> list[str]:
-    """The anomalies that `urteil analyze` finds, except permitted ones."""
+    """Returns the anomalies that `urteil analyze` finds, without the permitted ones."""
     call = [sys.executable, "-c", _URTEIL, "analyze", *words, "--engine", "local", "--json"]
     ended = subprocess.run(
         [*call, "--out", str(folder / "runs")],

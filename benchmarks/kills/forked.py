@@ -2,12 +2,12 @@
 
     python -m benchmarks.kills.forked DATA_DIR PORT [FAULT]
 
-The parent process has imported all modules, and forks a child with the cluster for each start. Each
-line of stdin is `start` or `kill`. The program prints `ready` when the cluster accepts clients, and
-`dead` after a kill; at the end of stdin the cluster is killed.
+The parent process has imported all modules. For each start, it forks a child that runs the cluster.
+Each line of stdin is `start` or `kill`. The program prints `ready` when the cluster accepts
+clients, and `dead` after a kill. At the end of stdin, the cluster is killed.
 
-With the fault `unwritten`, the brokers keep the records of every second partition only in memory,
-so that the benchmark must find lost records.
+With the fault `unwritten`, the brokers store the records of every second partition only in memory.
+The benchmark must then find lost records.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A trial (a test run): records a history while a cluster is killed and started again many times.
 
-Each start uses the data directory of the killed cluster. The clients are those of `urteil record`:
-unmodified confluent-kafka, acks=all, idempotent or transactional.
+Each start uses the data directory of the killed cluster. The clients are the clients of `urteil
+record`: unmodified confluent-kafka with acks=all, idempotent or transactional.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from checkers.systems.ports import consecutive
 from reference_impl.disk.checkpoints import HIGH_WATERMARKS
 
 ROOT: Final = Path(__file__).parents[2]
-LOAD: Final = 600  # bytes of records on a broker between two kills, so that none comes too early
+LOAD: Final = 600  # bytes of records that a broker writes before the next kill
 LOAD_WITHIN_S: Final = 10.0
-MORE_S: Final = (0.0, 0.3)  # after them
+MORE_S: Final = (0.0, 0.3)  # after this load
 CHECKPOINT_WITHIN_S: Final = 15.0  # a broker writes its high watermarks every five seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """`fault` names a bug that the brokers have on purpose, if any."""
+    """The options of a trial. `fault` names a seeded bug of the brokers, or is empty."""
 
     kills: int
     workload: Workload = "append-and-read"
@@ -70,7 +70,9 @@ class ForkedCluster:
 
 @contextmanager
 def forked(data_dir: Path, fault: str = "") -> Generator[ForkedCluster]:
-    """A cluster in a child of `benchmarks.kills.forked`, killed at the end of the block."""
+    """Runs a cluster in a child process (`benchmarks.kills.forked`) for the duration of a `with`
+    block. The cluster is killed at the end of the block.
+    """
     port = consecutive(BROKERS)
     call = [sys.executable, "-m", "benchmarks.kills.forked", str(data_dir), str(port), fault]
     with subprocess.Popen(
@@ -80,7 +82,7 @@ def forked(data_dir: Path, fault: str = "") -> Generator[ForkedCluster]:
 
 
 def run(trial: Trial, folder: Path) -> tuple[RecordResult, Path]:
-    """The recorded history, and the data directory of the brokers."""
+    """Runs a trial. Returns the recorded history, and the data directory of the brokers."""
     data_dir = folder / "data"
     times = random.Random(f"kills {trial.seed}")
     with forked(data_dir, trial.fault) as cluster:

@@ -1,5 +1,7 @@
 """Measures the reference broker, kfake and librdkafka's mock cluster in one run.
 
+The results are:
+
     requests   CPU time of the server, and latency of one request. Four requests produce with
                acks=all: 1 record, 100 records, 10,000 records, and 10,000 records of different
                lengths. The fifth request fetches a megabyte
@@ -12,9 +14,10 @@
     start      seconds until `urteil broker` is ready, with and without bytecode of the modules
     log        time of an append to a log of a million batches
 
-All systems are measured with one partition and one replica, since kfake and the mock do not
-replicate; the reference broker also with three. The result has the machine's load average before
-and after, because other work affects latencies more than CPU times.
+All systems are measured with one partition and one replica, because kfake and the mock do not
+replicate. The reference broker is also measured with three replicas. The result has the load
+average of the machine before and after the run, because other work affects latencies more than CPU
+times.
 """
 
 from __future__ import annotations
@@ -62,7 +65,7 @@ Spent = tuple[float, float]  # CPU seconds of the server, seconds of the client;
 
 
 def run() -> list[Pairing]:
-    return []  # CPU of the server, not wall time of two functions, is compared: see `facts`
+    return []  # `facts` compares CPU times of servers, not wall times of two functions
 
 
 def facts() -> dict[str, object]:
@@ -93,7 +96,9 @@ def facts() -> dict[str, object]:
 
 
 def _requests() -> tuple[dict[str, dict[str, dict[str, object]]], dict[str, int]]:
-    """CPU time and latency in ms of every request, and fetch response sizes."""
+    """Returns the CPU time and the latency of every request in ms, and the size of the fetch
+    response of each system.
+    """
     # librdkafka's mock responds with less than a megabyte: its fetch time is not comparable.
     found: dict[str, dict[str, list[Spent]]] = {name: {} for name in (*PRODUCES, FETCH)}
     with ExitStack() as stack:
@@ -178,7 +183,9 @@ def _ratios(requests: dict[str, dict[str, dict[str, object]]]) -> dict[str, dict
 
 
 def _sessions() -> dict[str, object]:
-    """Full and incremental Fetch requests for 500 partitions without new records, in turn."""
+    """Returns the CPU times of full and of incremental Fetch requests for 500 partitions without
+    new records.
+    """
     found: dict[str, list[Spent]] = {"full": [], "of a session": []}
     with SYSTEMS[OURS](1) as system:
         leader = created(system.servers, "wide", PARTITIONS, 1)[0]
@@ -286,7 +293,9 @@ def _on_one_core() -> list[str]:
 
 
 def _log() -> dict[str, object]:
-    """An append to a short log, and to a log of a million batches, in ms."""
+    """Returns the times in ms of an append to a short log, and of an append to a log of a million
+    batches.
+    """
     data = encode([Record(value=b"v")])
     batches = [
         Batch.of(stamped(data, base_offset=Offset(at), leader_epoch=LeaderEpoch(0)))

@@ -1,4 +1,4 @@
-"""A client that sends the same request again and again, and uses little CPU time itself."""
+"""A client that sends the same request repeatedly, and itself uses little CPU time."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Client:
         return plain_messages.encode(api, self.version(api), 1, body)
 
     def exchange(self, frame: bytes) -> bytes:
-        """Returns the frame of the response, without its length prefix."""
+        """Sends a request, and returns the frame of the response, without its length prefix."""
         self.stream.sendall(frame)
         return plain_messages.receive(self.stream)
 
@@ -60,7 +60,9 @@ class Client:
         return plain_messages.decode(api, self.version(api), answer)
 
     def produce_frame(self, topic: str, records: int, least_bytes: int, most_bytes: int) -> bytes:
-        """The bytes of a Produce request with values of `least_bytes` to `most_bytes` bytes."""
+        """Returns the bytes of a Produce request, whose values have `least_bytes` to `most_bytes`
+        bytes.
+        """
         now_ms = int(time.time() * 1000)
         lengths = (least_bytes + at * 37 % (most_bytes - least_bytes + 1) for at in range(records))
         batch = encode([Record(value=b"v" * size, timestamp_ms=now_ms) for size in lengths])
@@ -77,7 +79,7 @@ class Client:
         max_wait_ms: int = 500,
         session_epoch: int = NO_SESSION,
     ) -> bytes:
-        """A full fetch, from offset 0 of each partition."""
+        """Returns the bytes of a full Fetch request, from offset 0 of each partition."""
         wanted = [
             {
                 "partition": index,
@@ -92,7 +94,9 @@ class Client:
         return self._fetch_frame(max_wait_ms, 0, session_epoch, topics)
 
     def begin_session(self, topic: str, partitions: int) -> int:
-        """Returns the id of a session with the topic's first `partitions` partitions."""
+        """Begins a fetch session with the first `partitions` partitions of the topic, and returns
+        its id.
+        """
         frame = self.fetch_frame(
             topic, MEGABYTE, partitions=partitions, max_wait_ms=0, session_epoch=0
         )
@@ -103,7 +107,7 @@ class Client:
         return session
 
     def session_frame(self, session: int, epoch: int) -> bytes:
-        """An incremental fetch that names no partition."""
+        """Returns the bytes of an incremental Fetch request that names no partition."""
         return self._fetch_frame(0, session, epoch, [])
 
     def _fetch_frame(
@@ -122,7 +126,10 @@ class Client:
 
 
 def created(servers: str, topic: str, partitions: int, replicas: int) -> list[str]:
-    """Creates a topic and returns the address of the leader of each partition."""
+    """Creates a topic, and returns the address of the leader of each partition.
+
+    Raises TimeoutError if a partition has no leader after `TIMEOUT_S` seconds.
+    """
     with Client(servers.split(",")[0]) as client:
         # librdkafka's mock creates a topic, with four partitions, when its metadata is requested
         if int(Api.CREATE_TOPICS) in client.versions:

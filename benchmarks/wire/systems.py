@@ -1,7 +1,7 @@
-"""Starts each measured system in a process of its own, and reads the CPU time of that process.
+"""Starts each measured system in its own process, and reads the CPU time of this process.
 
-The reference broker is `urteil broker`; librdkafka's mock cluster is in a Python process that does
-nothing else.
+The reference broker is `urteil broker`. librdkafka's mock cluster runs in a Python process that
+does nothing else.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class System:
     process: subprocess.Popen[str]
 
     def cpu_s(self) -> float:
-        """The CPU seconds of the system's process, over its threads."""
+        """Returns the CPU seconds of the system's process, over all its threads."""
         tasks = Path(f"/proc/{self.process.pid}/task")
         return sum(int((one / "schedstat").read_text().split()[0]) for one in tasks.iterdir()) / 1e9
 
@@ -68,7 +68,7 @@ def mock(brokers: int) -> AbstractContextManager[System]:
 
 
 def kfake(brokers: int) -> AbstractContextManager[System]:
-    """kfake is built first if it was never built on this machine."""
+    """Starts kfake. If kfake was never built on this machine, it is built first."""
     built = subprocess.run(
         [sys.executable, "-c", SERVED_KFAKE], capture_output=True, text=True, check=True
     )
