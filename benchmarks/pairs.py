@@ -36,7 +36,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """The times of two functions that do the same work, and their ratio."""
+    """The times of two functions that do the same work, and the ratio of these times."""
 
     ours: str
     baseline: str

@@ -83,7 +83,7 @@ Catalogue = Callable[[Declarations], tuple[Anomaly, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A difference in the results when the histories with these `numbers` are analysed together."""
+    """A result that differs when the histories with these `numbers` are analysed together."""
 
     numbers: tuple[int, ...]
     of: str  # the id of an anomaly, "assumptions", or "delivery semantics"

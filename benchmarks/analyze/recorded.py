@@ -140,7 +140,7 @@ def positions(counts: Ints) -> Ints:
 
 @dataclass(slots=True)
 class Parts:
-    """Writes the folder of a history part by part, in a background thread."""
+    """Writes the Parquet files of a history one after another, in a background thread."""
 
     folder: Path
     rows: int = 0

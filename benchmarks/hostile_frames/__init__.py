@@ -1,1 +1,1 @@
-"""Hostile frames: real requests of every API, and the same requests with damaged bytes."""
+"""Hostile frames: valid requests of every API, the same requests with damaged bytes, and noise."""

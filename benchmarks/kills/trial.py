@@ -43,7 +43,7 @@ class Trial:
 
 
 class ForkedCluster:
-    """A cluster in another process, which can be killed and started again on the same port."""
+    """A cluster in another process. It can be killed and started again on the same port."""
 
     def __init__(self, process: subprocess.Popen[str], port: int) -> None:
         self._process, self._port = process, port

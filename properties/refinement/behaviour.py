@@ -58,7 +58,8 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Taken:
-    """An action that a behaviour has performed, linked to the previous action of the behaviour.
+    """An action that a behaviour (a sequence of steps of a spec) has performed, linked to the
+    previous action.
 
     A behaviour and its forks share the actions before the fork.
     """

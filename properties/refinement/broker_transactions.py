@@ -8,9 +8,9 @@ The coordinator and the partitions of the spec get their values from the cluster
                   a record or a marker, the spec's partition gets this record or marker
 
 A transaction of the spec begins when the transaction first appears in its coordinator's cache
-(`transaction_numbers`). It ends before the producer's next transaction begins. If the coordinator
-aborts although no transaction is open, the spec begins a transaction and aborts it at once.
-`transaction_knowledge` checks that a node knows the steps of other nodes only by messages.
+(`transaction_numbers`). It ends at the latest when the producer's next transaction begins. If the
+coordinator aborts although no transaction is open, the spec begins a transaction and aborts it at
+once. `transaction_knowledge` checks that a node knows the steps of other nodes only by messages.
 
 Source: KIP-98, KIP-890; `model.transactions_abstract.versions`.
 Simplified: only transaction version 2 is mapped. Runs in which the epochs of a producer id run out

@@ -1,7 +1,7 @@
 """Maps the reads of consumers to abstract replication: a consumer is a replica that is not in sync.
 
-The leader epoch of this replica is the epoch in which the leader served the consumer's last mapped
-fetch. The log of this replica has the records that the consumer received, all of them below the
+The leader epoch of this replica is the highest leader epoch in which a leader served a fetch of the
+consumer. The log of this replica has the records that the consumer received, all of them below the
 replica's high watermark. So the spec rejects a run in which a consumer reads an uncommitted record,
 and a run in which two consumers read different records at one offset.
 

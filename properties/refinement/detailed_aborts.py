@@ -39,8 +39,11 @@ class AbortsWithoutEmptyEnds(AbortAndContinue, WithoutEmptyEnds):
 
 
 class AbortStates(VerifiedStates):
-    """The mapping of states. The detailed instance `i` is the abstract instance `2 * i` before it
-    continues, and `2 * i + 1` after it has continued.
+    """The mapping of states from `transactions` to `coordinator-abstract`.
+
+    A client of `transactions` *continues* after a failure when it raises its producer epoch
+    (`raise_epoch`). The detailed instance `i` is the abstract instance `2 * i` before it continues,
+    and `2 * i + 1` after it has continued.
     """
 
     def bounds(self) -> Constants:
@@ -60,7 +63,7 @@ class AbortStates(VerifiedStates):
         return out
 
     def _beginner(self, state: State, k: int, i: int) -> int:
-        """Returns the abstract instance that began transaction `k` of instance `i`."""
+        """Returns the abstract instance that began transaction `k` of the detailed instance `i`."""
         is_present = all(
             state[f"stamp.{part}", (k,)] == state[f"producer.{part}", (i,)]
             for part in ("producer_id", "producer_epoch")

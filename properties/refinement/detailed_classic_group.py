@@ -1,8 +1,8 @@
 """The spec `classic-group` takes only steps that `classic-group-abstract` allows.
 
 In contrast to the abstract spec, the detailed spec models error responses as messages, and has
-fairness conditions. Each explored step must be no abstract action or one abstract action. One step
-is two abstract actions: the arrival of the leader's assignment at the coordinator. In each detailed
+fairness conditions. Each explored step must be at most one abstract action, with one exception: the
+arrival of the leader's assignment at the coordinator is two abstract actions. In each detailed
 state, the coordinator must accept the same commits as in the corresponding abstract state.
 
 Source: Lamport, Specifying Systems, chapter 5.8.

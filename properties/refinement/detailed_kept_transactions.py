@@ -56,8 +56,8 @@ class KeptStates(Refinement):
         return AbstractTwoPhaseCommit(**self.bounds())
 
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state of a detailed state, without the history variables
-        (`FORGOTTEN`).
+        """Returns the abstract state of a detailed state. The variables in `FORGOTTEN` are missing
+        in it, because the detailed state does not determine them.
         """
         out: Cells = {**super().abstraction(state), ("two_phase", (ID,)): True}
         for k in range(self.detailed.transactions):

@@ -35,7 +35,7 @@ class Refinement(HistoryMapping[FetchDivergence]):
 
     @cached_property
     def abstract(self) -> ReplicationProof:
-        """The abstract spec, with one leader epoch more than the detailed spec."""
+        """The abstract spec. It has one leader epoch more than the detailed spec."""
         return ReplicationProof(
             replicas=self.detailed.replicas,
             leader_epochs=self.detailed.max_leader_epoch + 2,
@@ -50,7 +50,7 @@ class Refinement(HistoryMapping[FetchDivergence]):
     # ---- the mapping
 
     def calls(self, step: Transition, abstract: State) -> list[Call]:
-        """Returns the abstract actions that explain a step of the detailed spec."""
+        """Returns the abstract actions that explain a step of the detailed spec, in their order."""
         before, after = step.before, step.after
         match step.action, step.arguments:
             case "controller_elect_leader", (leader,):

@@ -94,7 +94,7 @@ class Refinement(HistoryMapping[ShareGroup]):
                 raise ValueError(f"{name} has no abstract action")
 
     def _acquired(self, step: Transition) -> int:
-        """Returns the record whose delivery count has changed."""
+        """Returns the offset of the record whose delivery count this step changes."""
         key = "record.count"
         return next(x for x in self._offsets if step.before[key, (x,)] != step.after[key, (x,)])
 

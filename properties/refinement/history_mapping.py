@@ -89,7 +89,9 @@ class HistoryMapping(ABC, Generic[R]):
 
     @abstractmethod
     def calls(self, step: Transition, abstract: State) -> list[Call]:
-        """Returns the abstract actions that explain a step of the detailed spec."""
+        """Returns the abstract actions that explain a step of the detailed spec, in their order.
+        The list is empty if the step does not change the abstract state.
+        """
 
     @abstractmethod
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:

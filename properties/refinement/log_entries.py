@@ -1,6 +1,7 @@
 """Maps the records of logs to records of the spec `replication-abstract`.
 
-Records with equal bytes have the same message number, in any log and under any leader epoch.
+In the spec, a record is a message number. Records with equal bytes have the same message number, in
+any log and with any leader epoch.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ SIGNED_FROM: Final = 21  # the broker sets the bytes of a batch before this one
 
 
 class Entry(NamedTuple):
-    """A record as the spec models it: its offset, leader epoch and message number."""
+    """A record in the spec `replication-abstract`: its offset, leader epoch and message number."""
 
     offset: int
     leader_epoch: int
@@ -42,7 +43,7 @@ class Messages:
         return self.known[batch]
 
     def of(self, log: PartitionLog, start: int = 0) -> Iterator[Entry]:
-        """Yields the records of a log from the offset `start` on, as the spec models them."""
+        """Yields the records of a log from the offset `start` on, as entries of the spec."""
         for batch in log.batches():
             if batch.header.next_offset > start:
                 yield from (e for e in self.entries(batch.data) if e.offset >= start)

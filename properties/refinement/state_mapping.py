@@ -86,10 +86,16 @@ class StateMapping(ABC, Generic[R]):
 
     @abstractmethod
     def agreements(self) -> list[Agreement]:
-        """Returns the predicates that must have the same value in both specs in every state."""
+        """Returns pairs of predicates, one of each spec. Both predicates of a pair must have the
+        same value in every detailed state and its abstract state.
+        """
 
     def walk(self) -> Walk:
-        """Explores the detailed spec, and counts which abstract actions explain its steps."""
+        """Explores the detailed spec, and returns how many of its steps the abstract actions
+        explain.
+
+        The exploration continues after a step that they do not explain.
+        """
         explained, unexplained, disagreements = Counter[str](), Counter[str](), 0
         todo = self._detailed.initial(self.detailed)
         first = self._abstract.initial(self.abstract)

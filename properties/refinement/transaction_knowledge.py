@@ -56,7 +56,9 @@ UNREQUESTED: Final = "no client requested this commit"
 
 
 class Ending(NamedTuple):
-    """COMMIT or ABORT in a message, with the producer id and epoch of the transaction."""
+    """COMMIT or ABORT as a message carries it, with the producer id and the producer epoch of the
+    message.
+    """
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch

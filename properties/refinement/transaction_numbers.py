@@ -22,7 +22,7 @@ CarriedEpoch = Literal["producer_epoch", "marker_epoch"]  # of records, of marke
 
 
 class Stamped(Protocol):
-    """A batch, marker or request: it carries a producer id and a producer epoch."""
+    """A batch, a marker or a request that carries a producer id and a producer epoch."""
 
     @property
     def producer_id(self) -> ProducerId: ...

@@ -33,10 +33,10 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A scenario, which ends with an error after `limit_s` seconds.
+    """A scenario for all clients. It fails if it takes longer than `limit_s` seconds.
 
-    Each entry of `crashes` selects a request, such as the third commit, after which a broker
-    crashes. The scenario fails unless at least one of these crashes happens.
+    Each entry of `crashes` selects a request, such as the third commit. The broker that receives
+    this request crashes. The scenario fails unless at least one of these crashes happens.
     """
 
     name: str

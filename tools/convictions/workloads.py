@@ -1,4 +1,4 @@
-"""The workloads of `tools.convictions`: shorter forms of the workloads of `urteil sweep`.
+"""The workloads of `tools.convictions`. They are shorter than the workloads of `urteil sweep`.
 
 Source: `reference_impl.simulation.sweeps`.
 """
@@ -23,7 +23,9 @@ SENDS: Final = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """One simulated run for each seed, with two random faults of brokers and links."""
+    """A workload: `scenario` returns a simulated run for each seed, with two random faults of
+    brokers and links.
+    """
 
     name: str
     scenario: Callable[[int], Scenario]

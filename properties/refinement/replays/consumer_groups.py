@@ -146,7 +146,9 @@ class ConsumerGroupHarness:
                 self.revoke(m)
 
     def assign_to(self, _: int, owner: int) -> None:
-        """Changes subscriptions so that the assignor gives the partition to member `owner`."""
+        """Changes the subscription of the second member so that the assignor gives the spec's
+        partition to member `owner`.
+        """
         second = self.consumers[SECOND]
         second.topics = (TOPIC,) if owner == SECOND else ()
         known = self.group.members.get(MEMBERS[SECOND])

@@ -83,7 +83,7 @@ COMPACTS: Final = LogConfig(
 
 @dataclass(slots=True, kw_only=True)
 class RetentionHarness:
-    """The two replicas of a topic partition; the first one is the initial leader."""
+    """The two replicas of a topic partition. The first replica is the initial leader."""
 
     bugs: Bugs
     state: PartitionState
@@ -170,8 +170,8 @@ class RetentionHarness:
         self._clean(r)
 
     def compact(self, r: int, _offset: int) -> None:
-        """Appends a record to replica `r`, which closes the active segment, and then compacts the
-        log.
+        """Appends a record to replica `r`, and then compacts the log. The additional record closes
+        the active segment, which is never compacted.
         """
         self.produce(r, 1)
         self._clean(r)

@@ -106,7 +106,7 @@ class TransactionHarness:
         self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
 
     def begin(self) -> None:
-        """Begins a transaction in the client, without a request to a broker."""
+        """Begins a transaction in the client. The client sends no request for this."""
         self.begun += 1
 
     def add_partition(self) -> None:
@@ -222,7 +222,9 @@ class TransactionHarness:
     # ---- waiting
 
     def marker_received(self) -> None:
-        """Waits until the leader has received a marker; the leader may accept or reject it."""
+        """Waits until the leader has received a marker. The leader may accept or reject the
+        marker.
+        """
         self._until_received(WriteTxnMarker, 1)
 
     def late_marker_received(self) -> None:
