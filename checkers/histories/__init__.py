@@ -1,4 +1,4 @@
-"""The analysis of histories: finds the anomalies in clients' observations, without Spark.
+"""Analyzes histories: finds the anomalies in the observations of clients, without Spark.
 
     io           reads histories in any format, and divides them into partitions
     columnar     arrays of integers: hashing, sorting, searching, bitsets

@@ -1,7 +1,7 @@
 """Analyzes a history without Spark (`analyze`), and defines the verdicts that all engines return.
 
-If the history breaks an assumption, no anomaly is decided: an error of the recorder must never be
-reported as an error of the broker.
+If the history breaks an assumption, the analysis gives no verdict on any anomaly. Otherwise an
+error of the recorder could be reported as an error of the broker.
 """
 
 from __future__ import annotations
@@ -71,10 +71,11 @@ Outcome = Literal["holds", "violated", "assumptions broken", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one anomaly: `violated` if the history has it, even if the anomaly is
-    permitted.
+    """The verdict on one anomaly.
 
-    If no observation of a client could have revealed the anomaly, the verdict is `not exercised`.
+    The verdict is `violated` if the anomaly occurs in the history, even if the anomaly is
+    permitted. The verdict is `not exercised` if no observation of a client could have revealed the
+    anomaly.
     """
 
     anomaly: Anomaly
@@ -98,7 +99,11 @@ class BrokenAssumption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """The verdict on a history: a decision for each anomaly, or the broken assumptions."""
+    """The result of an analysis: a decision on each anomaly of a history, and its broken
+    assumptions.
+
+    If an assumption is broken, each decision has the verdict `undecided`.
+    """
 
     history: str
     operations: int
@@ -112,7 +117,9 @@ class Analysis:
 
     @property
     def verdict(self) -> Outcome:
-        """Returns the verdict on the whole history; a permitted anomaly is no violation."""
+        """The verdict on the whole history. An anomaly that is permitted does not make the
+        verdict `violated`.
+        """
         if self.broken:
             return "assumptions broken"
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
@@ -122,16 +129,18 @@ class Analysis:
 
     @property
     def delivery(self) -> Judged | None:
-        """Returns the strongest delivery semantics of the history, such as `at-least-once`.
+        """The strongest delivery semantics of the history, such as `at-least-once`.
 
-        Returns None if no application received a record, or if only some anomalies were checked.
+        It is None if no application received a record, or if only some anomalies were checked.
         """
         violated = [d for d in self.decisions if d.verdict == "violated" and not d.permitted]
         return judged(self.delivered, (d.anomaly.id for d in violated))
 
     @property
     def exit_code(self) -> int:
-        """Returns 0 for the verdict `holds`, 1 for `violated`, and 3 for any other verdict."""
+        """The exit code of the command: 0 for the verdict `holds`, 1 for `violated`, and 3 for
+        any other verdict.
+        """
         return {"holds": HOLDS, "violated": VIOLATION}.get(self.verdict, UNDECIDED)
 
 
@@ -142,9 +151,11 @@ def analyze(
     declared: Declarations = NOTHING_DECLARED,
     watch: Watcher = unwatched,
 ) -> Analysis:
-    """Returns the verdicts on these anomalies; without names, on all anomalies.
+    """Returns the verdicts on the anomalies with the names `anomalies`. If `anomalies` is empty,
+    all anomalies are checked.
 
-    Raises UnreadableHistory for a history that cannot be read, and UnknownName.
+    Raises UnreadableHistory if the history cannot be read, and UnknownName if there is no anomaly
+    with such a name.
     """
     chosen = named(anomalies, declared)
     keep_freed()
@@ -160,9 +171,11 @@ def analyze(
 def partitioned(
     history: Location, folder: Path, rows_per_partition: int | None = None
 ) -> tuple[HistoryPartition, ...]:
-    """Returns the partitions of a history on disk; a partition has all rows of its operations.
+    """Returns the partitions of a stored history. A partition has all rows of its operations.
 
-    Raises UnreadableHistory.
+    If necessary, the function first rewrites the history as Parquet files in `folder`. If
+    `rows_per_partition` is None, the size of a partition depends on the number of rows. Raises
+    UnreadableHistory if the history cannot be read.
     """
     # A history that is not Parquet is first written as Parquet into `folder`.
     parts = parquet_parts(history, folder / "read")
@@ -184,7 +197,11 @@ def analysis_of(
     shuffle_partitions: int | None = None,
     decided: Callable[[Decision], None] | None = None,
 ) -> Analysis:
-    """Returns the verdicts on a dataset, and calls `decided` with each decision."""
+    """Returns the verdicts on the anomalies in `chosen`, for a history in a dataset.
+
+    `name` is the name of the history in the result. If `decided` is not None, it is called with
+    each decision.
+    """
     chosen = tuple(chosen)
     wanted, delivery = deciding.wanted_by(chosen, declared)
     passes: list[PassCost] = []

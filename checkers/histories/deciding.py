@@ -1,7 +1,9 @@
-"""Decides the anomalies of a history with one query plan, in this process or on Spark.
+"""Finds the anomalies of a history with one query plan, in this process or on Spark.
 
-If a row is invalid or an assumption does not hold, no anomaly is decided. If no checker needs the
-shuffled history, the checkers run in the same passes over the history as these first checks.
+The plan first checks the rows of the history, and its assumptions. If a row is invalid, or if an
+assumption does not hold, the result has no anomalies. Some checkers of anomalies need a shuffle of
+the history. If no checker needs a shuffle, the checkers run in the same passes over the history as
+the first checks.
 """
 
 from __future__ import annotations
@@ -101,7 +103,10 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """The broken assumptions of a history; if no assumption is broken, its anomalies."""
+    """The result of the query plan: the broken assumptions of a history, or else its anomalies.
+
+    If an assumption is broken, or if a row is invalid, there are no anomalies.
+    """
 
     totals: Totals
     invalid: pa.Table  # the broken rules of the columns, with the schema `row_rules.ODD`
@@ -111,10 +116,10 @@ class Decided:
 
 
 def wanted_by(chosen: Collection[Anomaly], declared: Declarations) -> tuple[frozenset[str], bool]:
-    """Returns the ids of the anomalies to check, and whether to decide delivery semantics.
+    """Returns the ids of the anomalies to check, and True if delivery semantics must be decided.
 
-    A combination of anomalies is replaced by its parts. Delivery semantics are decided only if all
-    anomalies are chosen.
+    An anomaly that is a combination of other anomalies is replaced by these anomalies. Delivery
+    semantics are decided only if all anomalies are chosen.
     """
     every = {one.id for one in chosen} >= {one.id for one in named((), declared)}
     return frozenset(name for one in chosen for name in one.made_of or (one.id,)), every
@@ -123,8 +128,9 @@ def wanted_by(chosen: Collection[Anomaly], declared: Declarations) -> tuple[froz
 def cached(
     history: HistoryDataset, wanted: Collection[str], *, delivery: bool = False
 ) -> AbstractContextManager[HistoryDataset]:
-    """Returns the history with a cache of its columns, on disk only if the plan shuffles the
-    history.
+    """Returns the history with a cache for its columns.
+
+    Columns are stored on disk only if the query plan needs a shuffle of the history.
     """
     return history.cached(on_disk=_needs_shuffle(_checkers_for({*wanted}), delivery=delivery))
 
@@ -138,8 +144,10 @@ def decide(
     delivery: bool = False,
     observe: Callable[[Pass], None] = unobserved,
 ) -> Decided:
-    """Returns the findings for the wanted anomalies, or the violations of broken assumptions.
+    """Returns the findings for the anomalies in `wanted`, or the broken assumptions with their
+    violations.
 
+    If `shuffle_partitions` is None, the number of shuffle partitions depends on the number of rows.
     `observe` is called with each pass over the data.
     """
     checkers = _checkers_for({*wanted})
@@ -254,9 +262,11 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
-    """Checks `columns` of all rows against the rules of `COLUMNS`.
+    """Returns a query-plan stage (one pass over a dataset) that checks all rows against the rules
+    of `COLUMNS`.
 
-    The result has one row per broken rule, with one operation that breaks it.
+    Only the columns in `columns` are checked. The result has one row for each broken rule, with an
+    operation that breaks the rule.
     """
     title = "checking that rows are valid"
     kernel = Kernel(title, columns, row_rules.ODD, row_rules.odd_rows, is_guard=True)

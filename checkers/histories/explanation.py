@@ -1,10 +1,12 @@
-"""The query plan of an analysis as data: its passes and stages, without any input or Spark.
+"""Returns the query plan of an analysis as data: its passes and stages, without a history or Spark.
 
-A plan makes its later stages from the results of earlier ones. So the plan is executed on two small
-built-in histories: one has no operation, and one has every anomaly. Only the second needs the
-stages that look closer at suspicious rows.
+A plan makes its later stages from the results of earlier stages. So this module executes the plan
+on two small built-in histories. The first history has no operation, and the second history has
+every anomaly. Some stages only look closer at suspicious rows, and only the second history needs
+these stages.
 
-An analysis that needs fewer stages than the second history may number its passes differently.
+The analysis of another history may need fewer stages than the second history. Its passes may then
+have other numbers.
 """
 
 from __future__ import annotations
@@ -32,9 +34,10 @@ from properties.anomalies.scenes import SCENES, scene
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedStage:
-    """A stage of a query plan; `used_by` is empty if all anomalies need it.
+    """A stage of a query plan. `used_by` has the anomalies that need the stage; it is empty if all
+    anomalies need it.
 
-    `is_always` is false if only some histories need the stage.
+    `is_always` is True if every history needs the stage.
     """
 
     name: str
@@ -47,7 +50,9 @@ class PlannedStage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPass:
-    """A pass over a source; `into` names the sources that its shuffle writes for later passes."""
+    """A pass over the dataset `source`. `into` has the names of the datasets that the pass
+    writes by a shuffle.
+    """
 
     source: str
     into: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Shortens long texts for a report: to the beginning, the length and a part of the SHA-256.
+"""Shortens long texts for a report, to their beginning, their length and a part of their SHA-256.
 
-So two different values still look different. The Parquet files of a run folder have the whole
-texts.
+So the short texts of two different values differ, too. The Parquet files of a run folder have the
+complete texts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ ShownT = TypeVar("ShownT")
 
 
 def shortened(shown: ShownT) -> ShownT:
-    """Returns the dataclass or tuple with each long text shortened, also inside nested tuples.
+    """Returns a copy of the dataclass or tuple in which each long text is shortened, also inside
+    nested tuples.
 
     >>> shortened(("a", 1, "b" * 10_000_000))
     ('a', 1, 'bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb… (10,000,000 characters, SHA-256 ac01b2a0)')

@@ -1,7 +1,9 @@
-"""The query plans that check the assumptions about a history; every anomaly checker relies on them.
+"""Defines the query plans that check the assumptions about a history. Every anomaly checker relies
+on these assumptions.
 
 All rows of an operation are in one partition of the history, so most assumptions are checked in
-each partition alone. Only overlapping operations of one process may be in different partitions.
+each partition alone. Only the check for overlapping operations of a process needs several
+partitions, because these operations may be in different partitions.
 
 Source: `properties.anomalies.assumptions`.
 """
@@ -203,9 +205,10 @@ def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
 
 
 def values_are_unique() -> Plan[Finding]:
-    """Finds violations of `values-are-unique`: values that were sent more than once to one log.
+    """Finds violations of `values-are-unique`: values that were sent more than once to one topic
+    partition.
 
-    Failed sends do not count.
+    A failed send does not count as a send.
     """
     found = yield from collect(
         Stage(

@@ -1,4 +1,6 @@
-"""The check for an empty history: by Jepsen's rules a history without operations is invalid."""
+"""Checks whether a history is empty. By the rules of Jepsen, a history without operations is
+invalid.
+"""
 
 from __future__ import annotations
 

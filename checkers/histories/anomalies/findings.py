@@ -1,4 +1,6 @@
-"""Types that all anomaly checkers share: their context, their findings, and the checker itself."""
+"""Defines the types that all anomaly checkers share: their input, their results, and the checker
+itself.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,10 @@ from properties.anomalies.declarations import Declarations
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """All occurrences of one anomaly, or of one broken assumption, as rows of a table.
+    """All occurrences of one anomaly, or all violations of one assumption, as rows of a table.
 
-    `observations` counts what could have revealed the anomaly, such as polled values.
+    `observations` is the number of observations that could have revealed the anomaly, such as
+    polled values.
     """
 
     id: str
@@ -30,7 +33,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The facts about a history that several checkers need, such as its assumed isolation level."""
+    """The facts about a history that several checkers need, such as its assumptions and its
+    unconfirmed values.
+
+    An unconfirmed value was polled at an offset where no send of the value was acknowledged.
+    """
 
     declared: Declarations
     unconfirmed: UnconfirmedValues
@@ -38,18 +45,19 @@ class Context:
 
     @property
     def aborted(self) -> Pairs:
-        """Returns the values whose sends all failed, each with its topic partition.
+        """The values whose sends all failed, each paired with its topic partition.
 
-        It is empty under `--jepsen`, whose rules do not allow a reader to skip them.
+        With the option `--jepsen`, the set is empty: by the rules of Jepsen, a reader may not skip
+        such values.
         """
         return NO_PAIRS if self.declared.jepsen else self.unconfirmed.aborted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnomalyChecker:
-    """A query plan that finds all occurrences of the anomalies with the names `ids`.
+    """A query plan that finds all occurrences of the anomalies in `ids`.
 
-    `assumes` names the assumptions that the history must satisfy. The values in `columns` must be
+    The history must satisfy the assumptions in `assumes`, and its values in `columns` must be
     valid.
     """
 

@@ -1,9 +1,12 @@
-"""The address of a Kafka topic whose records are the operations of a history.
+"""Parses the address of a Kafka topic whose records are the operations of a history.
+
+The address has one or more brokers, and the name of the topic:
 
     kafka://HOST:PORT/TOPIC
     kafka://HOST:PORT,HOST:PORT/TOPIC
 
-An address is printed and kept in run folders, so credentials are in the client configuration file.
+An address is printed and stored in run folders, so it must not contain credentials. The credentials
+are in the client configuration file.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ class Topic:
 def topic(text: str) -> Topic:
     """Returns the topic at an address that begins with `kafka://`.
 
-    Raises InputFault for an address of another form, or with credentials.
+    Raises InputFault if the address has another form or contains credentials.
 
     >>> topic("kafka://localhost:9092/operations").name
     'operations'

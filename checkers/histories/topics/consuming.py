@@ -1,7 +1,7 @@
 """Reads the records of a topic, from chosen offsets to the current end of each partition.
 
-The reader joins no group. It reads only committed records, unless the client configuration has
-another isolation.level.
+The reader does not join a consumer group. It reads only committed records, unless the client
+configuration sets `isolation.level` to another value.
 
 Source: librdkafka, `enable.partition.eof`: the end of a partition for a reader at read_committed is
 its last stable offset.
@@ -46,7 +46,7 @@ _FIXED: Final[Mapping[str, Any]] = {
 
 @dataclass(slots=True)
 class TopicReader:
-    """A consumer of all partitions of one topic; `id` is the topic's id, as text."""
+    """A consumer of all partitions of one topic. `id` is the id of the topic, as text."""
 
     topic: Topic
     id: str
@@ -56,7 +56,7 @@ class TopicReader:
     _broker_error: list[str] = field(repr=False)  # the last error, as one text
 
     def ends(self) -> dict[int, tuple[int, int]]:
-        """Returns the first offset and the end offset of each partition at this moment."""
+        """Returns the first offset and the current end offset of each partition."""
         with _explained(self.topic):
             return {
                 number: self._consumer.get_watermark_offsets(
@@ -68,11 +68,11 @@ class TopicReader:
     def records(
         self, positions: Mapping[int, int], ends: Mapping[int, int]
     ) -> Iterator[tuple[list[Any], dict[int, int]]]:
-        """Yields batches of records up to `ends`, each with the next offset to read in every
-        partition.
+        """Yields lists of records up to the offsets `ends`. Each list is paired with the next
+        offset to read in each partition.
 
-        A partition ends at its last stable offset, if that is lower. Raises InputFault if no broker
-        answers.
+        If the last stable offset of a partition is below the offset in `ends`, the records end at
+        the last stable offset. Raises InputFault if no broker responds.
         """
         now = dict(positions)
         open_ones = {number for number in now if now[number] < ends[number]}
@@ -106,7 +106,9 @@ class TopicReader:
             self._consumer.unassign()
 
     def commit(self, positions: Mapping[int, int]) -> None:
-        """Commits the positions for the consumer group; raises InputFault if the broker refuses."""
+        """Commits the offsets `positions` for the consumer group. Raises InputFault if the
+        broker refuses.
+        """
         offsets = [TopicPartition(self.topic.name, *one) for one in positions.items()]
         try:
             stored = self._consumer.commit(offsets=offsets, asynchronous=False)
@@ -122,10 +124,11 @@ class TopicReader:
 
 @contextmanager
 def reading(topic: Topic, config: ClientConfig, group: str) -> Generator[TopicReader]:
-    """Yields a reader of the topic; a group.id of the client configuration replaces `group`.
+    """Yields a reader of the topic. If the client configuration has a `group.id`, this id replaces
+    `group`.
 
-    Raises InputFault if the topic is missing or no broker answers, and BadClientConfig if the
-    client library rejects the configuration.
+    Raises InputFault if the topic is missing or if no broker responds. Raises BadClientConfig if
+    the client library rejects the configuration.
     """
     last = ["no broker answers"]
     common = {"error_cb": lambda error: last.__setitem__(0, error.str())}

@@ -1,11 +1,14 @@
-"""Copies the operations of a topic to a local folder of Parquet files; a copy can be continued.
+"""Copies the operations of a topic to a local folder of Parquet files. A later run can continue.
+
+The folder has these files:
 
     TOPIC-ID/part-00000.parquet    rows of the history, and the positions after them
     TOPIC-ID/part-00001.parquet
 
-The last part's metadata has the next offset to read of each partition. Rows and offsets appear
-together, by a rename. So after a kill at any moment, no record is missing and none is read twice.
-The positions are also committed for a consumer group, but only to show how far the copy is.
+The metadata of the last part has, for each partition of the topic, the next offset to read. The
+rows and these offsets become visible together, by a rename of the file. So after a kill at any
+moment, no record is missing and no record is read twice. The offsets are also committed for a
+consumer group, but only to show the progress of the copy.
 
 A topic that is deleted and created again has another id, and is another history.
 """
@@ -77,10 +80,11 @@ class TopicCopy:
         return sum(pq.read_metadata(part).num_rows for part in parts)
 
     def read_on(self, watch: Watcher = unwatched) -> int:
-        """Copies the records up to the current ends of the topic; returns the number of new rows.
+        """Copies the records up to the current ends of the topic, and returns the number of new
+        rows.
 
-        Raises UnreadableHistory for a record that is not an operation, and InputFault if records
-        were deleted before they were copied.
+        Raises UnreadableHistory if a record is not an operation. Raises InputFault if records were
+        deleted before they were copied.
         """
         bounds = self.reader.ends()
         positions = {number: self._start(number, *bounds[number]) for number in bounds}
@@ -153,7 +157,8 @@ def _positions(part: Path, kept: bytes) -> dict[int, int]:
 
 @contextmanager
 def copying(topic: Topic, parent: Path, config: ClientConfig) -> Generator[TopicCopy]:
-    """Yields the copy of the topic below `parent`; no other process can change it meanwhile.
+    """Yields the copy of the topic below `parent`. During the `with` block, no other process can
+    change the copy.
 
     Raises InputFault if the topic cannot be read, or if another process copies it.
     """

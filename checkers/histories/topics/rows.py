@@ -1,10 +1,10 @@
-"""The rows of a history in the records of a topic.
+"""Reads the rows of a history from the records of a topic.
 
-The value of a record is NDJSON or Avro. NDJSON is one or more lines, and each line is a row of the
-history format. Avro is one row: a zero byte, the id of its schema in four bytes, and the record.
-The rows of an operation may be in several records and in several partitions.
+The value of a record is NDJSON or Avro. An NDJSON value has one or more lines, and each line is a
+row of the history format. An Avro value is one row: a zero byte, the id of the row's schema in four
+bytes, and the row. The rows of an operation may be in several records and in several partitions.
 
-The values of many records are read at once. If this fails, the records are read again one by one,
+The values of many records are decoded together. If this fails, the values are decoded one by one,
 so that the error names the first wrong record.
 
 Source: Confluent's documentation, "Wire format", for records in Avro.
@@ -43,7 +43,7 @@ _LENIENT: Final = pa.schema([field.with_nullable(nullable=True) for field in SCH
 
 
 class Message(Protocol):
-    """The methods of confluent-kafka's `Message` that this module uses."""
+    """The methods of confluent-kafka's class `Message` that this module calls."""
 
     def partition(self) -> int | None: ...
     def offset(self) -> int | None: ...
@@ -52,9 +52,10 @@ class Message(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RowReader:
-    """Reads records of a topic as tables with exactly the columns in `COLUMNS`.
+    """Decodes records of a topic to tables with exactly the columns `COLUMNS`.
 
-    If `unmapped` is None, a field without a column is an error; otherwise `unmapped` counts it.
+    If `unmapped` is None, a field without a column is an error. Otherwise `unmapped` counts such
+    fields.
     """
 
     topic: Topic
@@ -62,7 +63,7 @@ class RowReader:
     schemas: ValueSchemas | None = None
 
     def table(self, messages: Sequence[Message]) -> pa.Table:
-        """Returns the rows of the records; raises UnreadableHistory for the first wrong record."""
+        """Returns the rows of the records. Raises UnreadableHistory for the first wrong record."""
         values = [message.value() for message in messages]
         if self.unmapped is None and all(value and value.strip() for value in values):
             try:
@@ -101,7 +102,9 @@ class RowReader:
         return table
 
     def _parsed(self, values: Sequence[bytes]) -> pa.Table:
-        """Returns the rows in the values of records: first rows in JSON, then rows in Avro."""
+        """Returns the rows in the values of records: first all rows in JSON, then all rows in
+        Avro.
+        """
         lines = [value for value in values if not _is_avro(value)]
         of_schema: dict[int, list[bytes]] = {}
         for value in values:
@@ -132,7 +135,9 @@ def _is_avro(value: bytes) -> bool:
 
 
 def _of_json(values: Sequence[bytes]) -> pa.Table:
-    """Returns the rows in `values`, one line of JSON each; a missing column is null."""
+    """Returns the rows in `values`, each of which has one or more lines of JSON. A missing
+    column is null.
+    """
     table = paj.read_json(
         io.BytesIO(b"\n".join(values)),
         read_options=paj.ReadOptions(block_size=LONGEST_LINE),

@@ -1,4 +1,6 @@
-"""The Avro schemas of a topic's records, by the id that each record begins with.
+"""Looks up the Avro schemas of a topic's records by the id at the beginning of each record.
+
+The schemas are in a folder or in a schema registry:
 
     schemas/        a folder: 7.avsc is the schema with the id 7
     http://host     a schema registry; GET /schemas/ids/7 returns {"schema": "…"}
@@ -32,16 +34,18 @@ _SAVE: Final = "save its schemas as ID.avsc in a folder, and pass that folder"
 
 @dataclass(frozen=True, slots=True)
 class ValueSchemas:
-    """Avro schemas by id; `text` is the folder of the schemas, or the address of a registry."""
+    """The Avro schemas by their ids. `text` is the folder of the schemas, or the address of a
+    schema registry.
+    """
 
     text: str
     _read: Callable[[str, int], str | bytes] = field(repr=False)
     _known: dict[int, Any] = field(default_factory=dict[int, Any], repr=False)
 
     def schema(self, number: int) -> Any:
-        """Returns the schema with the id `number`, in the form that fastavro decodes with.
+        """Returns the schema with the id `number`, in the form that fastavro needs.
 
-        Raises InputFault without such a schema, AvroFault if the schema cannot be used.
+        Raises InputFault if there is no such schema, and AvroFault if the schema cannot be used.
         """
         if number not in self._known:
             self._known[number] = parsed(self._read(self.text, number))
@@ -49,9 +53,10 @@ class ValueSchemas:
 
 
 def schemas_at(text: str) -> ValueSchemas:
-    """Returns the schemas in a folder, or in a registry if the text is the address of one.
+    """Returns the schemas in a schema registry if `text` is an address, or else in the folder
+    `text`.
 
-    Raises InputFault for an address with credentials or a missing folder.
+    Raises InputFault if the address contains credentials, or if the folder does not exist.
     """
     if text.lower().startswith(("http://", "https://")):
         if "@" in urlsplit(text).netloc:

@@ -1,1 +1,1 @@
-"""Cycles of operations that depend on each other."""
+"""The query plans that find cycles of operations that depend on each other."""

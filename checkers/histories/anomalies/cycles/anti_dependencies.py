@@ -1,16 +1,18 @@
-"""The query plan of cycles with anti-dependencies: a reader missed the next record.
+"""Defines the query plan that finds cycles with anti-dependencies.
+
+An operation has an anti-dependency (`rw`) if it polled a record, but missed the next record:
 
     p1 send k=a -> ok @0      op 0
     p2 send k=b -> ok @1      op 1
     c1 poll     -> ok k=a@0   op 2     rw  op 2 -> op 1: op 2 read a but not the next record, b
 
-All dependencies are collected, and not only those inside some ranges of time (as in `cycles`),
-because a lagging reader has dependencies that go far back in time.
+The module `cycles` collects only the dependencies inside some ranges of time. This plan collects
+all dependencies, because the dependencies of a lagging reader go far back in time.
 
 Source: `properties.anomalies.cycles`.
 Simplified: this check runs only with the option `--rw-deps`, and its data must fit in memory. It
-needs about 100 bytes for each pair of an operation and a key that it polled, and 50 for each pair
-of dependent operations.
+needs about 100 bytes for each pair of an operation and a key that the operation polled, and about
+50 bytes for each pair of dependent operations.
 """
 
 from __future__ import annotations
@@ -110,10 +112,10 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns, for each offset of a log, the values of the next record in the same log.
+    """Returns, for each offset of a log, the values of the next record in this log.
 
-    If `in_later_block` is False, an offset without a later record in its block of 65,536 offsets
-    gets one row, whose `sender` is NEXT_BLOCK.
+    If `in_later_block` is False, only the block of 65,536 offsets around the offset is searched. An
+    offset without a later record in its block gets one row, whose `sender` is NEXT_BLOCK.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
@@ -250,7 +252,10 @@ def _row(
 
 
 def anti_dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns one finding for each form of cycle with anti-dependencies, empty if not requested."""
+    """Returns one finding for each form of cycle with anti-dependencies.
+
+    Without the option `--rw-deps`, the findings have no rows.
+    """
     if not context.declared.rw_deps:
         none = schema_of(Cycle).empty_table()
         return tuple(Finding(id=form, rows=none, observations=0) for form in (G_SINGLE, G2))

@@ -1,4 +1,6 @@
-"""The ww dependencies from the last record of a block to the first record of the next block.
+"""Finds ww dependencies from the last record of a block of offsets to the first record of the next.
+
+The operation op 1 has a ww dependency on op 0 if its record directly follows a record of op 0:
 
     block 0   k: .. a at 65535       last record of its block, sent by op 0
     block 1   k: b at 65536 ..       first record of its block, sent by op 1
@@ -30,7 +32,9 @@ ENDS: Final = int64_schema("key", "block", "offset", "value", "sender", "last")
 
 
 def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the records at the first and the last offset of each block of 65,536 offsets."""
+    """Returns the records at the first and the last occupied offset of each block of 65,536
+    offsets.
+    """
     log = log_records(dependencies, batch)
     at, sizes = log.groups()
     first = run_starts(log.key[at], block(log.offset[at]))

@@ -1,10 +1,11 @@
 """Finds cycles of operations: strongly connected components, and a shortest cycle in each.
 
-Operations depend on each other through records, by the order within a process, and by real time. An
-edge for every pair of operations in real-time order would be too many. Instead, each operation that
-ended ok has an edge to an additional node: its completion. Each completion has an edge to the next
-completion in time. Each operation has an incoming edge from the latest completion before its
-invocation. So every operation is reachable from all operations that ended ok before its invocation.
+Operations depend on each other through records, by the order within a process, and by real time. A
+graph with an edge for each pair of operations in real-time order would be too large. Instead, the
+graph has an additional node for each operation that ended ok: its completion. An operation that
+ended ok has an edge to its own completion. A completion has an edge to the next completion in time.
+The latest completion before the invocation of an operation has an edge to this operation. So every
+operation is reachable from all operations that ended ok before its invocation.
 
 In a component of at most 256 operations, the search finds a shortest cycle. In a larger component,
 it finds a shortest cycle through the operation with the lowest number.
@@ -35,7 +36,7 @@ KIND_OF: Final = {WW: "ww", WR: "wr", RW: "rw"}
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """The operations of a dependency graph, in the order of their numbers.
+    """The operations of a dependency graph, in ascending order of their numbers.
 
     If the completion time of an operation is unknown, `completed_ns` is NEVER_NS.
     """
@@ -58,9 +59,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Dependencies through records: the operation `second[i]` depends on the operation
-    `first[i]`.
-    """
+    """The dependencies between operations through records: `second[i]` depends on `first[i]`."""
 
     of: Operations
     first: Ints
@@ -68,8 +67,11 @@ class Graph:
     kind: Ints
 
     def components(self, form: str) -> list[Component]:
-        """Returns the strongly connected components of the dependencies that a form, such as
-        `G1c`, may have.
+        """Returns the strongly connected components of the graph, with the dependencies that a form
+        of cycle may contain.
+
+        For example, a cycle of the form `G1c` may contain ww and wr dependencies. A component
+        without a dependency through a record is not returned.
         """
         kinds = FORMS[form]  # `G1c` allows `ww` and `wr`
         wanted = [number for number, kind in KIND_OF.items() if kind in kinds]
@@ -95,7 +97,9 @@ class Graph:
         return sorted((Component(*part) for part in parts), key=lambda one: int(one.members[0]))
 
     def cycle(self, form: str, component: Component) -> Ints:
-        """Returns the operations of a cycle in the component, starting with the lowest number."""
+        """Returns the operations of a cycle in the component. The first of them has the lowest
+        number.
+        """
         members, records = component.members, component.records
         if len(members) == 2:
             return members
@@ -145,7 +149,9 @@ def _by_group(numbers: Ints, groups: Ints) -> list[Ints]:
 
 
 def _precedence(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
-    """Returns a matrix: True if the operation of the row must precede that of the column."""
+    """Returns a matrix: True if the operation of the row must precede the operation of the
+    column.
+    """
     first, second = members[:, None], members[None, :]
     led = np.zeros((len(members), len(members)), dtype=np.bool_)
     if "process" in kinds:
@@ -223,9 +229,10 @@ def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -
 def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns, for each operation in `rest`, the lowest position in `frontier` of a predecessor.
+    """Returns, for each operation in `rest`, the lowest position in `frontier` of an operation on
+    which it depends.
 
-    Without a predecessor, the position is the length of `frontier`.
+    If `frontier` has no such operation, the position is the length of `frontier`.
     """
     # `frontier` has the operations that the breadth-first search reached last.
     none = len(frontier)
@@ -256,17 +263,20 @@ def _first_predecessors(
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A dependency cycle to report, and the number of operations in its connected component."""
+    """A dependency cycle to report, and the number of operations in its strongly connected
+    component.
+    """
 
     cycle: Ints
     component: int
 
 
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
-    """Returns the cycles to report, by form of cycle: `G0` allows ww dependencies, `G1c` ww and wr.
+    """Returns the cycles to report, for each form of cycle. For example, the form `G0` allows ww
+    dependencies, and `G1c` allows ww and wr.
 
-    One cycle is reported for each strongly connected component of the allowed dependencies. A
-    component with a `G0` cycle has no reported `G1c` cycle.
+    One cycle is reported for each strongly connected component of the allowed dependencies. If a
+    component contains a `G0` cycle, no `G1c` cycle is reported for it.
     """
     everything = graph.components(EVERYTHING)
     if not everything:

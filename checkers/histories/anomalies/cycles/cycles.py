@@ -1,9 +1,10 @@
-"""The query plan that finds cycles of dependencies: operations that must come before each other.
+"""Defines the query plan that finds cycles of dependencies between operations.
 
-Most dependencies lead forward in time: from an operation to one that ended later. Some lead back.
-For example, a send ended at 8, and a poll of its record ended at 3: this dependency leads back over
-the time range 3 to 8. A cycle returns to its start, so each of its operations is in the time range
-of a dependency that leads back. The plan looks for cycles only inside these time ranges:
+Most dependencies lead forward in time, from an operation to an operation that ended later. Some
+dependencies lead back in time. For example, a send ended at 8, and a poll of its record ended at 3.
+This dependency leads back over the time range 3 to 8. A cycle returns to its start, so each of its
+operations is in the time range of a dependency that leads back. The plan looks for cycles only
+inside these time ranges, in four stages:
 
 1. It collects the dependencies that lead back.
 2. It collects all dependencies inside the union of the time ranges of stage 1.
@@ -91,10 +92,12 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def find_info_senders(
     unconfirmed: UnconfirmedValues, senders: UnconfirmedSenders
 ) -> Plan[InfoSenders]:
-    """Returns the operations that did not end ok but sent a polled value, with their logical times.
+    """Returns the operations that did not end ok, although a value that they sent was polled, with
+    their logical times.
 
-    The end of such an operation is unknown. Its logical time is directly after the last operation
-    that had ended ok before it began. Only senders of unconfirmed values are considered.
+    The end of such an operation is unknown. Its logical time is directly after the operation that,
+    before its start, was the latest to end ok. Only the senders of unconfirmed values are
+    considered: values that were polled at an offset where no send of the value was acknowledged.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
@@ -118,11 +121,11 @@ def find_info_senders(
 
 
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns for each time in `invoked_ns` the operation that was the last to end ok by this time.
+    """Returns, for each time in `invoked_ns`, the latest operation that ended ok by this time.
 
-    An additional row, with the index WHOLE, has the last operation of the batch that ended ok.
+    A time before or after this batch of operations has no row of its own. An additional row, with
+    the index WHOLE, has the batch's latest operation that ended ok.
     """
-    # All later times share one row, with the index WHOLE: the last operation of the batch.
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
     op, completed_ns = firsts.ints("op").take(ok), firsts.ints("completed_ns").take(ok)
@@ -173,8 +176,9 @@ Step = tuple[str, str, str, str]  # kind, key, value, next value
 
 
 def labelled_dependencies(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
-    """Maps each pair of operations to their dependencies, the strongest first: `ww`, then `wr`,
-    then `rw`.
+    """Returns a dict from each pair of operations to the dependencies between them.
+
+    The dependencies of a pair are ordered by their kind: `ww`, then `wr`, then `rw`.
     """
     key_of = yield from resolve_fingerprints(labels.ints("key"), column="key")
     value_of = yield from resolve_fingerprints(labels.ints("value"), labels.ints("next_value"))
@@ -209,8 +213,9 @@ def _row(
 
 
 def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycle:
-    """Returns the cycle of the operations `ops`; `component` is the size of its connected
-    component.
+    """Returns the cycle of the operations `ops`, with the dependencies `observed` between them.
+
+    `component` is the number of operations in the cycle's strongly connected component.
     """
     kinds, keys, values, following = zip(*observed, strict=True)
     return Cycle(
@@ -228,7 +233,9 @@ def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycl
 
 
 def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns one finding for each form of cycle, such as `G1c`; its rows are the cycles."""
+    """Returns one finding for each form of cycle, such as `G1c`. The rows of a finding are the
+    cycles.
+    """
     unconfirmed, ww_deps = context.unconfirmed, context.declared.ww_deps
     senders = UnconfirmedSenders.of(unconfirmed)
     info_senders, possible = yield from in_parallel(
@@ -293,8 +300,8 @@ def _cycles_among(
 
 
 def neighbours(cycles: Sequence[Ints]) -> Pairs:
-    """Returns all pairs of consecutive operations in the cycles; the first operation follows the
-    last.
+    """Returns all pairs of consecutive operations in the cycles. The first operation of a cycle
+    comes after its last operation.
     """
     after = (np.roll(cycle, -1) for cycle in cycles)
     return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))

@@ -1,4 +1,6 @@
-"""What a search for dependencies in one part of the history needs from the whole history."""
+"""Defines the facts about the whole history that a search for dependencies needs in each part of
+it.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,11 @@ UNKNOWN_SENDER: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedSenders:
-    """The sender and the highest offset of each value polled where no send of it was acknowledged.
+    """The sender and the highest offset of each unconfirmed value.
 
-    Of several senders, the one with the highest number counts, failed senders only if all failed.
+    A value is unconfirmed if it was polled at an offset where no send of the value was
+    acknowledged. If a value has several senders, its sender is the operation with the highest
+    number. A failed sender is selected only if all senders failed.
     """
 
     pairs: Ints  # key and value in one number, ascending
@@ -62,7 +66,8 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a query-plan stage that calls `run` on batches of sent and polled records.
+    """Returns a query-plan stage (one pass over a dataset) that calls `run` on batches of sent and
+    polled records.
 
     A batch has all records of its blocks of 65,536 offsets.
     """

@@ -1,4 +1,4 @@
-"""The query plan of `G1b`: a reader polled part of a transaction, but never its last record.
+"""Defines the query plan of `G1b`: a reader polled a part of a transaction, but not all of it.
 
     p1 txn k=a k=b -> ok @0 @1     op 0
     p2 send k=c    -> ok @2        op 1
@@ -38,12 +38,12 @@ _POLLED: Final = int64_schema("process", "key", "value")
 
 
 def intermediate_reads(context: Context, steps: Batch, observations: int) -> Plan[Finding]:
-    """Returns the processes that polled a part of a transaction but never the transaction's last
+    """Returns the processes that polled a part of a transaction, but never the transaction's last
     record.
 
-    `steps` has the pairs of successively polled records between which the process skipped records.
-    `observations` counts all steps that begin at a record of a transaction, but not at its last
-    one.
+    `steps` has pairs of records that a process polled one directly after the other, if the process
+    skipped records between them. `observations` is the number of all steps that begin at a record
+    of a transaction, unless this record is the last record of the transaction.
     """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)

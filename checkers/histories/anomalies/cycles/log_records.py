@@ -1,4 +1,6 @@
-"""The log that the history proves: for each value, its offsets and its sender.
+"""Reconstructs the log that the history proves: for each value, its offsets and its sender.
+
+From the first three lines follows the table below:
 
     p1 send k=a -> ok @0      op 0
     p2 send k=b -> ok @1      op 1
@@ -43,7 +45,9 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class LogRecords:
-    """The records of each log (key): one row per offset and value, ordered by log and offset."""
+    """The records of each key (topic partition), with one row for each offset and value, ordered
+    by key and offset.
+    """
 
     key: Ints
     offset: Ints
@@ -52,8 +56,8 @@ class LogRecords:
     last: Mask  # True at the last location of the value
 
     def groups(self) -> tuple[Ints, Ints]:
-        """Returns two arrays: for each offset the index of its first row, and how many rows it
-        has.
+        """Returns two arrays with an entry for each offset: the index of the offset's first row,
+        and the number of its rows.
         """
         starts = run_starts(self.key, self.offset)
         return starts, run_lengths(starts, len(self.key))
@@ -94,8 +98,10 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 
 
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
-    """Returns the pairs of adjacent records in a log that have different known senders, as row
-    numbers.
+    """Returns the row numbers of all pairs of adjacent records in a log that have different known
+    senders.
+
+    Only records in the same block of 65,536 offsets are paired.
     """
     at, sizes = log.groups()
     key, of_block = log.key[at], block(log.offset[at])
@@ -106,12 +112,15 @@ def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
 def ww_pairs(
     log: LogRecords, first: Ints, second: Ints, starts: Ints, sizes: Ints
 ) -> tuple[Ints, Ints]:
-    """Returns the ww dependencies between values at adjacent offsets of a log, as two arrays of
-    rows.
+    """Returns the ww dependencies between values at adjacent offsets of a log, as two arrays of row
+    numbers.
 
-    `first` and `second` have the indexes of adjacent offsets. `starts` has an offset's first row,
-    and `sizes` its number of rows. Two values have no dependency if they have the same sender, or
-    if a sender is unknown, or if the later value occurs again at a higher offset.
+    `first` and `second` have the indexes of adjacent offsets. `starts` has the first row of each
+    offset, and `sizes` has the number of its rows. Two values have no dependency in these cases:
+
+    - They have the same sender.
+    - A sender is unknown.
+    - The later value occurs again at a higher offset.
     """
     many = sizes[first] * sizes[second]
     before, after = starts[first], starts[second]

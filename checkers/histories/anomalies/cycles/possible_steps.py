@@ -8,8 +8,8 @@
     op 1   polls and sends: it can be in a cycle
     op 2   polls only, and no later operation of p1 sends: nothing leads on from it
 
-In the form G1c-process, the poll may also be in an earlier operation of the same process, and the
-send in a later one.
+In the form G1c-process, a cycle may also enter a process by a poll of an earlier operation, and
+leave the process by a send of a later operation.
 
 Source: `properties.anomalies.cycles.dependencies`.
 """
@@ -39,7 +39,8 @@ _NONE: Final = -1  # below every operation
 
 @dataclass(frozen=True, slots=True)
 class PossibleSteps:
-    """The operations through which a cycle can pass: it enters by a poll, and leaves by a send.
+    """The operations through which a cycle can pass: the cycle enters by a poll, and leaves by a
+    send.
 
     - `both` has the operations that poll and send.
     - `before_send` has the operations that poll, if the same or a later operation of the process
@@ -54,9 +55,11 @@ class PossibleSteps:
     ww_deps: bool  # True if a cycle can also enter an operation through a record that it sent
 
     def of(self, first: Ints, second: Ints) -> tuple[int, int]:
-        """Returns how many wr dependencies can be in a G1c cycle, and in a G1c-process cycle.
+        """Returns two numbers: how many wr dependencies can be in a G1c cycle, and how many can be
+        in a G1c-process cycle.
 
-        The operation `first[i]` sent a record that the operation `second[i]` polled.
+        Dependency i is from `first[i]` to `second[i]`: the operation `second[i]` polled a record
+        that the operation `first[i]` sent.
         """
         one, other = self.both.has(second), self.before_send.has(second)
         if not self.ww_deps:
@@ -65,9 +68,9 @@ class PossibleSteps:
 
 
 def find_possible_steps(*, ww_deps: bool) -> Plan[PossibleSteps]:
-    """Returns the operations that a cycle can enter through a poll, and leave through a send.
+    """Returns the operations that a cycle can enter by a poll, and leave by a send.
 
-    With `ww_deps`, a cycle can also enter through a send.
+    With `ww_deps`, a cycle can also enter an operation by a send.
     """
     observed = Batch((yield from collect(_stage("polls and sends", _PROCESSES, _of_processes))))
     process, code = np.unique(observed.ints("process"), return_inverse=True)

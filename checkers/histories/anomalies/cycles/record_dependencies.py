@@ -1,4 +1,4 @@
-"""Finds the dependencies between operations that are visible in one batch (a part) of a history.
+"""Finds the dependencies between operations that are visible in one batch of the history's rows.
 
     p1 send k=a -> ok @0      op 0
     p2 send k=b -> ok @1      op 1
@@ -8,9 +8,10 @@
     ww  op 0 -> op 1    b follows a in the log
 
 All sends and polls in a block of 65,536 offsets are in one batch, so most dependencies are visible
-there. The module `block_ends` finds the dependencies between two blocks. The Spark driver finds the
-dependencies through unconfirmed values (polled at an offset where no send of them was
-acknowledged). An operation that did not end ok counts only if one of its sent values was polled.
+in a single batch. The module `block_ends` finds the dependencies between two blocks. The Spark
+driver finds the dependencies through unconfirmed values, which were polled at an offset where no
+send of the value was acknowledged. An operation that did not end ok is considered only if a value
+that it sent was polled.
 
 Source: `properties.anomalies.cycles.dependencies`.
 """
@@ -52,8 +53,8 @@ COUNT: Final = int64_schema("ww", "wr", "in_g1c", "in_g1c_process")
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """The dependencies that are visible in one batch of the history: first wr, then ww
-    dependencies.
+    """The dependencies that are visible in one batch of the history's rows: first all wr, then
+    all ww dependencies.
     """
 
     first: Ints
@@ -65,8 +66,9 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns the dependencies with the indexes `some`, without duplicates: two operations
-        and a kind.
+        """Returns a table of the dependencies with the indexes `some`, without duplicates.
+
+        A row has two operations and the kind of the dependency.
         """
         first, second = self.first.take(some), self.second.take(some)
         kind = np.where(some < len(self.polls), WR, WW)
@@ -75,10 +77,10 @@ class Dependents:
         return table_from(EDGES, first[once], second[once], kind[once])
 
     def labels(self, batch: Batch, some: Ints) -> pa.Table:
-        """Returns one row for each chosen dependency, with its operations, kind, log and records'
-        values.
+        """Returns one row for each dependency with an index in `some`, which must be ascending.
 
-        `some` has ascending indexes.
+        A row has the two operations, the kind, the key (topic partition), and the values of the
+        records.
         """
         polled = some[some < len(self.polls)]
         row, followed = self.polls[polled], some[len(polled) :] - len(self.polls)
@@ -129,8 +131,11 @@ def _find_dependents(dependencies: DependencyContext, batch: Batch) -> Dependent
 def count_dependencies(
     dependencies: DependencyContext, possible: PossibleSteps, batch: Batch
 ) -> pa.Table:
-    """Returns one row: the numbers of ww and wr dependencies in this batch, and of the wr
-    dependencies that can be in a G1c or a G1c-process cycle.
+    """Returns one row with the counts of this batch: all ww dependencies, all wr dependencies, and
+    two more counts.
+
+    The two other counts are the wr dependencies that can be in a G1c cycle, and those that can be
+    in a G1c-process cycle.
     """
     made = dependents_of(dependencies, batch)
     wr = len(made.polls)
@@ -139,10 +144,10 @@ def count_dependencies(
 
 
 def dependencies_back_in_time(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the dependencies whose second operation ends no later than the first.
+    """Returns the dependencies whose second operation does not end after the first operation.
 
-    If an operation did not end ok, its begin counts as its end. The result has one row for each
-    pair of operations and kind.
+    For an operation that did not end ok, its start is used instead of its end. The result has one
+    row for each pair of operations and kind of dependency.
     """
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
@@ -153,7 +158,7 @@ def dependencies_back_in_time(dependencies: DependencyContext, batch: Batch) -> 
 def inside_time_ranges(
     dependencies: DependencyContext, time_ranges: TimeRanges, batch: Batch
 ) -> pa.Table:
-    """Returns the dependencies whose two operations are both inside one of the time ranges."""
+    """Returns the dependencies whose two operations are both inside the same time range."""
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
     first, second = (info_senders.time(ops.take(some)) for ops in (made.first, made.second))
@@ -161,9 +166,10 @@ def inside_time_ranges(
 
 
 def with_records(dependencies: DependencyContext, pairs: Pairs, batch: Batch) -> pa.Table:
-    """Returns one row for each dependency between a pair of operations, with its key and values.
+    """Returns one row for each dependency between the two operations of a pair, with its key and
+    values.
 
-    A wr dependency has one value, a ww dependency two.
+    A wr dependency has one value, and a ww dependency has two values.
     """
     if not dependencies.ww_deps:
         batch = _locations_polled_by(pairs.values, batch)
@@ -181,10 +187,12 @@ def _locations_polled_by(ops: NumberSet, batch: Batch) -> Batch:
 def unconfirmed_wr(
     dependencies: DependencyContext, unconfirmed: UnconfirmedValues
 ) -> tuple[pa.Table, Mask]:
-    """Returns the wr dependencies through unconfirmed values, and a mask of those that count.
+    """Returns the wr dependencies through unconfirmed values, and a mask of the dependencies that
+    may be in a cycle.
 
-    A dependency counts if the reader ended ok, or if some operation polled a value that the reader
-    sent.
+    An unconfirmed value was polled at an offset where no send of the value was acknowledged. A
+    dependency may be in a cycle if the reader ended ok, or if some operation polled a value that
+    the reader sent.
     """
     senders, polls = (
         dependencies.senders,

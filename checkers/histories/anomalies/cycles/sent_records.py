@@ -1,4 +1,5 @@
-"""The records sent by a set of transactions, and the highest offset at which each was observed.
+"""Collects the records that some transactions sent, and the highest offset at which each record was
+observed.
 
 Source: `properties.anomalies.cycles.intermediate_read`.
 """
@@ -26,10 +27,11 @@ _SENT: Final = pa.schema([*int64_schema("op", "key", "value", "offset"), ("text"
 
 
 def records_sent_by(committed: Ints, ops: Ints) -> Plan[Batch]:
-    """Returns the sends of the transactions in `ops`, except failed transactions.
+    """Returns the sends of those transactions in `ops` that did not fail.
 
-    Only the offsets of `ok` operations and of those in `committed` (which took effect) count; the
-    others become UNKNOWN_OFFSET.
+    If a transaction ended ok, or is in `committed` (the operations that took effect although they
+    ended `info`), its sends have their recorded offsets. Any other send has the offset
+    UNKNOWN_OFFSET.
     """
     if not len(ops):
         return Batch(_SENT.empty_table())
@@ -58,8 +60,9 @@ def _sent(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
 
 
 def last_offsets(sent: Batch, senders: UnconfirmedSenders) -> Ints:
-    """Returns, for each sent record, the highest offset at which it was observed, or
-    UNKNOWN_OFFSET.
+    """Returns, for each sent record, the highest offset at which the record was observed.
+
+    The result is UNKNOWN_OFFSET if the record was observed at no offset.
     """
     offsets = sent.ints("offset").copy()
     pairs = hash_of_pair(sent.ints("key"), sent.ints("value"))

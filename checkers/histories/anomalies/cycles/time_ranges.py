@@ -1,8 +1,8 @@
-"""Logical times of operations, and the ranges of logical time that can contain a cycle.
+"""Defines the logical time of operations, and the ranges of logical time that can contain a cycle.
 
-The logical time of an operation that ended ok is twice its number. An operation that took effect
-but did not end ok has an odd time: one more than that of the last operation that ended ok before it
-began.
+The logical time of an operation that ended ok is twice its number. The logical time of an operation
+that took effect but did not end ok is odd. It is one more than the time of another operation: the
+latest operation that had ended ok before the start of the operation.
 
     p1 txn k=a ...
     p2 txn j=b ...
@@ -35,15 +35,18 @@ from checkers.histories.plan.batch import Batch
 
 @dataclass(frozen=True, slots=True)
 class InfoSenders:
-    """The operations that did not end ok, although a poll returned a value that they sent."""
+    """The operations that did not end ok, although a poll returned a value that they sent.
+
+    `times` has the logical time of each of these operations.
+    """
 
     ops: NumberSet
     times: Ints  # odd, because the time of an operation that ended ok is even
 
     def time(self, ops: Ints) -> Ints:
-        """Returns the logical time of each operation: twice its number, if the operation ended ok.
+        """Returns the logical time of each operation in `ops`.
 
-        An operation that did not end ok must be in `self.ops`.
+        If an operation did not end ok, it must be in `self.ops`.
         """
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))
@@ -61,7 +64,7 @@ class TimeRanges:
 
     @classmethod
     def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
-        """Returns the ranges of logical time that the dependencies in `back` cover.
+        """Returns the ranges of logical time over which the dependencies in `back` lead back.
 
         Overlapping ranges are joined: 0..4 and 2..6 become 0..6.
         """
@@ -76,8 +79,8 @@ class TimeRanges:
         return cls(begin, end, Bitset.of(covered))
 
     def contain(self, first: Ints, second: Ints) -> Ints:
-        """Returns the indexes of the dependencies whose logical times lie completely in one of
-        the ranges.
+        """Returns the indexes i for which both logical times `first[i]` and `second[i]` are in
+        the same range.
         """
         some = np.flatnonzero(self.covered.has(first >> 1))
         first, second = first.take(some), second.take(some)

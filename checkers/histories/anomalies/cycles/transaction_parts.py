@@ -1,6 +1,6 @@
-"""The offsets of the parts of transactions, as one bitset for each key (topic partition).
+"""Collects the offsets of the parts of transactions, as one bitset for each key (topic partition).
 
-A *part* is a record of a transaction, except the transaction's last record of the same key.
+A *part* is a record of a transaction, if the transaction sent a later record to the same key.
 
     p1 txn k=a k=b j=c -> ok @0 @1 @5     a part: a, at offset 0 of k
     c1 poll            -> ok k=a@0
@@ -41,9 +41,11 @@ _READS: Final = ("op", "f", "outcome", "kind", "key", "offset")
 
 
 def transaction_parts(context: Context) -> Plan[OffsetCounts]:
-    """Returns the offsets of transactional records, except the last of each transaction and key.
+    """Returns the offsets of the parts of all transactions. A part is a record that a later record
+    of the same transaction and key follows.
 
-    A transaction is left out if retention may have deleted its last record.
+    If retention may have deleted the last record of a transaction in a key, the result does not
+    have the transaction's offsets in this key.
     """
     sends = context.unconfirmed.sends
     ops = np.unique(sends.ints("op")[sends.ints("role") != SEND_FAIL])
@@ -96,9 +98,11 @@ def _ascending(group: Ints, offset: Ints) -> bool:
 
 
 def _words(key: Ints, offset: Ints, last: Ints, log_starts: LogStarts) -> pa.Table:
-    """Returns the offsets as one bitset per key, without each transaction's last offset in a key.
+    """Returns, as one bitset for each key, those offsets that are below the transaction's last
+    offset in the key.
 
-    A transaction is left out if retention may have deleted its last record.
+    `last` has the transaction's last offset for each entry of `offset`. If retention may have
+    deleted the last record, the entry is ignored.
     """
     some = np.flatnonzero((offset < last) & (last >= log_starts.of(key)))
     key, offset = key[some], offset[some]

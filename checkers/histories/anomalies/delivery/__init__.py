@@ -1,1 +1,3 @@
-"""Delivery semantics of applications: records delivered again, and records skipped."""
+"""The query plan for the delivery semantics of applications: the records that they received
+twice or skipped.
+"""

@@ -1,4 +1,4 @@
-"""The delivery statistics of one application: a consumer group, or a process without a group.
+"""Defines the delivery statistics of an application: a group, or a process without a group.
 
     c1 poll -> ok k=a@0
     c1 poll -> ok k=a@0 k=c@2     process c1: 2 records, 1 of them repeated
@@ -25,7 +25,9 @@ DeliveredAt = tuple[int, int, int]  # operation, position, offset (may be UNKNOW
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A record that an application received twice; `first` is None until that delivery is found."""
+    """A record that an application received twice. `first` is None until the first delivery has
+    been looked up.
+    """
 
     second: DeliveredAt
     first: DeliveredAt | None
@@ -35,7 +37,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A record that an application skipped; `value` is NULL until the value has been looked up."""
+    """A record that an application skipped. `value` is NULL until the value has been looked up."""
 
     key: int
     offset: int
@@ -59,11 +61,13 @@ class Application:
 
 
 def applications_of(reach: Batch, polls: Batch) -> dict[int, Application]:
-    """Returns an `Application`, with counts of 0, for each owner (a group, or a process without
-    one).
+    """Returns an `Application` with counts of 0 for each owner: a consumer group, or a process
+    without a group.
 
-    `reach` has the highest delivered offset of each owner in each log. `polls` has the polls of
-    unconfirmed records, and of records that share an offset.
+    `reach` has the highest delivered offset of each owner in each topic partition. `polls` has the
+    polls of two kinds of records: unconfirmed records, which were polled at an offset where no send
+    of the record was acknowledged, and records that share an offset. The result has only the owners
+    that received a record.
     """
     applications: dict[int, Application] = {}
     for of, ended_ok in (
@@ -85,7 +89,7 @@ def count_records(applications: dict[int, Application], delivered: OwnerOffsets)
 
 
 def rows_by_owner(owner: Ints) -> list[tuple[int, slice]]:
-    """Returns each owner (a consumer group or a process) with the range of its rows.
+    """Returns each owner (a consumer group or a process) with the range of its rows in `owner`.
 
     The rows of an owner must be adjacent.
     """

@@ -1,4 +1,4 @@
-"""The query plan of delivery semantics: the records that each application got twice or skipped.
+"""Defines the query plan that finds the records that each application received twice or skipped.
 
     p1 send k=a -> ok @0
     p1 send k=b -> ok @1
@@ -8,9 +8,10 @@
 
     process c1: 2 records; 1 repeated: a, in op 3 and again in op 4; 1 skipped: b at offset 1
 
-A delivered offset is kept as one bit, and so is an acknowledged offset. The offsets of unconfirmed
-values (polled where no send of them was acknowledged), and the offsets with several values, have no
-bit. All polls of these values are collected instead.
+Each delivered offset and each acknowledged offset is stored as one bit. Two kinds of offsets have
+no bit: the offsets of unconfirmed values, and the offsets with several values. An unconfirmed value
+was polled at an offset where no send of the value was acknowledged. Instead of bits, the plan
+collects all polls of these values.
 
 Source: `properties.delivery`.
 """

@@ -1,7 +1,9 @@
-"""Kernels that collect the offsets that each application polled, as bitsets.
+"""Defines the kernels (functions on rows) that collect the offsets that each application polled, as
+bitsets.
 
-An application is a consumer group, or a process without a group. Its bitset for a topic partition
-has one bit per offset, in 64-bit words: offset 70 is bit 6 of word 1.
+An application is a consumer group, or a process without a group. The bitset of an application for a
+topic partition has one bit for each offset, in 64-bit words. For example, offset 70 is bit 6 of
+word 1.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ LAST: Final = 2**63 - 1
 
 
 def owners(batch: Batch) -> Ints:
-    """Returns the owner of each row: its consumer group or, if it has no group, its process."""
+    """Returns the owner of each row: its consumer group, or its process if it has no group."""
     starts, owner = _rows_by_application(batch, np.arange(len(batch)))
     return np.repeat(owner, run_lengths(starts, len(batch)))
 
@@ -86,9 +88,9 @@ def _made_polls(batch: Batch) -> _Polls:
 
 
 def delivered_offsets(outcome: str, batch: Batch) -> pa.Table:
-    """Returns the offsets that each application polled from each log, as bitsets.
+    """Returns the offsets that each application polled from each topic partition, as bitsets.
 
-    Only polls with the outcome `outcome` count.
+    Only polls with the outcome `outcome` are considered.
     """
     of = _polls(batch)
     some = np.flatnonzero(batch.is_in("outcome", outcome).take(of.rows))
@@ -108,9 +110,11 @@ def acknowledged(batch: Batch) -> pa.Table:
 
 
 def extents(batch: Batch) -> pa.Table:
-    """Returns the lowest polled and the highest delivered offset of each application in each log.
+    """Returns the lowest polled offset and the highest delivered offset of each application in each
+    topic partition.
 
-    A polled offset is delivered if its poll ended ok.
+    A polled offset is delivered if its poll ended ok. If no poll ended ok, the highest delivered
+    offset is LOW.
     """
     of = _polls(batch)
     pair, count = codes(of.owner * len(of.keys) + of.key)
@@ -148,7 +152,9 @@ def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[In
 
 
 def at_shared_offsets(batch: Batch) -> pa.Table:
-    """Returns the polls and acknowledged sends at offsets at which several values were observed."""
+    """Returns the polls and the acknowledged sends at all offsets at which several values were
+    observed.
+    """
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     starts = run_starts(key, offset)  # a block is ordered by key, offset and value
     ends = starts + run_lengths(starts, len(key)) - 1
@@ -190,10 +196,10 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns those polls in this batch whose record the same application received twice.
+    """Returns the polls in this batch whose record the same application received twice.
 
-    Each row of `again` gives polls in at most one batch, `repeated_in`: the first batch that
-    repeats an offset of the row.
+    Each row of `again` has repeated offsets of an application. A row is considered only in the
+    batch with the number `repeated_in`, which is the first batch that repeats an offset of the row.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):
@@ -205,10 +211,10 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the polls in this batch by the application `owner[i]` at `offset[i]` of the log
-    `key[i]`.
+    """Returns, for each index i, the polls in this batch by the application `owner[i]` at the
+    offset `offset[i]` of the key `key[i]`.
 
-    The column `query` has the index i.
+    The column `query` of the result has the index i.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(

@@ -3,8 +3,8 @@
     batch 0   c1 poll -> ok k=a@0      op 0   delivers offset 0
     batch 1   c1 poll -> ok k=a@0      op 1   delivers offset 0 a second time
 
-The second delivery is in the first batch that repeats an offset. The first delivery of the same
-offset may be in any batch.
+The history is processed in batches of operations. The second delivery is in the first batch that
+repeats an offset of the application. The first delivery of the offset may be in any batch.
 
 Source: `properties.delivery`.
 """
@@ -46,7 +46,8 @@ def find_repetitions(
 ) -> Plan[None]:
     """Stores in `applications` the first record that each application received twice.
 
-    `delivered` has the offsets of the whole history, and `ok` those of each batch.
+    `delivered` has the delivered offsets of the whole history, and `ok` has the delivered offsets
+    of each batch of operations.
     """
     again = delivered.where(delivered.repeated != 0)
     where = {

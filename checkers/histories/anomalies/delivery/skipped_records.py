@@ -1,4 +1,4 @@
-"""Acknowledged records that an application skipped, found with one bit per offset.
+"""Finds the acknowledged records that an application skipped, with one bit for each offset.
 
     p1 send k=a -> ok @0
     p1 send k=b -> ok @1
@@ -7,9 +7,9 @@
     c1 poll     -> ok k=c@2       delivered        offsets 0 2      bits 101
                                   skipped          offset  1        bits 010
 
-Only offsets below the highest delivered offset count as skipped. A record has no bit if it was
-polled at an offset where no send of it was acknowledged, or if it shares its offset with another
-value. The module `unconfirmed_deliveries` counts these records.
+An offset is skipped only if it is below the highest delivered offset. Two kinds of records have no
+bit: records that were polled at an offset where no send of the record was acknowledged, and records
+that share an offset with another value. The module `unconfirmed_deliveries` counts these records.
 
 Source: `properties.delivery`.
 """
@@ -28,10 +28,11 @@ from checkers.histories.plan.batch import Batch
 
 
 def expected_from(context: Context, reach: Batch) -> Ints:
-    """Returns, for each application and log, the offset from which it must receive every record.
+    """Returns, for each application and key (topic partition), the offset from which the
+    application must receive every record.
 
-    This is the lowest offset that the application polled (column `low` of `reach`) or the log
-    start, whichever is higher.
+    This offset is the lowest offset that the application polled (column `low` of `reach`), or the
+    log start if the log start is higher.
     """
     # An application may begin above the start of the log, and need not get deleted records.
     return np.maximum(reach.ints("low"), context.log_starts.of(reach.ints("key")))
@@ -45,11 +46,12 @@ def count_skipped(
     delivered: OwnerOffsets,
     unknown: OwnerOffsets,
 ) -> None:
-    """Adds to `applications` how many acknowledged records each one skipped, and an example per
-    log.
+    """Adds to `applications` the number of acknowledged records that each application skipped, and
+    examples.
 
-    `log` has the acknowledged offsets. An offset in `unknown` does not count, because a poll with
-    the outcome `info` may have delivered it.
+    The lowest skipped offset of each key (topic partition) is an example. `log` has the
+    acknowledged offsets. `delivered` has the offsets that each application received. An offset in
+    `unknown` is not counted, because a poll with the outcome `info` may have delivered it.
     """
     low, high, key = expected_from(context, reach), reach.ints("high"), reach.ints("key")
     for owner, rows in rows_by_owner(reach.ints("owner")):

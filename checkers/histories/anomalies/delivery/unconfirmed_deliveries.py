@@ -1,12 +1,12 @@
-"""Finds deliveries of records that are unconfirmed, or share their offset with another value.
+"""Counts the deliveries of records that are unconfirmed, or share an offset with another value.
 
-A record is unconfirmed if it was polled at an offset where no send of it was acknowledged.
+A record is unconfirmed if it was polled at an offset where no send of the record was acknowledged:
 
     p1 send k=a -> info
     c1 poll     -> ok k=a@0       a is unconfirmed: no send of a was acknowledged at offset 0
     c1 poll     -> ok k=a@0       the second delivery to process c1
 
-Such records are few, so all their polls are collected, and they are counted one by one.
+Such records are few, so the plan collects all their polls, and counts the records one by one.
 
 Source: `properties.delivery`.
 """
@@ -42,9 +42,9 @@ from checkers.histories.plan.batch import Batch
 
 @dataclass(frozen=True, slots=True)
 class _SpecialRecord:
-    """A record that is unconfirmed, or that shares its offset with another value.
+    """A record that is unconfirmed, or that shares an offset with another value.
 
-    An unconfirmed record was polled at an offset where no send of it was acknowledged.
+    An unconfirmed record was polled at an offset where no send of the record was acknowledged.
     """
 
     offset: int  # the last offset at which the record was observed
@@ -58,11 +58,11 @@ def count_unconfirmed(
     several: Batch,
     polls: Batch,
 ) -> None:
-    """Adds to `applications` how many special records each one received, received twice, or
+    """Adds to `applications` how many special records each application received, received twice, or
     skipped.
 
-    `several` has the acknowledged sends at offsets with several values. `polls` has the polls of
-    special records: unconfirmed ones, and those that share an offset.
+    A special record is unconfirmed, or shares an offset with another value. `several` has the
+    acknowledged sends at offsets with several values. `polls` has all polls of special records.
     """
     given: defaultdict[int, set[Record]] = defaultdict(set)
     times: defaultdict[tuple[int, Record], list[DeliveredAt]] = defaultdict(list)

@@ -1,1 +1,3 @@
-"""Committed offsets of consumer groups, and pipelines that consume and produce."""
+"""The query plans for the committed offsets of consumer groups, and for pipelines that consume
+and produce.
+"""

@@ -1,10 +1,10 @@
-"""Finds the commits and the fetches of group offsets in one batch (a part) of a history.
+"""Finds the commits and the fetches of group offsets in one batch of the history's operations.
 
     c1 commit_offset{group=g} +k@1 -> ok      op 0
     c1 commit_offset{group=g} +k@5 -> ok      op 1
     c2 fetch_offset{group=g} k     -> ok @1   op 2
 
-Here op 2 fetched 1, although op 1 had committed 5 before op 2 began.
+In this example, op 2 fetched 1, although op 1 had committed 5 before op 2 began.
 
 A *register* is the committed offset of one group and one key (a topic partition).
 
@@ -58,7 +58,7 @@ COUNT: Final = int64_schema("count")
 def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
     """Returns one row for each successful fetch of a group's committed offset.
 
-    Without a recorded isolation level, the level `isolation` is assumed.
+    If the isolation level of a fetch is not recorded, the level `isolation` is assumed.
     """
     observed = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     few = batch.where(observed & batch.is_valid("group"), FETCH_COLUMNS)
@@ -78,17 +78,20 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def last_fetches(fetches: Batch) -> Batch:
-    """Returns the last completed fetch of each group and key; registers ascend."""
+    """Returns the fetch of each register (a group and a key) that completed last. The rows are
+    in ascending order of registers.
+    """
     register = fetches.ints("register")
     order = np.lexsort([-fetches.ints("completed_ns"), register])
     return fetches.where(order[run_starts(register[order])])
 
 
 def count_aborted(last: Batch, batch: Batch) -> pa.Table:
-    """Returns one row: how many offsets the failed transactions in this batch tried to commit.
+    """Returns one row: the number of offsets that the failed transactions in this batch tried to
+    commit.
 
-    An offset counts only if a fetch of its group and key completed after the transaction began.
-    `last` is the result of `last_fetches`.
+    An offset is counted only if a fetch of the same group and key completed after the start of the
+    transaction. `last` is the result of `last_fetches`.
     """
     of = commits(batch)
     aborted = of.where((of.ints("staged") == 1) & (of.ints("outcome") == FAIL))
@@ -129,7 +132,9 @@ def _commits(batch: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class FetchIndex:
-    """An index of the fetches of group offsets; it finds the lowest offset fetched after a time."""
+    """An index of fetches of group offsets. It finds the lowest offset that was fetched after a
+    time.
+    """
 
     stable: bool  # True for fetches that wait for open transactions
     fetches: Batch
@@ -139,8 +144,10 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns an index of the fetches at `read_committed` (`stable`: they waited for open
-        transactions), or of the others.
+        """Returns an index of the fetches at `read_committed` if `stable` is True. Otherwise,
+        returns an index of all other fetches.
+
+        A fetch at `read_committed` waits for open transactions.
         """
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)
@@ -149,8 +156,10 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns each commit i after which a fetch that began after `since_ns[i]` returned a
-        lower offset.
+        """Returns the rows of `of` (commits) whose offset is higher than the offset of a later
+        fetch.
+
+        For row i, a fetch is later if it began after `since_ns[i]`.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])
@@ -165,10 +174,11 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each group and log, the first commit, and the first commit of another offset.
+    """Returns, for each register (a group and a key), the first commit, and the first commit of
+    another offset.
 
-    Only commits that ended ok count. Commits inside and outside transactions are treated
-    separately.
+    Only commits that ended ok are considered. Commits inside transactions and commits outside
+    transactions are treated separately, so a register can have four rows.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
@@ -180,10 +190,11 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 
 
 def first_two(of: Batch) -> Batch:
-    """Returns two rows per group and log: the first, and the first with another offset.
+    """Returns two rows for each register (a group and a key): the first row, and the first row with
+    another offset.
 
-    Example: for the offsets 3, 3, 7, 9, in the order of `ended_ns`, these are the first 3 and the
-    7.
+    The rows are ordered by `ended_ns`. Example: for the offsets 3, 3, 7, 9, the result has the
+    first 3 and the 7.
     """
     columns = [of.ints(name) for name in ("offset", "op", "ended_ns", "register")]
     ordered = of.where(np.lexsort(columns))
@@ -197,7 +208,9 @@ def first_two(of: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class KnownOffsets:
-    """Committed offsets of groups; `known_ns[i]` is a time by which commit i took effect."""
+    """The committed offsets of groups. `known_ns[i]` is a time at which commit i had certainly
+    taken effect.
+    """
 
     register: Ints
     offset: Ints
@@ -211,10 +224,11 @@ class KnownOffsets:
         return cls(*(batch.ints(name) for name in names))
 
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
-        """Returns, for each fetch, the row of the highest offset committed before the fetch began.
+        """Returns, for each fetch in `queries`, the row of the highest offset that was committed
+        before the fetch began.
 
-        The row is -1 if this offset is not above the fetched one. With `since_ns`, only later
-        commits count.
+        The row is -1 if this offset is not above the fetched offset. With `since_ns`, only the
+        commits that began after `since_ns[i]` are considered for fetch i.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -250,10 +264,10 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns each fetch below a commit that ended ok before the fetch began, with the highest such
-    commit.
+    """Returns each fetch whose offset is below a commit that ended ok before the fetch began.
 
-    Only commits in the batch count, and with `since_ns` only those that began later.
+    The result has the highest such commit in this batch. With `since_ns`, only the commits that
+    began after this time are considered.
     """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))
@@ -275,11 +289,12 @@ def _commits_with_output(batch: Batch) -> Batch:
 
 
 def first_output(batch: Batch) -> pa.Table:
-    """Returns, for each group and log, when the group's first transaction with output began.
+    """Returns, for each register (a group and a key), the start time of its first transaction with
+    output.
 
-    Such a transaction sends records, commits an offset of the group for the log, and does not fail.
+    A transaction with output sends records, commits an offset for the group and key, and does not
+    fail.
     """
-    # Such a transaction sends records, commits an offset for the group and key, and does not fail.
     of = _commits_with_output(batch)
     order = np.lexsort([of.ints("invoked_ns"), of.ints("register")])
     first = order[run_starts(of.ints("register")[order])]
@@ -287,10 +302,9 @@ def first_output(batch: Batch) -> pa.Table:
 
 
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
-    """Returns each commit of a transaction with output, if a later fetch returned a lower offset.
+    """Returns each commit by a transaction with output, if a later fetch returned a lower offset.
 
-    Such a transaction sends records and does not fail.
+    A transaction has output if it sends records and does not fail.
     """
-    # A transaction has output if it sends records and does not fail.
     of = _commits_with_output(batch)
     return observed.above_later_fetch(of, of.ints("invoked_ns")).table

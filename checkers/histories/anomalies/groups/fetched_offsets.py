@@ -1,7 +1,7 @@
-"""The query plan that finds the anomalies of fetched group offsets.
+"""Defines the query plan that finds the anomalies of fetched group offsets.
 
-A register is the committed offset of one group and topic partition. Of the many commits, only these
-are collected:
+A register is the committed offset of one group and topic partition. A history has many commits, and
+the plan collects only three kinds of them:
 
 - commits of an offset that a fetch returned;
 - for each register, the commit that ended first, and the first commit of a different offset;
@@ -15,7 +15,7 @@ effect after the higher commit:
     commit 3        |-----|             may have taken effect after commit 7, which it overlaps
     fetch 3                  |--|       legal: commit 7 does not contradict it
 
-For such a fetch, a third stage looks for a higher commit that began after commit 3 ended.
+For such a fetch, a third stage searches for a higher commit that began after commit 3 ended.
 
 Source: `properties.anomalies.groups.offsets` and the anomalies that use it.
 """
@@ -99,8 +99,8 @@ class FetchedOffsets:
 def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Finding, ...]]]:
     """Returns all fetches of group offsets, and three findings.
 
-    A fetched offset went backwards, changed without a commit, or was committed only by failed
-    transactions.
+    The findings are the offsets that went backwards, the offsets that changed without a commit, and
+    the offsets that only failed transactions committed.
     """
     isolation = context.declared.isolation
     observed = yield from collect(_stage("fetched offsets", FETCHES, partial(fetched, isolation)))
@@ -152,8 +152,8 @@ def _explained(
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
     """Returns, for each fetch, the maximum of `numbers` over the commits that explain the fetch.
 
-    A commit explains a fetch if it set the fetched offset and did not begin after the fetch
-    completed.
+    A commit explains a fetch if it committed the fetched offset, and did not begin after the
+    completion of the fetch. If no commit explains a fetch, the result is `otherwise`.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))
@@ -178,7 +178,7 @@ def _with_fetches(firsts: Batch, fetches: Batch) -> Batch:
 
 
 def _after_an_offset(fetches: Batch, firsts: Batch) -> int:
-    """Returns the number of fetches that began when their group surely had a committed offset."""
+    """Returns the number of fetches at whose start the group certainly had a committed offset."""
     everything = _with_fetches(firsts, fetches)
     known = everything.where(everything.ints("offset") != NONE)
     count = 0
@@ -220,8 +220,8 @@ def _first_of_another_offset(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch
 
 
 def shared_columns(of: Batch) -> Plan[dict[str, pa.Array]]:
-    """Returns the columns group, key, offset and operation, which all anomalies of fetched
-    offsets have.
+    """Returns the columns that all anomalies of fetched offsets have: group, key, offset and
+    operation.
     """
     group_of = yield from resolve_fingerprints(of.ints("group"), column="group")
     key_of = yield from resolve_fingerprints(of.ints("key"), column="key")

@@ -1,7 +1,8 @@
-"""Kernels that find the inputs that pipeline transactions consumed in one batch of a history.
+"""Defines the kernels that find the inputs that pipeline transactions consumed.
 
-A pipeline transaction polls inputs, sends outputs and commits the offsets of its inputs. For
-example, this one reads from the key i and writes to the key o:
+A kernel is a function on one batch of the history's rows. A pipeline transaction polls inputs,
+sends outputs and commits the offsets of its inputs. For example, this transaction reads from the
+key i and writes to the key o:
 
     p2 txn{id=x,group=g} o=a +i@1 -> ok @0 i=m@0
        o=a, @0     it sent the value a to o; the record has offset 0
@@ -9,7 +10,7 @@ example, this one reads from the key i and writes to the key o:
        +i@1        it committed offset 1 of i for group g: m is consumed
 
 A *step* is the part of such a transaction that concerns one input key. Only transactions that ended
-ok count.
+ok are considered.
 
 Source: `properties.anomalies.groups.pipelines`.
 """
@@ -37,7 +38,7 @@ PROGRESS: Final = int64_schema("group", "key", "committed", "good")
 
 
 def polled_rows(batch: Batch, rows: Mask) -> Ints:
-    """Returns the rows in the mask `rows` that are polls of group members with a recorded
+    """Returns those rows in the mask `rows` that are polls of group members with a recorded
     offset.
     """
     polled = batch.is_in("kind", "poll") & batch.is_valid("offset") & batch.is_valid("group")
@@ -45,8 +46,9 @@ def polled_rows(batch: Batch, rows: Mask) -> Ints:
 
 
 def delivered_words(batch: Batch) -> pa.Table:
-    """Returns the offsets that each group polled from each log, as bitsets; failed polls do not
-    count.
+    """Returns the offsets that each group polled from each key, as a table of bitsets.
+
+    Failed polls are not considered.
     """
     rows = polled_rows(batch, ~batch.is_in("outcome", "fail"))
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
@@ -55,7 +57,9 @@ def delivered_words(batch: Batch) -> pa.Table:
 
 
 def steps_of(batch: Batch) -> Batch:
-    """Returns, for each transaction and log, the highest offset that the transaction committed."""
+    """Returns, for each transaction and key, the highest offset of the key that the transaction
+    committed.
+    """
     return batch.derived(("steps",), _made_steps)
 
 
@@ -81,8 +85,8 @@ def _made_steps(batch: Batch) -> Batch:
 
 
 def input_rows(batch: Batch) -> Ints:
-    """Returns the row numbers of the records that a transaction polled below an offset that it
-    committed.
+    """Returns the row numbers of the inputs: records that a transaction polled below an offset
+    that it committed.
     """
     return batch.derived(("inputs",), _made_inputs)
 
@@ -102,7 +106,7 @@ def _made_inputs(batch: Batch) -> Ints:
 
 
 def consumed_words(batch: Batch) -> pa.Table:
-    """Returns the offsets that each group consumed from each log, as a table of bitsets."""
+    """Returns the offsets that each group consumed from each key, as a table of bitsets."""
     rows = input_rows(batch)
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
@@ -141,8 +145,9 @@ def per_register(observed: pa.Table) -> pa.Table:
 
 
 def unreported_steps(batch: Batch) -> pa.Table:
-    """Returns, for each group, when its first transaction that ended `info` without a recorded
-    poll began.
+    """Returns, for each group, the start time of its first unreported transaction.
+
+    A transaction is unreported if it ended `info` and has no recorded poll.
     """
     op = batch.ints("op")
     starts = run_starts(op)
@@ -160,11 +165,12 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns the transactional commits that raise a group's committed offset of a topic partition.
+    """Returns the transactional commits that raise a group's committed offset of a key.
 
-    A commit proves skipped inputs if it ended before the group's first transaction with unknown
-    polls began (`unreported_ns[i]`). Then the column `good` is 1, otherwise 0. Of consecutive
-    commits with the same `good`, only the highest is returned.
+    `unreported_ns[i]` is the start time of the first unreported transaction of the group
+    `groups[i]`. A commit that ended before this time proves skipped inputs, and its column `good`
+    is 1. For any other commit, `good` is 0. Of consecutive commits with the same value of `good`,
+    only the highest is returned.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

@@ -1,4 +1,4 @@
-"""The query plan of pipelines: inputs that a group consumed twice, and inputs that it skipped.
+"""Defines the query plan that finds inputs that a group consumed twice, and inputs that it skipped.
 
     p1 send i=m                   -> ok @0
     p2 txn{id=x,group=g} o=a +i@1 -> ok @0 i=m@0      op 1
@@ -176,9 +176,9 @@ def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Ta
     """Returns, for each pair of transactions, the lowest offset that another operation committed
     between them.
 
-    The two transactions of a group consumed the same input. The other operation commits an offset
-    of the same group and key, and overlaps the time from the start of the first transaction to the
-    end of the second.
+    The two transactions of a pair are of the same group, and consumed the same input. The other
+    operation commits an offset of the same group and key. Its time overlaps the time from the start
+    of the first transaction to the end of the second transaction.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

@@ -1,1 +1,3 @@
-"""Query plans for the rules of a log: one value per offset, one offset per value, no lost value."""
+"""The query plans for the rules of a log: each offset has one value, each value has one offset,
+and no value is lost.
+"""

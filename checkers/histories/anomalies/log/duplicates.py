@@ -1,12 +1,13 @@
-"""The query plan of `duplicate`: values that occur at two offsets of a log.
+"""Defines the query plan of `duplicate`: values that occur at two offsets of a log.
 
     p1 send k=a -> ok @0           op 0
     c1 poll     -> ok k=a@0 k=a@1  op 1
 
     key k, value a: offsets 0 and 1, seen by op 0 and op 1
 
-A send is acknowledged at one offset at most, so a value at two offsets was polled at an offset
-where no send of it was acknowledged. Only these *unconfirmed* values, which are few, are searched.
+A send is acknowledged at no more than one offset. So a value at two offsets was polled at an offset
+where no send of the value was acknowledged: the value is *unconfirmed*. The plan searches only the
+unconfirmed values, which are few.
 
 Source: `properties.anomalies.log.duplicate`.
 """

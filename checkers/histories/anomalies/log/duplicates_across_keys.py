@@ -1,10 +1,10 @@
-"""The query plan of `duplicate-across-keys`: values that occur in several keys of their topic.
+"""Defines the query plan of `duplicate-across-keys`: values that occur in several keys of a topic.
 
     p1 send k-0=a -> ok @0
     c1 poll       -> ok k-0=a@0
     c1 poll       -> ok k-1=a@0      a is in partitions 0 and 1, and was sent to partition 0 only
 
-In partition 1, `a` looks like a value that nobody sent.
+A key is a topic partition. In partition 1, `a` looks like a value that no operation sent.
 
 Source: `properties.anomalies.log.duplicate_across_keys`.
 """
@@ -40,8 +40,8 @@ _SCHEMA: Final = schema_of(DuplicateAcrossKeys)
 
 
 def duplicates_across_keys(unconfirmed: UnconfirmedValues, never_sent: Batch) -> Plan[pa.Table]:
-    """Returns those values in `never_sent` that were sent to another topic partition of the
-    topic.
+    """Returns those values in `never_sent` that were sent to another key (topic partition) of
+    their topic.
     """
     placed = unconfirmed.locations()
     nobody_sent = pairs_in(

@@ -1,4 +1,4 @@
-"""The query plan of `inconsistent-offsets`: offsets at which two values were observed.
+"""Defines the query plan of `inconsistent-offsets`: offsets at which two values were observed.
 
     c1 poll -> ok k=a@0      op 0
     c2 poll -> ok k=b@0      op 1
@@ -84,7 +84,8 @@ def offsets_with_two_values(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def locations_with_several_values(committed: Ints) -> Stage[pa.Table]:
-    """Returns a query-plan stage that collects the values at offsets with several observed values.
+    """Returns a query-plan stage (one pass over a dataset) that collects all values at offsets with
+    several observed values.
 
     `committed` has the operations that ended `info` but took effect.
     """
@@ -108,9 +109,9 @@ def _several_values(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _offsets(committed: Ints, batch: Batch) -> pa.Table:
-    """Returns one row: how many offsets in this batch were observed at least twice.
+    """Returns one row: the number of offsets in this batch that were observed at least twice.
 
-    Polls and sends that took effect observe an offset.
+    An offset is observed by a poll, and by a send that took effect.
     """
     proofs = proves_location(batch, committed) & (batch.ints("offset") != UNKNOWN_OFFSET)
     starts = run_starts(*map(batch.ints, ("key", "offset")))

@@ -1,11 +1,13 @@
-"""The keys of a history, and the values of failed sends that a reader could have received.
+"""Collects the keys of a history, and counts the failed values that a reader could have received.
+
+A key is a topic partition. A failed value is a value whose sends all failed:
 
     p1 txn k=a  -> fail
     p2 txn j=b  -> fail
     c1 poll     -> ok k=c@3     c1 reads at read_committed
 
-Here one value counts: a. No reader at read_committed could have received b, because no such reader
-read the key j.
+In this example, one value is counted: a. No reader at read_committed could have received b, because
+no reader at read_committed read the key j.
 
 Source: `properties.anomalies.observations`.
 """
@@ -56,15 +58,17 @@ class RecordKeys:
         return cls(np.unique(keys[committed]), np.array(sorted(several), dtype=np.int64))
 
     def values_of_committed(self, failed: pa.Table) -> int:
-        """Returns the sum of the counts in `failed` for logs that a client read at
-        read_committed.
+        """Returns the sum of the counts in `failed` over the keys from which a reader at
+        read_committed received a record.
         """
         of = Batch(failed)
         return int(of.ints("values")[member(of.ints("key"), self.committed)].sum())
 
 
 def record_keys(isolation: Isolation) -> Stage[RecordKeys]:
-    """Returns a query-plan stage that collects the topic partitions of all sends and polls."""
+    """Returns a query-plan stage (one pass over a dataset) that collects the keys (topic
+    partitions) of all sends and polls.
+    """
     kernel = Kernel("keys of records", _READS, _KEYS, partial(_keys, isolation))
     return Stage(Source.OPERATIONS, kernel, RecordKeys.of)
 
@@ -83,7 +87,11 @@ def _keys(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def failed_values(failed: Callable[[Batch], Mask]) -> Stage[pa.Table]:
-    """Returns a query-plan stage that counts values whose sends all failed, by topic partition."""
+    """Returns a query-plan stage (one pass over a dataset) that counts, for each key, the values
+    whose sends all failed.
+
+    The function `failed` returns a mask of the failed sends in a batch.
+    """
     kernel = Kernel("values of failed sends", RECORD_COLUMNS, _FAILED, partial(_failed, failed))
     return Stage(Source.SENDS, kernel)
 

@@ -1,4 +1,4 @@
-"""The query plan of `lost-write`: values that no poll returned, although later values were polled.
+"""Defines the query plan of `lost-write`: no poll returned a value, but later values were polled.
 
     p1 send k=a -> ok @0      op 0
     p1 send k=b -> ok @1      op 1
@@ -173,10 +173,11 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 
 
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
-    """Returns the values in this batch that no poll returned, although one should.
+    """Returns the values in this batch that no poll returned, although a poll should have returned
+    them.
 
-    The last row is a total: its column `owed` has the number of values that polls should have
-    returned.
+    The bound of a key is the highest offset that any poll of the key returned. The last row of the
+    result is a total: its column `owed` has the number of values that polls should have returned.
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))

@@ -1,4 +1,4 @@
-"""The query plan of `precommitted-read`: operations that polled a record that they sent themselves.
+"""Defines the query plan of `precommitted-read`: an operation polled a record that it sent itself.
 
     p1 txn k=a -> ok @0 k=a@0      op 0 polled a before its own commit
 

@@ -1,4 +1,6 @@
-"""The locations of values: the offsets at which the history proves that a value is in the log.
+"""Finds the locations of values: offsets at which the history proves that a value is in the log.
+
+From the first two lines follows the location in the table below:
 
     p1 send k=a -> ok @0      op 0
     c1 poll     -> ok k=a@0   op 1
@@ -6,8 +8,8 @@
     key  offset  value  op
     k    0       a      0         op 0 is the first operation that proves this location
 
-For each block of 65,536 offsets, one Spark task finds the locations. The driver finds those of
-unconfirmed values: values polled at an offset where no send of them was acknowledged.
+For each block of 65,536 offsets, one Spark task finds the locations. The driver finds the locations
+of unconfirmed values, which were polled at an offset where no send of the value was acknowledged.
 
 Source: `properties.anomalies.observations`.
 """
@@ -37,10 +39,10 @@ LOCATION_AND_OP: Final = pa.schema(
 
 
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
-    """Returns the indexes of the locations whose value the history proves to be in the log.
+    """Returns the numbers of the locations at which the history proves that a value is in the log.
 
-    A location is a group of adjacent rows with the same key, offset and value, numbered from 0.
-    `committed` has the operations that took effect although they ended `info`.
+    A location is a group of adjacent rows with the same key, offset and value. Locations are
+    numbered from 0. `committed` has the operations that took effect although they ended `info`.
     """
 
     def made(batch: Batch) -> Ints:
@@ -60,7 +62,8 @@ def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
 def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
     """Returns a row for each offset at which an unconfirmed value is certainly in the log.
 
-    The rows are ordered by key, offset and value.
+    An unconfirmed value was polled at an offset where no send of the value was acknowledged. The
+    rows are ordered by key, offset and value.
     """
 
     def made(_: Batch) -> Batch:
@@ -84,8 +87,9 @@ def total(counts: pa.Table) -> int:
 
 
 def grouped_in_lists(table: pa.Table, by: tuple[str, ...], lists: tuple[str, ...]) -> pa.Table:
-    """Returns one row for each combination of values in `by`, with lists of the values in
-    `lists`.
+    """Returns one row for each combination of values in the columns `by`.
+
+    In such a row, each column in `lists` has a list of the values of the combined rows.
     """
     made = table.group_by(list(by), use_threads=False).aggregate([(name, "list") for name in lists])
     return made.rename_columns([*by, *lists])

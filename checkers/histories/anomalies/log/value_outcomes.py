@@ -1,13 +1,14 @@
-"""The query plan that decides three anomalies of values: unseen, aborted read, value nobody sent.
+"""Defines the query plan of three anomalies of values: unseen, aborted read, value nobody sent.
 
     p1 send k=a -> ok @0
     p2 txn k=b  -> fail
     c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
 
-If no poll returned a value at another offset than the acknowledged one, the value is confirmed,
-such as a. The Spark task that has the records near this offset decides it. The other polled values
-are unconfirmed, such as b and c. They are few, and the Spark driver decides them. The plan also
-finds duplicates across keys.
+A value such as a is confirmed: no poll returned the value at another offset than the acknowledged
+offset. The Spark task that has the records near this offset finds the anomalies of the value.
+Values such as b and c are unconfirmed: a poll returned them at an offset where no send of the value
+was acknowledged. They are few, and the Spark driver finds their anomalies. The plan also finds
+duplicates across keys.
 
 Source: `properties.anomalies.log`: unseen, aborted_read, value_nobody_sent.
 """

@@ -1,5 +1,6 @@
-"""Assignments of keys (topic partitions) to processes, and how many of them lack a certain key.
+"""Collects the assignments of keys to processes, and counts the assignments that lack a key.
 
+A key is a topic partition. An assignment is an operation that assigns keys to a process.
 A step connects two operations of a process that poll (or send) the same key. There is no step if an
 assignment between the two operations lacks the key.
 
@@ -37,7 +38,10 @@ ASSIGNMENTS: Final = pa.schema([("process", pa.int64()), ("op", pa.int64()), ("k
 
 
 def assignments(batch: Batch) -> pa.Table:
-    """Returns one row per key of each assignment that did not fail, and one with the key NULL."""
+    """Returns two kinds of rows for each assignment that did not fail.
+
+    There is one row for each key that it assigns, and one row with the key NULL.
+    """
     rows = np.flatnonzero(batch.is_in("f", *ASSIGNING) & ~batch.is_in("outcome", "fail"))
     process, op = batch.ints("process")[rows], batch.ints("op")[rows]
     key = np.where(batch.is_in("kind", "none")[rows], NULL, batch.fingerprints("key")[rows])
@@ -52,8 +56,10 @@ def assignments(batch: Batch) -> pa.Table:
 
 
 def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
-    """Returns, for each operation, the number of earlier assignments of its process that lack
-    its key.
+    """Returns, for each operation, the number of earlier assignments of its process that lack its
+    key.
+
+    Operation i has the process `process[i]`, the key `key[i]` and the number `op[i]`.
     """
     if not len(assigned):
         return np.zeros(len(op), dtype=np.int64)
@@ -82,6 +88,8 @@ def processes_of(batch: Batch) -> pa.Table:
 
 
 def in_several_batches(observed: Batch) -> NumberSet:
-    """Returns the processes that have operations in more than one batch (a part) of the history."""
+    """Returns the processes that have operations in more than one batch of the history's
+    operations.
+    """
     process, batches = np.unique(observed.ints("process"), return_counts=True)
     return NumberSet(process[batches > 1])

@@ -1,4 +1,4 @@
-"""The offset of each polled or sent record in its log, and the records that a process skipped.
+"""Finds the offsets of polled and sent records in a log, and the records that a process skipped.
 
     p1 send k=a -> ok @0
     p1 send k=b -> ok @1
@@ -6,8 +6,8 @@
     c1 poll     -> ok k=a@0
     c1 poll     -> ok k=c@2       a step from offset 0 to offset 2: it skips one record, b
 
-The module `value_offsets` has the offsets of records without an offset, and with the option
-`--jepsen` those of all records.
+The module `value_offsets` finds the offsets of records whose poll or send returned no offset. With
+the option `--jepsen`, it finds the offsets of all records.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -49,10 +49,12 @@ class LogPositions:
     in_several_batches: NumberSet  # processes
 
     def offsets_of(self, batch: Batch, rows: Ints, role: Ints, offset: Ints) -> Ints:
-        """Returns the offset of each poll and send in `rows`; UNKNOWN_OFFSET if none is known.
+        """Returns the offset of each poll and send in `rows`, or UNKNOWN_OFFSET if the offset is
+        unknown.
 
-        A recorded `offset` of a send counts only if the send took effect. `self.values` fills in
-        missing offsets, and with the option `--jepsen` replaces recorded ones.
+        The recorded `offset` of a send is used only if the send took effect. `self.values` has
+        offsets for those rows that lack one. With the option `--jepsen`, it also replaces recorded
+        offsets.
         """
         took = np.flatnonzero(role == SEND_INFO)
         took = took[member(batch.ints("op")[rows[took]], self.committed)]
@@ -63,16 +65,16 @@ class LogPositions:
     def first_skippable(self, kind: int, key: Ints, first: Ints) -> Ints:
         """Returns, for each step, the lowest offset that the step can skip.
 
-        For sends this is `first + 1`. A poll skips nothing below the log start: if `first` is 3 and
-        the log starts at 10, the result is 10.
+        For sends, this offset is `first + 1`. A poll cannot skip an offset below the log start. For
+        example, if `first` is 3 and the log starts at 10, the result for polls is 10.
         """
-        # Retention has removed the records below the start of the log, so no poll can skip them.
         return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))
 
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
         """Returns, for each step, the number of records between its offsets `first` and `second`.
 
-        For a poll at read_committed (not `dirty`), only records that were surely not aborted count.
+        `dirty` is True for polls at read_uncommitted. For any other poll, only the records that
+        were certainly not aborted are counted.
         """
         low, everything = self.first_skippable(kind, key, first), self.log.everything
         if kind == SENDS or self.log.clean is everything:

@@ -1,4 +1,4 @@
-"""The query plan that checks how processes move through logs: skipped records, and steps back.
+"""Defines the query plan that finds steps of processes that skip records or go back in a log.
 
     p1 send k=a -> ok @0
     p1 send k=b -> ok @1
@@ -84,7 +84,10 @@ _ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 
 
 def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the findings about steps that skip records or go back, and about the anomaly G1b."""
+    """Returns the findings about steps that skip records, steps that go back, and the anomaly G1b.
+
+    In the anomaly G1b, a reader polled a part of a transaction, but never its last record.
+    """
     words, outranked, parts, assigned, worked = yield from in_parallel(
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed, context.aborted)),
         _outranked(context),
@@ -143,10 +146,10 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _outranked(context: Context) -> Plan[Batch | None]:
-    """Returns the values that Jepsen's rules ignore, because another one at the offset is the
-    record.
+    """Returns the values that are not the record at an offset under the rules of Jepsen.
 
-    Returns None if Jepsen's rules do not apply.
+    If several values were observed at an offset, the rules choose one of them as the record.
+    Returns None if the option `--jepsen` is not set.
     """
     if not context.declared.jepsen:
         return None

@@ -1,15 +1,15 @@
-"""The table STEPS: how processes moved through logs in one batch (a part) of the history.
+"""Defines the table STEPS: how processes moved through logs in one batch of operations.
 
-A step is two records of one key that a process polled (or sent) one directly after the other. A row
-has one of these types:
+A step is two records of one key that a process polled (or sent) one directly after the other. Each
+row of the table has one of these types:
 
-- `WITHIN`: a step inside one operation that skips records or goes back;
-- `BETWEEN`: a step from one operation to the next that skips records or goes back;
-- `COUNTED` + `WITHIN`: the number of all steps inside one operation, also of correct ones;
-- `COUNTED` + `BETWEEN`: the number of all steps from one operation to the next;
-- `PARTS`: the number of polled steps that begin at an intermediate record: its transaction sent a
-  later record to the same key (anomaly G1b);
-- `HEAD` and `TAIL`: the batch's first and last record of a process and key.
+- `WITHIN`: a step inside one operation that skips records or goes back.
+- `BETWEEN`: a step from one operation to the next operation that skips records or goes back.
+- `COUNTED` + `WITHIN`: the number of all steps inside one operation, including correct steps.
+- `COUNTED` + `BETWEEN`: the number of all steps from one operation to the next operation.
+- `PARTS`: the number of polled steps that begin at an intermediate record. The transaction that
+  sent this record sent a later record to the same key (anomaly G1b).
+- `HEAD` and `TAIL`: the first and the last record of a process and key in the batch.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ STEPS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records that one batch of the history polled, or those that it sent.
+    """The polled records of one batch of the history's operations, or its sent records.
 
-    `row`, `offset` and `role` have one entry for each record, the other arrays one for each row of
-    the batch.
+    `row`, `offset` and `role` have one entry for each record. The other arrays have one entry for
+    each row of the batch.
     """
 
     row: Ints  # in the batch

@@ -1,4 +1,4 @@
-"""Steps of processes through logs inside one batch (a part) of the history.
+"""Finds the steps of processes through logs inside one batch of the history's operations.
 
     p1 send k=a -> ok @0
     p1 send k=b -> ok @1
@@ -9,9 +9,10 @@
     BETWEEN   op 3 to op 4, offset 0 to 2: it skips one record, b          poll-skip
     WITHIN    op 4, offset 2 to 1: it goes back                            int-nonmonotonic-poll
 
-A step is two records of one key that a process polled (or sent) one directly after the other.
-Between two operations, the first one is a poll that ended ok, or a send that did not fail. There is
-no step if, between the two operations, the process was assigned keys without this key.
+A step is two records of one key that a process polled (or sent) one directly after the other. If
+the two records belong to two operations, the first operation is a poll that ended ok, or a send
+that did not fail. There is no step between two operations if, between them, the process got an
+assignment that lacks the key.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -69,8 +70,8 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
     """Returns the steps in this batch that skip records or go back, and the number of all steps.
 
-    If a process occurs in other batches too, its first and last record of each log are added
-    (`HEAD`, `TAIL`).
+    If a process occurs also in other batches, the result has its first and its last record of each
+    key (`HEAD`, `TAIL`).
     """
     assigned = Batch(assignments(batch))
     tables_of_kinds = [_steps_of_kind(kind, positions, assigned, batch) for kind in (POLLS, SENDS)]
@@ -161,8 +162,9 @@ def wrong_steps(
 ) -> list[pa.Table]:
     """Returns a table of the wrong steps, and tables that count all steps.
 
-    A step is wrong if the offset does not grow, or if it skips records, unless it consists of sends
-    of two operations. Steps with an unknown offset are left out.
+    A step is wrong if its second offset is not higher than its first offset. It is also wrong if it
+    skips records, unless it consists of two sends of different operations. A step with an unknown
+    offset is ignored.
     """
     begin, end = records.offset.take(first), records.offset.take(second)
     known = (begin != UNKNOWN_OFFSET) & (end != UNKNOWN_OFFSET)

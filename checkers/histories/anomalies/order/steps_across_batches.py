@@ -1,4 +1,4 @@
-"""Steps of processes from one batch (a part) of the history to a later batch.
+"""Finds the steps of processes from one batch of the history's operations to a later batch.
 
     batch 0   c1 poll -> ok k=a@0      TAIL: the last record of c1 and k is at offset 0
     batch 1   c2 poll -> ok j=x@5
@@ -35,7 +35,8 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the steps between batches that skip records or go back, and the number of all steps.
+    """Returns the steps between batches that skip records or go back, and the number of all steps
+    between batches.
 
     `observed` has the rows `HEAD` and `TAIL` of each batch.
     """

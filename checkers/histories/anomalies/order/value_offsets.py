@@ -1,4 +1,4 @@
-"""The offsets of values: for polls and sends without an offset, and for Jepsen's rules.
+"""Finds the offsets of values, for polls and sends that returned no offset, and for Jepsen's rules.
 
     p1 send k=a -> info
     c1 poll     -> ok k=a@3 k=b@4      a was observed only at 3: the send has this offset
@@ -8,8 +8,9 @@ Without the option `--jepsen`, a poll or send that returned no offset gets the o
 if the value was observed at exactly one offset (`properties.anomalies.order.own_offsets`).
 
 With the option `--jepsen`, all polls and sends of a value have the same offset. If several values
-were observed at one offset, Jepsen chooses one of them as the record at this offset. A value that
-was chosen at several offsets gets the highest of them (`properties.anomalies.order.ranking`).
+were observed at one offset, the rules of Jepsen choose one of these values as the record at this
+offset. A value that was chosen at several offsets gets the highest of these offsets
+(`properties.anomalies.order.ranking`).
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class ValueOffsets:
-    """Maps values to offsets; each value has one offset at most.
+    """Maps each value to no more than one offset.
 
-    A poll, or a send that did not fail, gets the offset of its value if it has no recorded offset.
-    If `of_all` is true (Jepsen's rules), it gets this offset always.
+    If a poll, or a send that did not fail, has no recorded offset, it gets the offset of its value.
+    If `of_all` is true (the rules of Jepsen), every poll and send of the value gets this offset,
+    even if it has a recorded offset.
     """
 
     pairs: NumberSet  # key and value in one number
@@ -42,7 +44,10 @@ class ValueOffsets:
 
     @classmethod
     def only(cls, unconfirmed: UnconfirmedValues) -> Self:
-        """Returns the offset of each unconfirmed value that was observed at exactly one offset."""
+        """Returns the offsets of those unconfirmed values that were observed at exactly one offset.
+
+        An unconfirmed value was polled at an offset where no send of the value was acknowledged.
+        """
         pairs = NumberSet.of(hash_of_pair(unconfirmed.keys, unconfirmed.values))
         pair, offset = _pairs_and_offsets(unconfirmed.locations())
         pair, offset = pair[offset != UNKNOWN_OFFSET], offset[offset != UNKNOWN_OFFSET]
@@ -55,11 +60,12 @@ class ValueOffsets:
 
     @classmethod
     def last(cls, unconfirmed: UnconfirmedValues, outranked: Batch) -> Self:
-        """Returns the highest offset of each value, under Jepsen's rule of one value per offset.
+        """Returns the highest offset of each value, under Jepsen's rule that an offset has only one
+        value.
 
-        `outranked` has the values that the rule did not choose. Example: a was observed at 3 and 7,
-        and b at 7. If the rule chooses b at 7, a gets 3. A value that is chosen nowhere gets
-        UNKNOWN_OFFSET.
+        `outranked` has the values that the rule did not choose. Example: a was observed at the
+        offsets 3 and 7, and b at the offset 7. If the rule chooses b at the offset 7, the offset of
+        a is 3. A value that the rule chooses at no offset gets UNKNOWN_OFFSET.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         # Outranked values, and values sent again after a failed send, are treated like unconfirmed
@@ -78,9 +84,10 @@ class ValueOffsets:
         return cls(pairs, values, last, of_all=True)
 
     def applied(self, batch: Batch, rows: Ints, role: Ints, located: Ints) -> Ints:
-        """Returns `located`, changed in place: missing offsets become the offsets of the values.
+        """Replaces each missing offset in `located` by the offset of the row's value, and returns
+        `located`.
 
-        If `self.of_all` is true, recorded offsets are replaced too.
+        If `self.of_all` is true, recorded offsets are replaced, too.
         """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")
         # A failed send gets an offset only with `of_all`.

@@ -1,4 +1,4 @@
-"""The summary of the offsets that clients observed in one batch (a part) of the history.
+"""Summarizes the offsets that clients observed in one batch of the history's operations.
 
     c1 end_offset k -> ok @5      op 0   observation: the log of k ends at 5 or higher
     p1 send k=a     -> ok @3      op 1   check: 3 is below 5, which was observed before op 1 was
@@ -6,19 +6,19 @@
 
 A batch has operations in the order of their completion. An *observation* is a log end that a client
 observed. A *check* is an offset that an operation returned: the offset of a send, or an end offset.
-Most checks are decided inside their batch.
+For most checks, the observations of the batch are enough to decide whether they are contradicted.
 
-The tables of a summary:
+A summary consists of these tables:
 
     spans           the first and the last completion in the batch, and the number of checks
     firsts          for each log, the time of its first observation in the batch
     unopposed       the checks of operations that were invoked no later than this first observation.
                     No observation in the batch can contradict these checks. If no other batch has
                     an observation from before the invocation, nothing can contradict the check, and
-                    the number of checks leaves it out
-    steps           the observations. The last 1,024 have one row each. The older ones have one row
-                    for each key: the highest log end, with the time of the first completion in the
-                    batch
+                    the check is not counted
+    steps           the observations. Each of the last 1,024 observations has its own row. All older
+                    observations of a key share one row: the highest log end, with the time of the
+                    first completion in the batch
     early           the checks of operations that were invoked no later than the first completion in
                     the batch. An observation in an earlier batch may have been made after such an
                     operation was invoked. So the plan compares the times of the check and of the
@@ -91,9 +91,11 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns the query-plan stages that collect the summaries of all batches, one stage per table.
+    """Returns the query-plan stages (passes over a dataset) that collect the summaries of all
+    batches.
 
-    The last stage collects the topic partitions to which transactions send.
+    There is one stage for each table of a summary. The last stage collects the keys (topic
+    partitions) to which transactions send.
     """
     parts = (
         ("spans", _SPANS),
@@ -118,9 +120,10 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
 def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """Returns a query-plan stage that calls `run` with the observed offsets of each batch.
+    """Returns a query-plan stage (one pass over a dataset) that calls `run` with each batch of the
+    history's operations.
 
-    With `partitions`, only the history's partitions with these numbers are read.
+    With `partitions`, only the partitions of the history with these numbers are read.
     """
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
 
@@ -174,7 +177,9 @@ def _summarize(of: ObservedOffsets, batch: Batch) -> _Summary:
 
 
 def _first_ns(of: ObservedOffsets, stairs: PrefixMaxIndex) -> Ints:
-    """Returns the time at which each key's log was observed first; NEVER_NS if it never was."""
+    """Returns, for each key, the time of the first observation of its log, or NEVER_NS if the
+    log was not observed.
+    """
     first = stairs.first(len(of.keys))
     first_ns = np.full(len(of.keys), NEVER_NS)
     first_ns[first >= 0] = of.completed_ns[stairs.rows[first[first >= 0]]]
@@ -249,7 +254,9 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns the kinds and the operation numbers of the observations with the indices `fact`."""
+    """Returns two arrays for the observations with the indexes `fact`: their kinds, and their
+    operation numbers.
+    """
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 
 
@@ -274,8 +281,8 @@ def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Tab
 
 
 def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns a table of checks: offsets in `of` that must not be below the log ends observed
-    before.
+    """Returns a table of the checks in `rows`: offsets that must not be below a log end that was
+    observed earlier.
     """
     at = of.row[rows]
     return table_from(

@@ -1,11 +1,11 @@
-"""The query plan of `future-read`: records that were polled before their send was invoked.
+"""Defines the query plan of `future-read`: records that were polled before their send was invoked.
 
     c1 poll     -> ok k=a@0       op 0     the log of k ends at 1 or higher
     p1 send k=a -> ok @0          op 1     invoked after op 0 completed; 0 is below this end
 
 The plan examines each send whose offset is below a log end that was observed before the send was
-invoked. It also examines all polls of unconfirmed values (polled at an offset where no send of them
-was acknowledged).
+invoked. It also examines all polls of unconfirmed values, which were polled at an offset where no
+send of the value was acknowledged.
 
 Source: `properties.anomalies.real_time.future_read`.
 """
@@ -37,7 +37,9 @@ NO_POLLS: Final = Batch(_POLLED.empty_table())
 
 
 def times(ops: Ints) -> Stage[pa.Table]:
-    """Returns a query-plan stage that collects the start and end times of the operations `ops`."""
+    """Returns a query-plan stage (one pass over a dataset) that collects the start and end times
+    of the operations `ops`.
+    """
     some = distinct(ops)
     run = partial(_times, some)
     return Stage(
@@ -57,8 +59,8 @@ def _times(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def polls_at(keys: Ints, offsets: Ints) -> Stage[pa.Table]:
-    """Returns a query-plan stage that collects the successful polls at `offsets[i]` of
-    `keys[i]`.
+    """Returns a query-plan stage (one pass over a dataset) that collects the successful polls at
+    the offset `offsets[i]` of `keys[i]`, for each i.
     """
     columns = ("op", "outcome", "completed_ns", "kind", "key", "offset", "value")
     run = partial(_polls_at, Pairs.of(keys, offsets))
@@ -85,7 +87,8 @@ def future_reads(
 ) -> Plan[pa.Table]:
     """Returns the polls that returned a record before the send of the record was invoked.
 
-    The plan examines the polls of unconfirmed values, and those in `polls`.
+    The plan examines the polls in `polls`, and all polls of unconfirmed values. An unconfirmed
+    value was polled at an offset where no send of the value was acknowledged.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")

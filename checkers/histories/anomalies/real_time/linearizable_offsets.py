@@ -1,10 +1,12 @@
-"""The query plan of linearizable offsets: no offset is below a log end that was observed before.
+"""Defines the query plan that finds offsets below a log end that was observed earlier.
 
     c1 end_offset k -> ok @5      op 0     observation: the log of k ends at 5 or higher
     p1 send k=a     -> ok @3      op 1     check: 3 is below 5, so it is an offset-order-inversion
 
-If transactions send to a key, an end offset read at `read_committed` is the last stable offset.
-Then only observations at `read_committed` can contradict the check of this end offset.
+If transactions send to a key, an end offset that was read at `read_committed` is the last stable
+offset. Then only an observation at `read_committed` can contradict this end offset.
+
+The plan has four steps. The history is processed in batches of operations:
 
 1. Each batch compares its checks with its own observations, and returns a summary
    (`batch_summary`).
@@ -92,9 +94,9 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the checked offsets in this batch that are lower than a log end in an earlier batch.
+    """Returns the checked offsets in this batch that are below a log end of an earlier batch.
 
-    The checks in `early` (see `batch_summary`) are left out.
+    The checks in the table `early` of the summary (see `batch_summary`) are not returned.
     """
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
@@ -111,7 +113,9 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns a check for each send without an acknowledged offset, at its lowest polled offset."""
+    """Returns a check for each send without an acknowledged offset. Its offset is the lowest
+    polled offset of the value.
+    """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
     unacknowledged = sends.where(
@@ -172,7 +176,9 @@ def _texts(sends: Batch, checks: Batch) -> pa.Array:
 
 
 def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the findings of offset order inversions, stale end offsets and future reads."""
+    """Returns the findings of three anomalies: offset order inversions, stale end offsets, and
+    future reads.
+    """
     unconfirmed = context.unconfirmed
     isolation = context.declared.isolation
     first, when = yield from in_parallel(
@@ -185,8 +191,9 @@ def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the findings of offset order inversions and stale end offsets; reads the history
-    twice.
+    """Returns the findings of two anomalies: offset order inversions and stale end offsets.
+
+    The plan does not shuffle the history. Instead, it reads the history twice.
     """
     isolation = context.declared.isolation
     first, sends = yield from in_parallel(

@@ -1,12 +1,14 @@
-"""The log ends that clients observed in all batches, built from the summaries of the batches.
+"""Collects the log ends that clients observed in the whole history.
+
+The history is processed in batches of operations, and each batch contributes a summary:
 
     batch 0   c1 end_offset k -> ok @5      the log of k ends at 5 or higher
     batch 1   p1 send k=a     -> ok @3      below 5: contradicted by an earlier batch
 
-An operation of batch 1 may begin before batch 0 ends. Then a log end of batch 0 counts only if it
-was observed before this operation began. The summary has the exact times of only the newest
-observations of a batch. If these do not decide the check, a second pass over the history reads all
-rows of batch 0.
+An operation of batch 1 may begin before batch 0 ends. In this case, a log end of batch 0
+contradicts the operation only if the log end was observed before the operation began. The summary
+has the exact times of only the newest observations of a batch. If these observations are not enough
+for a decision, a second pass over the history reads all rows of batch 0.
 """
 
 from __future__ import annotations
@@ -46,10 +48,10 @@ _FACTS: Final = int64_schema("suspect", "reach", "completed_ns", *WITNESS, "posi
 
 @dataclass(frozen=True, slots=True)
 class LogEnds:
-    """The log ends that clients observed, in all batches of the history.
+    """The log ends that clients observed, in all batches of the history's operations.
 
-    A check is an offset of an operation. A log end contradicts the check if it is above this offset
-    and was observed before the operation was invoked.
+    A check is an offset that an operation returned. A log end contradicts the check if the log end
+    is above this offset, and was observed before the operation was invoked.
     """
 
     logs: Ints  # each log with an observation, as one number, ascending
@@ -65,10 +67,11 @@ class LogEnds:
 
     @classmethod
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
-        """Returns the log ends in the summaries of all batches: their tables `spans` and `steps`.
+        """Returns the log ends in the tables `spans` and `steps`, which come from the summaries of
+        all batches.
 
-        `held_back` has the keys to which transactions send: there, an end offset at
-        `read_committed` is compared only with observations at `read_committed`.
+        `held_back` has the keys to which transactions send. An end offset of such a key that was
+        read at `read_committed` is compared only with observations at `read_committed`.
         """
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
         order = np.lexsort([ended_ns, began_ns])
@@ -95,17 +98,21 @@ class LogEnds:
         )
 
     def applicable(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check that counts.
+        """Returns a mask: True for each check that is valid for its key.
 
-        Of an end offset read at `read_committed`, `STABLE_END` counts if transactions send to the
-        key, and `COMMITTED_END` if not.
+        An end offset that was read at `read_committed` has two checks. `STABLE_END` is valid if
+        transactions send to the key, and `COMMITTED_END` is valid if no transaction sends to the
+        key.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         applies: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
         return applies
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: False for each checked offset that certainly no log end contradicts."""
+        """Returns a mask: False for each checked offset that certainly no log end contradicts.
+
+        True is not certain, because the exact times of most observations are unknown.
+        """
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
         is_contradicted = np.zeros(len(checks), dtype=np.bool_)
@@ -117,8 +124,8 @@ class LogEnds:
     def contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: False for each checked offset that no log end contradicts.
 
-        True is certain if batches do not overlap in time, and the operation was invoked between the
-        first and the last observation of its batch.
+        True is certain under two conditions: the batches do not overlap in time, and the operation
+        was invoked between the first and the last observation of its batch.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -135,10 +142,10 @@ class LogEnds:
         return decided
 
     def carried_limits(self, limits: Batch) -> pa.Table:
-        """Returns the rows of `limits` (lowest offsets of keys in batches) below a log end of an
-        earlier batch.
+        """Returns the rows of `limits` whose offset is below a log end of an earlier batch.
 
-        The new column `reach` has the highest log end of the key in earlier batches.
+        A row of `limits` has the lowest offset of a key in a batch. The result has an additional
+        column `reach`, the highest log end of the key in earlier batches.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
@@ -155,7 +162,7 @@ class LogEnds:
         """Returns the numbers of the history's partitions whose rows may contradict a checked
         offset.
 
-        These are not topic partitions.
+        A partition of the history is a range of operations, not a topic partition.
         """
         group, some = self._log_of_each(checks)
         least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])
@@ -166,9 +173,10 @@ class LogEnds:
         return partition_numbers(self.steps.ints("batch")[may])
 
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
-        """Returns the contradicted offsets, each with the highest log end that contradicts it.
+        """Returns the contradicted offsets, each with the highest log end that contradicts the
+        offset.
 
-        Batches must not overlap in time.
+        The batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
@@ -190,7 +198,7 @@ class LogEnds:
 
 @dataclass(frozen=True, slots=True)
 class FirstObservations:
-    """For each log, the earliest time at which an operation had observed the end of the log."""
+    """The time of the first observation of each log's end, over the whole history."""
 
     logs: Ints  # each observed log, as one number, ascending
     completed_ns: Ints
@@ -205,8 +213,8 @@ class FirstObservations:
         return cls(logs, completed_ns)
 
     def precede(self, checks: Batch) -> Mask:
-        """Returns a mask of the checked offsets whose log was observed before their operation
-        began.
+        """Returns a mask: True for each check whose log was observed before the check's
+        operation began.
         """
         log = hash_of_pair(checks.ints("key"), LOG_OF[checks.ints("check")])
         observed: Mask = member(log, self.logs)
@@ -227,10 +235,10 @@ def partition_numbers(batches: Ints) -> frozenset[int]:
 def find_contradictions(
     checks: Batch, isolation: Isolation, contradicting_partitions: frozenset[int]
 ) -> Plan[pa.Table]:
-    """Returns the checked offsets that some log end contradicts, each with the highest such log
-    end.
+    """Returns the checks that some log end contradicts. Each check has the highest log end that
+    contradicts it.
 
-    Only the partitions `contradicting_partitions` of the history are searched.
+    Only the partitions of the history with the numbers `contradicting_partitions` are searched.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()
@@ -252,8 +260,10 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns, for each checked offset in `suspects`, the highest log end in the batch that
-    contradicts it, if any.
+    """Returns, for each check in `suspects`, the highest log end in the batch that contradicts the
+    check.
+
+    If no log end in the batch contradicts a check, the result has no row for this check.
     """
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)

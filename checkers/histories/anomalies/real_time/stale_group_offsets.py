@@ -1,11 +1,11 @@
-"""The query plan of `stale-group-offset`: committed group offsets as linearizable registers.
+"""Defines the query plan of `stale-group-offset`: group offsets as linearizable registers.
 
     c1 commit_offset{group=g} +k@1 -> ok      op 0
     c1 commit_offset{group=g} +k@5 -> ok      op 1     hides op 0 from every later fetch
     c2 fetch_offset{group=g} k     -> ok @1   op 2     stale: a fetch here must return 5
 
 A register is the committed offset of one group and key. Commit B hides commit A from a fetch if B
-began after A ended, and B ended before the fetch began.
+began after A ended, and B ended before the fetch began. The plan has three steps:
 
 1. The first stage collects the fetches, which are few.
 2. The second stage collects the commits that are visible to at least one fetch.
@@ -228,7 +228,7 @@ def _count_before(
 
 
 def _later_fetches(commits: Batch, fetches: Batch) -> int:
-    """Returns the number of fetches that are not the first operation to complete on their
+    """Returns the number of fetches that are not the first completed operation on their
     register.
     """
     calls = Batch(pa.concat_tables([commits.table, fetches.table]))

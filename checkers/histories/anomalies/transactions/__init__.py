@@ -1,1 +1,4 @@
-"""Anomalies of transactions: read in part, read while open, or sent by a replaced producer."""
+"""The query plans for the anomalies of transactions.
+
+A transaction is read in part, it is read before its end, or a replaced producer writes it.
+"""

@@ -1,4 +1,5 @@
-"""Finds transactions whose records became visible without their committed offsets, or vice versa.
+"""Finds transactions whose records became visible without their committed offsets, or whose offsets
+became visible without their records.
 
 Source: `properties.anomalies.groups.output_without_offset`, `offset_without_output`.
 """
@@ -43,8 +44,8 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Returns the fetches that miss a transaction's committed offset, although its output had been
-    read.
+    """Returns the fetches that returned a lower offset than a transaction committed, although a
+    reader had already received a record of the transaction.
 
     Example: a transaction sends a record and commits offset 5. A reader receives the record. Then a
     fetch returns offset 3.
@@ -155,7 +156,7 @@ def offsets_without_output(
     """Returns the missing records of transactions whose committed offsets took effect.
 
     Example: a transaction sends a record and commits offset 5. A fetch returns offset 5. But no
-    reader polls the record, although a reader polls a later one.
+    reader polls the record, although a reader polls a later record of the same topic partition.
     """
     observed = yield from _first_proofs(fetched_offsets)
     in_log_ns = {op: it.in_log_ns for op, it in observed.items()}

@@ -22,8 +22,11 @@ _READERS: Final = int64_schema("key", "value", "op")
 
 
 def first_reads(ops: Ints) -> Plan[dict[int, tuple[int, Record]]]:
-    """Returns, for each transaction, the first operation that polled a record of it at
-    read_committed, and this record.
+    """Returns, for each transaction in `ops`, its first reader and the record that this reader
+    polled.
+
+    The first reader is the operation with the lowest number that polled a record of the transaction
+    at read_committed. A transaction without a reader is not in the result.
     """
     columns = ("op", "kind", "key", "value")
     run = partial(_sent, ops)

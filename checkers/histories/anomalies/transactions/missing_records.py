@@ -1,11 +1,12 @@
-"""The query plan of missing records: a transaction committed them, but readers skipped them.
+"""Defines the query plan of missing records, which a transaction committed but readers skipped.
 
     p1 txn{id=x} k=a j=b -> ok @0 @?      op 0     the offset of b was not acknowledged
     p2 send j=c          -> ok @4         op 1
     c1 poll              -> ok k=a@0 j=c@4         b is below 4: it is missing
 
-For an unknown offset, the plan looks up an upper bound: the lowest offset of a later acknowledged
-send, or the lowest later log end.
+If the offset of a record is unknown, the plan looks up an upper bound of this offset. It searches
+two kinds of offsets: offsets of acknowledged sends that began later, and log ends that were read
+later. The lowest of these offsets gives the bound.
 
 Source: `properties.anomalies.transactions.missing`.
 """
@@ -58,9 +59,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingRecord:
-    """A record that no reader received, although a reader read beyond its offset.
+    """A record that no reader received, although a reader received a record at the same or a higher
+    offset.
 
-    If `lies` is "at", `offset` is the record's offset; if "up to", it is an upper bound.
+    If `lies` is "at", `offset` is the offset of the record. If `lies` is "up to", `offset` is an
+    upper bound of the offset of the record.
     """
 
     op: int
@@ -74,7 +77,9 @@ class MissingRecord:
 
 
 def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> list[Candidate]:
-    """Returns the records of the transactions `wanted` (None: of all) that no reader polled."""
+    """Returns the records of the transactions in `wanted` that no reader polled. If `wanted` is
+    None, all transactions are searched.
+    """
     found: list[Candidate] = []
     far = set(of.progress.ints("key").tolist())
     rows = (of.unread.ints(name).tolist() for name in of.unread.table.column_names)
@@ -100,15 +105,15 @@ def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> l
 def missing(
     of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
 ) -> Plan[list[MissingRecord]]:
-    """Returns the candidates in `some` that no reader received, although readers read past them.
+    """Returns those records in `some` that no reader received, although a reader received a record
+    at the same or a higher offset.
 
-    Records that retention may have deleted are left out. `in_log_ns` has, for each transaction, a
-    time at which its records were in the log.
+    A record that retention may have deleted is not returned. `in_log_ns` has, for each transaction,
+    a time at which its records were certainly in the log.
     """
     if not some:
         return []
     keys, values = (np.array([it.record[n] for it in some], dtype=np.int64) for n in (0, 1))
-    # For each transaction, `in_log_ns` has a time at which its records were in the log.
     vague = [it for it in some if it.place is None]
     run = partial(_failed, Pairs.of(keys, values))
     failed, observed = yield from in_parallel(
@@ -152,7 +157,7 @@ def missing(
 
 
 def missing_columns(gone: list[MissingRecord]) -> Plan[dict[str, pa.Array]]:
-    """Returns the missing records as table columns by name."""
+    """Returns the missing records as a dict from column names to columns."""
     keys, values = (
         np.array([getattr(it, name) for it in gone], dtype=np.int64) for name in ("key", "value")
     )

@@ -32,7 +32,11 @@ _SPANS: Final = int64_schema("first_ns", "last_ns", "ascending")
 
 
 def operation_details(ops: Ints) -> Stage[pa.Table]:
-    """Returns a query-plan stage that collects the outcome, the times and the number of sends."""
+    """Returns a query-plan stage (one pass over a dataset) that collects the details of the
+    operations `ops`.
+
+    The details are the outcome, the times, and the number of sends.
+    """
     ops = distinct(ops)
     run = partial(_details, ops)
     return Stage(
@@ -59,8 +63,9 @@ def _details(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def end_requested_ns(of: Batch) -> Ints:
-    """Returns, for each operation, when its client requested a commit or an abort, or else
-    invoked it.
+    """Returns, for each operation, the time at which its client requested a commit or an abort.
+
+    If this time is not recorded, the result is the time of the operation's invocation.
     """
     ends = (of.ints(name, null=NEVER_NS) for name in ("completed_ns", "end_asked_ns"))
     return np.where(of.is_valid("end_asked_ns"), np.minimum(*ends), of.ints("invoked_ns"))
@@ -76,6 +81,9 @@ def operation_spans(batch: Batch) -> pa.Table:
 
 
 def is_in_order(spans: Batch) -> bool:
-    """Returns True if the operations are numbered in completion order."""
+    """Returns True if the operations are numbered in the order of their completion.
+
+    `spans` has a row for each batch of operations.
+    """
     first, last = spans.ints("first_ns"), spans.ints("last_ns")
     return bool(np.all(spans.ints("ascending")) and np.all(first[1:] >= last[:-1]))

@@ -1,9 +1,9 @@
-"""The progress of readers at read_committed: the highest offset that they polled in each log.
+"""Finds the progress of readers at read_committed: the highest offset that they polled in each log.
 
     c1 poll -> ok k=a@0 k=b@1      op 0
     c2 poll -> ok k=a@0            op 1     progress of k: offset 1, first reached by op 0
 
-Only successful polls count.
+Only successful polls are considered.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _FURTHEST: Final = int64_schema("key", "offset", "op")
 
 
 def progress_in(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns, for each log, the highest polled offset, and the first operation that polled it."""
+    """Returns, for each key (topic partition), the highest offset that was polled at
+    read_committed, and the first operation that polled it.
+    """
     polls = batch.is_in("outcome", "ok") & batch.is_in("kind", "poll") & batch.is_valid("offset")
     rows = np.flatnonzero(polls & ~reads_uncommitted(batch, isolation))
     numbers, texts = batch.codes("key")
@@ -47,8 +49,9 @@ def merged_progress(key: Ints, offset: Ints, op: Ints) -> pa.Table:
 
 
 def progress_of(of: Batch, key: Ints) -> Ints:
-    """Returns, for each log, the highest offset that a reader polled, or UNKNOWN_OFFSET (below
-    all).
+    """Returns, for each key (topic partition), the highest offset that a reader polled.
+
+    If no reader polled the key, the result is UNKNOWN_OFFSET, which is below every offset.
     """
     keys = of.ints("key")
     at = np.searchsorted(keys, key)

@@ -121,8 +121,8 @@ def _unseen_without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.T
 
 @dataclass(frozen=True, slots=True)
 class BlockContext:
-    """What a search for unread records in one block of 65,536 offsets needs from the whole
-    history.
+    """The facts about the whole history that a search for unread records in one block of 65,536
+    offsets needs.
     """
 
     unconfirmed: UnconfirmedValues
@@ -202,8 +202,11 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
 
 @dataclass(frozen=True, slots=True)
 class TransactionReads:
-    """The records of transactions that readers at read_committed polled, or skipped: a reader
-    polled a later record of the log.
+    """The records of transactions that readers at read_committed polled, and those that they
+    skipped.
+
+    A reader skipped a record if it polled a later record of the same log. A confirmed record was
+    polled only at offsets where a send of the record was acknowledged.
     """
 
     records: dict[Record, UnconfirmedRecord]

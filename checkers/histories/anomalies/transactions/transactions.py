@@ -1,4 +1,4 @@
-"""The query plans of transaction anomalies: open reads, torn transactions, fenced writes.
+"""Defines the query plans of transaction anomalies: open reads, torn transactions, fenced writes.
 
 Source: `properties.anomalies.transactions`.
 """
@@ -70,7 +70,8 @@ _OPS: Final = int64_schema("op")
 def transactions(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns the findings of open reads, torn transactions, and anomalies of group offsets.
 
-    An open read polls a record before its transaction ended. A torn transaction was polled in part.
+    An open read polls a record of a transaction before the end of the transaction. A torn
+    transaction was polled only in part.
     """
     of, (observed, found) = yield from in_parallel(
         transaction_reads(context), fetched_offsets(context)
@@ -103,8 +104,10 @@ def _torn_transactions(of: TransactionReads, context: Context) -> Plan[Finding]:
 
 
 def _unconfirmed_reads(of: TransactionReads) -> Counter[int]:
-    """Counts the polled unconfirmed values of each transaction with several sends that did not
-    fail.
+    """Counts, for each transaction, its polled unconfirmed values.
+
+    An unconfirmed value was polled at an offset where no send of the value was acknowledged. A
+    transaction is included only if it has several sends and did not fail.
     """
     return Counter(
         entry.writer
@@ -194,7 +197,9 @@ def _open_reads(of: TransactionReads) -> Plan[Finding]:
 
 
 def fenced(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the records of fenced transactions that were polled, each with its first reader."""
+    """Returns the records of fenced transactions that were polled, each with the first operation
+    that polled it.
+    """
     columns = ("op", "f", "outcome", "error")
     observed = yield from collect(
         Stage(Source.OPERATIONS, Kernel("fenced transactions", columns, _OPS, _refused))

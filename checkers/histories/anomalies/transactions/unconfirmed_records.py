@@ -1,9 +1,9 @@
-"""The unconfirmed values of a history, each with its senders, its readers and its offsets.
+"""Collects the unconfirmed values of a history, with their senders, readers and offsets.
 
     p1 txn{id=x} k=a -> info       op 0     a was sent by op 0, which ended info
     c1 poll          -> ok k=a@3   op 1     op 1 is a reader of a, and locates a at offset 3
 
-A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
+A value is unconfirmed if it was polled at an offset where no send of the value was acknowledged.
 """
 
 from __future__ import annotations
@@ -32,14 +32,17 @@ class UnconfirmedRecord:
 
     @property
     def writer(self) -> int:
-        """Returns the first operation that sent the value and did not fail; if all failed, the
-        first of them.
+        """The operation with the lowest number that sent the value and did not fail.
+
+        If all senders failed, it is the sender with the lowest number.
         """
         return min(self.sent_by, key=lambda it: (it[1] == SEND_FAIL, it[0]))[0]
 
     def place(self) -> tuple[int, int] | None:
-        """Returns the highest offset at which the value was observed, and the first operation
-        that observed it there.
+        """Returns the highest offset at which the value was observed, and the first operation that
+        observed it there.
+
+        Returns None if the value was observed at no offset.
         """
         if not self.located_at:
             return None
@@ -48,9 +51,10 @@ class UnconfirmedRecord:
 
 
 def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
-    """Returns an `UnconfirmedRecord` for each unconfirmed value, by topic partition and value.
+    """Returns an `UnconfirmedRecord` for each unconfirmed value. The key of the dict is the topic
+    partition and the value.
 
-    Callers share the dictionary and must not change it.
+    All callers get the same dict and must not change it.
     """
     return unconfirmed.observations.derived(("records",), lambda _: _collect_records(unconfirmed))
 

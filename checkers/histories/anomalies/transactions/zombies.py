@@ -1,12 +1,12 @@
-"""The query plan of `zombie-write`: writes of producers that had been replaced.
+"""Defines the query plan of `zombie-write`: writes of producers that had been replaced.
 
     p1 init_producer{id=x} -> ok
     p2 init_producer{id=x} -> ok          replaces the producer of p1
     p1 txn{id=x} k=a       -> ok @0       a zombie write
 
-A zombie write is a send outside a transaction that is invoked after the replacement, or a
-transaction whose commit or abort is requested after the replacement. It counts only if its
-operation ended ok, or if one of its records was read.
+There are two kinds of zombie writes. One is a send outside a transaction that is invoked after the
+replacement. The other is a transaction whose commit or abort is requested after the replacement. A
+zombie write is reported only if its operation ended ok, or if one of its records was read.
 
 Source: `properties.anomalies.transactions.zombie_write`.
 """
