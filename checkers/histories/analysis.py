@@ -131,7 +131,8 @@ class Analysis:
     def delivery(self) -> Judged | None:
         """The strongest delivery semantics of the history, such as `at-least-once`.
 
-        It is None if no application received a record, or if only some anomalies were checked.
+        The property is None if no application received a record, or if only some anomalies were
+        checked.
         """
         violated = [d for d in self.decisions if d.verdict == "violated" and not d.permitted]
         return judged(self.delivered, (d.anomaly.id for d in violated))

@@ -180,7 +180,9 @@ class Bitset:
 
 @dataclass(frozen=True, slots=True)
 class KeyedWords:
-    """An index of the 64-bit words of many bitsets, one bitset for each key."""
+    """An index of the 64-bit words of many bitsets. There is one bitset for each key, such as a
+    topic partition.
+    """
 
     keys: Ints  # ascending
     ranks: Ints | None  # the rank of each key in addresses; None: keys have the same order

@@ -4,8 +4,8 @@ By default, the allocators return freed memory to the operating system. The oper
 then clear the pages of every new array, and at ten million rows this costs a tenth of all CPU time.
 `keep_freed` prevents the return of freed memory. The peak memory does not change.
 
-The small results of an analysis stay in memory until its end. If they lay between large arrays,
-the gaps between them would be too small for the next large array. So `copied_aside` copies small
+The small results of an analysis stay in memory until its end. If they lay between large arrays, the
+gaps between them would be too small for the next large array. So `copied_aside` copies small
 results to a separate memory pool.
 
 Source: Linux, mallopt(3).
@@ -30,8 +30,9 @@ _SEPARATE_POOL: Final = "mimalloc"
 
 @cache
 def keep_freed() -> None:
-    """Makes the allocators of this process retain freed memory for later arrays. It has an
-    effect only with glibc.
+    """Makes the allocators of this process retain freed memory for later arrays.
+
+    The function has an effect only with glibc.
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_MMAP_THRESHOLD, _LARGEST)

@@ -11,7 +11,9 @@ from checkers.histories.columnar.sorting import Mask, NumberSet
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """A set of pairs of numbers, such as (key, value), with fast lookup of many pairs at once."""
+    """A set of pairs of numbers, such as (key, value), with a fast search for many pairs in one
+    call.
+    """
 
     values: NumberSet
     both: NumberSet  # hashes of key and value
@@ -36,5 +38,7 @@ def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
 
 
 def hash_of_pair(first: Ints, second: Ints) -> Ints:
-    """Returns a hash of each pair of numbers; two pairs collide with a probability of 2**-64."""
+    """Returns a hash of each pair of numbers. Two different pairs have the same hash with a
+    probability of 2**-64.
+    """
     return mixed(first.view(np.uint64) ^ mixed(second.view(np.uint64))).view(np.int64)

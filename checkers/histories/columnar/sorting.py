@@ -1,6 +1,6 @@
-"""Sorting and grouping of rows by integer columns, and searching in sorted columns.
+"""Sorts and groups rows by integer columns, and searches in sorted columns.
 
-NumPy sorts numbers with vector instructions. This is several times faster than sorting the row
+NumPy sorts numbers with vector instructions. Such a sort is several times faster than a sort of row
 numbers by a column. So this module combines the value and the number of each row to a single number
 and sorts these numbers.
 """
@@ -222,8 +222,8 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
     """Returns a number for each row. The number of a row depends only on the row's key.
 
-    `of` maps an array of keys to their numbers. It is called with one key for each run of equal
-    keys.
+    `of` maps an array of keys to their numbers. The function `of` gets only one key for each run of
+    equal keys.
     """
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))

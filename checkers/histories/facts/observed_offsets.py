@@ -111,8 +111,8 @@ def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to check.
 
     The rows of end offsets that were read at read_committed are yielded twice. The check
-    `STABLE_END` is valid for a key to which transactions send. The check `COMMITTED_END` is valid
-    for any other key.
+    `STABLE_END` is valid for a topic partition to which transactions send. The check
+    `COMMITTED_END` is valid for any other topic partition.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

@@ -3,8 +3,8 @@
 The offsets of a key are stored as a bitset: bit i of word n stands for the offset 64n + i. A word
 without a record is not stored, so the bitset is small enough for every Spark task.
 
-An offset is *clean* if every reader at `read_committed` must receive its record. This needs two
-conditions:
+An offset is *clean* if every reader at `read_committed` must receive its record. An offset is clean
+under two conditions:
 
 - A send, or a poll at `read_committed`, proves the record.
 - At least one send of the record's value did not fail.
@@ -68,7 +68,7 @@ def _words(committed: Ints, aborted: Pairs, batch: Batch) -> pa.Table:
 
 
 def may_be_skipped(aborted: Pairs, batch: Batch) -> Mask:
-    """Returns a mask: True for each row whose record may belong to an aborted transaction.
+    """Returns a mask: True for each row whose record may be aborted.
 
     A reader at read_committed may skip such a record.
     """
@@ -90,7 +90,7 @@ def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
 
 
 def packed_by_key(key: Ints, offset: Ints) -> pa.Table:
-    """Returns a table of bitsets, which has the offsets of each key.
+    """Returns a table of bitsets, which has the offsets of each key (topic partition).
 
     The rows of a key must be adjacent, with ascending offsets.
     """
@@ -103,7 +103,7 @@ def packed_by_key(key: Ints, offset: Ints) -> pa.Table:
 class OffsetCounts:
     """The offsets that have a record, as one bitset for each topic partition.
 
-    It can count the records in a range of offsets quickly.
+    The records in a range of offsets are counted without a visit to each offset.
     """
 
     index: KeyedWords
@@ -131,8 +131,8 @@ class OffsetCounts:
         return int(self.before[-1])
 
     def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
-        """Returns, for each key, the number of offsets from `first` to `end - 1` that have a
-        record.
+        """Returns, for each topic partition, the number of offsets from `first` to `end - 1`
+        that have a record.
         """
         counts = np.zeros(len(key), dtype=np.int64)
         if not len(self.bits):
@@ -154,8 +154,8 @@ class OffsetCounts:
         return there
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
-        """Returns, for each key, the lowest offset at or above `first` that has a record. The
-        key must have such an offset.
+        """Returns, for each topic partition, the lowest offset at or above `first` that has a
+        record. The topic partition must have such an offset.
         """
         rank = self._rank(key, first)
         at = np.searchsorted(self.before, rank, side="right") - 1

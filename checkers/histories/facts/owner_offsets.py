@@ -1,4 +1,4 @@
-"""Collects the offsets that each consumer or group received, and those that it received twice.
+"""Collects the offsets that each consumer or group received, once or several times.
 
 An *owner* is a consumer or a consumer group; it is represented by a number. The offsets that an
 owner received from a key (topic partition) are stored in 64-bit words: bit i of word n stands for
@@ -146,10 +146,10 @@ class OwnerOffsets:
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
         """Returns the offsets inside given intervals that owners received, as three arrays.
 
-        Interval i has the offsets from `low[i]` to `high[i] - 1` of the key `key[i]`, and belongs
-        to the owner `owner[i]`. The arrays have an entry for each pair of an interval and a row
-        whose word overlaps the interval. The three entries of a pair are the number of the
-        interval, the number of the row, and the bits of the row's word that are inside the
+        Interval i has the offsets from `low[i]` to `high[i] - 1` of the topic partition `key[i]`,
+        and belongs to the owner `owner[i]`. The arrays have an entry for each pair of an interval
+        and a row whose word overlaps the interval. The three entries of a pair are the number of
+        the interval, the number of the row, and the bits of the row's word that are inside the
         interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
@@ -236,8 +236,8 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns the table `words` of bitsets without the offset `offset[i]` of the key `key[i]`,
-    for each i and all owners.
+    """Returns the table `words` of bitsets without the offset `offset[i]` of the topic partition
+    `key[i]`, for each i and all owners.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

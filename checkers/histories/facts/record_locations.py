@@ -120,7 +120,8 @@ def _rows(batch: Batch, wanted: Mask, group: Any, isolation: Isolation) -> pa.Ta
 
 
 def records_of(batch: Batch, isolation: Isolation) -> pa.Table:
-    """Returns the rows of the batch with only five columns: key, offset, value, operation and role.
+    """Returns the rows of the batch with only five columns: key (topic partition), offset, value,
+    operation and role.
 
     The role is the kind and the outcome of the operation, such as `SEND_OK`.
     """
@@ -153,7 +154,8 @@ def role_of(batch: Batch) -> Codes:
 
 
 def first_rows(batch: Batch) -> Ints:
-    """Returns the first row of each group of rows that have equal keys, offsets and values.
+    """Returns the first row of each group of rows that have equal keys (topic partitions), offsets
+    and values.
 
     The batch must be sorted by these three columns.
     """
@@ -161,8 +163,8 @@ def first_rows(batch: Batch) -> Ints:
 
 
 def location_of(batch: Batch) -> Ints:
-    """Returns, for each row, the number of its group, from 0. The rows of a group have equal keys,
-    offsets and values.
+    """Returns, for each row, the number of its group, from 0. The rows of a group have equal keys
+    (topic partitions), offsets and values.
 
     The batch must be sorted by these three columns.
     """

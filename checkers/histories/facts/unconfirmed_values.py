@@ -51,7 +51,7 @@ from model.histories import Isolation
 class UnconfirmedValues:
     """The values that were polled at an offset where none of their sends was acknowledged.
 
-    - `observations` has the polls of these values, and those of their sends that have an offset.
+    - `observations` has the polls of these values, and their sends with an offset.
     - `sends` has all sends of these values.
     - `committed` has the operations that ended `info` but took effect: a poll returned one of
       their values.
@@ -89,8 +89,8 @@ class UnconfirmedValues:
 
     @property
     def ops(self) -> Ints:
-        """The operation numbers of all rows in `observations`, followed by those of all rows in
-        `sends`.
+        """The operation numbers of all rows in `observations`, followed by the operation numbers
+        of all rows in `sends`.
         """
         ops: Ints = np.r_[self.observations.ints("op"), self.sends.ints("op")]
         return ops
@@ -100,9 +100,9 @@ class UnconfirmedValues:
         return pairs.have(key, value)
 
     def of(self, batch: Batch) -> Mask:
-        """Returns a mask: True for each row of the batch whose value is unconfirmed.
+        """Returns a mask: True for each row of `batch` whose value is unconfirmed.
 
-        The rows must be sorted by key, offset and value.
+        The rows must be sorted by key (topic partition), offset and value.
         """
 
         def made(batch: Batch) -> Mask:
@@ -111,8 +111,8 @@ class UnconfirmedValues:
         return batch.derived(("unconfirmed",), made)
 
     def of_first_rows(self, batch: Batch) -> Mask:
-        """Returns a mask with one entry for each group of rows that have equal keys, offsets and
-        values.
+        """Returns a mask with one entry for each group of rows that have equal keys (topic
+        partitions), offsets and values.
 
         An entry is True if the value of the group is unconfirmed.
         """

@@ -1,1 +1,3 @@
-"""Readers of stored histories: recorded folders, Parquet, NDJSON and Jepsen's EDN."""
+"""Reads stored histories: recorded folders, Parquet, NDJSON, Avro, Jepsen's EDN, and Delta and
+Iceberg tables.
+"""

@@ -1,8 +1,8 @@
 """The assumptions about a history that an analysis makes, such as the isolation level of its
 readers.
 
-They come from the settings with which the history was recorded. A command-line option replaces the
-recorded setting.
+The assumptions come from the settings with which the history was recorded. A command-line option
+replaces the recorded setting.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A row is deleted if an Iceberg delete file lists the row's combination of values, and this delete
 file is newer than the data file. A null equals a null. This module gives a number to each value of
-a column. It also gives a number to each combination of values in the first n columns. In the
-example, a delete file lists three combinations of two columns:
+a column, and a number to each combination of values in the first n columns. In the example, a
+delete file lists three combinations of two columns:
 
     delete file      (a, 1)  (a, 2)  (b, 2)
     first column     values a b     combination 0 is a, 1 is b
@@ -46,9 +46,9 @@ class DeletedValues:
 
     `levels` has two arrays for each column. The first array has the distinct values of the column.
     The second array has the sorted codes of the combinations of this column with all columns to its
-    left. The code of a combination is `p * n + v`: `p` is the index of the combination without this
-    column (0 for the first column), `n` is the number of distinct values, and `v` is the index of
-    the value.
+    left. The code of a combination is `p * n + v`: here `p` is the index of the combination without
+    this column (0 for the first column), `n` is the number of distinct values, and `v` is the index
+    of the value.
 
     `newest` has, for each combination, the highest sequence number of a delete file that lists it.
     """

@@ -134,8 +134,8 @@ def _log(table: Place) -> tuple[dict[int, Place], dict[int, list[Place]]]:
     """Returns the files of a Delta table's log as two dicts: the commits, and the complete
     checkpoints.
 
-    The key of both dicts is the version of the table. A checkpoint is a list of files; it is
-    complete if no file of it is missing.
+    The key of both dicts is the version of the table. A checkpoint is a list of files. A checkpoint
+    is complete if none of its files is missing.
     """
     commits: dict[int, Place] = {}
     parts: dict[tuple[int, int], list[Place]] = {}

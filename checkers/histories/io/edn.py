@@ -1,4 +1,4 @@
-r"""A parser of EDN, Clojure's data notation. It reads a text line by line.
+r"""A parser of EDN, Clojure's data notation, which reads a text line by line.
 
 The parser converts nil to None, and an integer to an int. It converts a vector or a list to a list,
 and a map to a dict. It converts every other scalar to a text in a canonical notation, such as `:a`,
@@ -88,8 +88,8 @@ class _Open:
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
     """Yields each EDN form of the text, with the number of the line on which the form ends.
 
-    If the whole text is one vector or list, each element of it is yielded as a form. Raises NotEdn
-    if the text is malformed or incomplete.
+    If the whole text is one vector or list, each element of this vector or list is yielded as a
+    form. Raises NotEdn if the text is malformed or incomplete.
 
     >>> [form for _, form in entries(['[{:a 1}', '"x"]'])]
     [{':a': 1}, '"x"']
@@ -274,7 +274,7 @@ SCALARS: Final[dict[str, Callable[[str], Form]]] = {
 
 
 def text(form: Form) -> str:
-    """Returns the form in canonical EDN notation; equal forms have equal texts.
+    """Returns the text of a form in a canonical EDN notation. Equal forms have equal texts.
 
     >>> text({":b": [1, None], ":a": '"x"'})
     '{:a "x", :b [1 nil]}'

@@ -83,7 +83,8 @@ class FieldIds:
         """Returns True if the rows of the Parquet file `path` are rows of the table without any
         conversion.
 
-        Then no row is deleted, and each column has its name of the table.
+        In this case, no row of the file is deleted, and each column has the same name in the file
+        and in the table.
         """
         names = names_by_id(schema, path)
         has_names = len(names) == len(schema) and {*names.items()} <= {*self.columns}

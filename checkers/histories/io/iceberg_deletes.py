@@ -1,12 +1,12 @@
 """Finds the rows that the position delete files of an Iceberg snapshot delete.
 
-A position delete has the path of a data file and the position of a row in this file, from 0. It
-deletes the row only if two conditions hold:
+A position delete has the path of a data file and the position of a row in this file, from 0. The
+position delete deletes the row only if two conditions hold:
 
 - The delete file and the data file are in the same partition.
 - The sequence number of the data file is not higher than the sequence number of the delete file.
 
-A position delete may name a data file that no longer belongs to the table; then it has no effect.
+A position delete of a data file that no longer belongs to the table has no effect.
 
 Source: the Iceberg table spec, "Position Delete Files" and "Scan Planning".
 Simplified: delete files are read completely, and their positions are held in memory.

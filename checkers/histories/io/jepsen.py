@@ -6,7 +6,8 @@ the completion has no `:value`, it has the `:value` of the invocation. The event
 a name, such as `:nemesis`, are not operations. If the first event of a process without a name has
 no `:time`, the time of each event is the position of the event in the file.
 
-The completion of a send may equal its invocation. Such a send has no offset:
+If the completion of a send equals its invocation, the send has no offset. The last line is such a
+send:
 
     invoked             completed
     [:send k 5]         [:send k [3 5]]       value 5 at offset 3

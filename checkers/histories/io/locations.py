@@ -75,8 +75,8 @@ class UnreadableLocation(InputFault):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The size and the modification time of a file. They reveal whether the file changed during
-    a read.
+    """The size and the modification time of a file. A difference between two versions reveals
+    that the file changed during a read.
     """
 
     size: int
@@ -85,7 +85,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Remote:
-    """An object or a folder in a store, with those methods of `pathlib.Path` that the readers
+    """An object or a folder in a store, with the methods of `pathlib.Path` that the readers
     call.
     """
 
@@ -151,7 +151,7 @@ class Remote:
         return sorted(found)
 
     def open(self, mode: str = "r", encoding: str | None = None) -> IO[Any]:
-        """Opens the object for reading. Only those byte ranges that the caller reads are
+        """Opens the object for reading. Only the byte ranges that the caller reads are
         transferred.
         """
         binary: Any = io.BufferedReader(self.native())
@@ -238,8 +238,8 @@ def expanded(place: Place) -> Location:
 
 
 def file_or_folder(text: str) -> Place:
-    """Returns the path or the address that the text names. It does not expand globs, and reads no
-    file.
+    """Returns the path or the address that the text names. The function does not expand globs, and
+    reads no file.
 
     Raises UnreadableLocation for an unknown scheme, and for an address that is malformed or
     contains credentials.

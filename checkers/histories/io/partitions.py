@@ -275,7 +275,7 @@ def sorted_by_operation(
     order.
 
     Each file has its own range of operation numbers, and about `rows` rows. Inside a file, the rows
-    have the order in which they were read.
+    have the order in which the function read them.
     """
     folder.mkdir(parents=True, exist_ok=True)
     total = sum(row_range.rows for row_range in row_ranges)

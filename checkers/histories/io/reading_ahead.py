@@ -28,7 +28,7 @@ _AHEAD: Final = 4  # files that are read ahead, for each thread
 class _Opened:
     """A file of a history that a thread has opened in advance.
 
-    `kept` has all tables of a small file. It is None for a large file, which is read later.
+    `kept` has all tables of a small file. `kept` is None for a large file, which is read later.
     """
 
     read: Reader

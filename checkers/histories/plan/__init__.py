@@ -1,7 +1,7 @@
 """Defines and executes query plans, which search a history for the occurrences of an anomaly.
 
-A plan is a generator, and it consists of stages. It collects the result of a stage, and may use
-this result to make the next stage. At its end, the plan returns what it found:
+A plan is a generator that consists of stages. The plan collects the result of a stage, and may use
+this result to make the next stage. At its end, the plan returns its findings:
 
     def offsets_above(limit: int) -> Plan[tuple[int, int]]:
         highest = yield from collect(Stage(Source.OPERATIONS, highest_offset_kernel, highest_of))

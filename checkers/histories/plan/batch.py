@@ -1,8 +1,8 @@
 """Defines `Batch`: rows in memory that are the input of a kernel (a function from a batch to a
 table).
 
-A batch is an Arrow table. It can also return a column as a NumPy array of integers. For a column of
-texts, the integers are dictionary codes or fingerprints (64-bit hashes).
+A batch is an Arrow table. The class can also return a column as a NumPy array of integers. For a
+column of texts, the integers are dictionary codes or fingerprints (64-bit hashes).
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ class PassCost:
 
     @property
     def skew(self) -> float:
-        """The seconds of the longest task, divided by the median over all tasks with rows. It is
-        1 if no task had rows.
+        """The seconds of the longest task, divided by the median over all tasks with rows. The
+        skew is 1 if no task had rows.
         """
         seconds = [task.seconds for task in self.tasks if task.rows]
         return max(seconds) / float(np.median(seconds)) if seconds else 1.0

@@ -8,8 +8,8 @@ ways:
     shuffle     the kernels return rows with a shuffle key; all rows with equal keys get into one
                 partition, in the order of the partitions from which they came
 
-The verdict of a query plan must be the same in this process and on Spark. It must not depend on the
-operation at which one partition ends and the next partition begins.
+The verdict of a query plan must be the same in this process and on Spark. The verdict must not
+depend on the operation at which one partition ends and the next partition begins.
 
 A partition of the history has complete operations in completion order. All operations of a
 partition come before the operations of the next partition. A shuffled partition guarantees only

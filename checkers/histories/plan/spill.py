@@ -2,8 +2,8 @@
 memory-mapped.
 
 A file has tables in Arrow's stream format, one after the other. Integers are written in the
-narrowest type that fits. If the disk has little free space, the tables are compressed with LZ4.
-They then need a third of the space, and an analysis needs 6 % more CPU time.
+narrowest type that fits. If the disk has little free space, the tables are compressed with LZ4. The
+compressed tables need a third of the space, and an analysis needs 6 % more CPU time.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def _table(data: pa.Buffer) -> pa.Table:
 def codec_for(rows: int, folder: Path) -> Codec:
     """Returns the compression for the temporary files of a history with `rows` rows.
 
-    It is LZ4 if the uncompressed files might not fit into the free space of the folder's disk.
-    Otherwise it is None.
+    The compression is LZ4 if the uncompressed files might not fit into the free space of the
+    folder's disk. Otherwise the result is None: the files are not compressed.
     """
     return "lz4" if rows * BYTES_OF_ROW > shutil.disk_usage(folder).free else None
 

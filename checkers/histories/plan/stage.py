@@ -46,7 +46,9 @@ SixthT = TypeVar("SixthT")
 
 
 class Source(Enum):
-    """The datasets of the analysis, in the order in which the scheduler serves waiting stages."""
+    """The datasets of the analysis, in the order in which the scheduler reads them if stages of
+    several datasets wait.
+    """
 
     OPERATIONS = "operations"
     """The history: whole operations in completion order, with the columns `COLUMNS`."""

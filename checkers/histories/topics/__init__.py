@@ -1,1 +1,1 @@
-"""Reads a history from a Kafka topic. It copies the records of the topic to Parquet files."""
+"""Reads a history from a Kafka topic, by a copy of the topic's records to Parquet files."""

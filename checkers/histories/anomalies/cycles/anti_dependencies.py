@@ -10,9 +10,9 @@ The module `cycles` collects only the dependencies inside some ranges of time. T
 all dependencies, because the dependencies of a lagging reader go far back in time.
 
 Source: `properties.anomalies.cycles`.
-Simplified: this check runs only with the option `--rw-deps`, and its data must fit in memory. It
-needs about 100 bytes for each pair of an operation and a key that the operation polled, and about
-50 bytes for each pair of dependent operations.
+Simplified: this check runs only with the option `--rw-deps`, and its data must fit in memory. The
+data needs about 100 bytes for each pair of an operation and a key that the operation polled, and
+about 50 bytes for each pair of dependent operations.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class Graph:
         return sorted((Component(*part) for part in parts), key=lambda one: int(one.members[0]))
 
     def cycle(self, form: str, component: Component) -> Ints:
-        """Returns the operations of a cycle in the component. The first of them has the lowest
+        """Returns the operations of a cycle in the component. The first operation has the lowest
         number.
         """
         members, records = component.members, component.records

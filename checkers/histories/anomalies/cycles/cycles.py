@@ -6,11 +6,11 @@ This dependency leads back over the time range 3 to 8. A cycle returns to its st
 operations is in the time range of a dependency that leads back. The plan looks for cycles only
 inside these time ranges, in four stages:
 
-1. It collects the dependencies that lead back.
-2. It collects all dependencies inside the union of the time ranges of stage 1.
-3. It collects the process and the times of each operation in these dependencies. Then the driver
-   searches for cycles.
-4. It collects the records of the cycles found.
+1. The plan collects the dependencies that lead back.
+2. The plan collects all dependencies inside the union of the time ranges of stage 1.
+3. The plan collects the process and the times of each operation in the dependencies of stage 2, and
+   the driver searches for cycles.
+4. The plan collects the records of the cycles that the driver found.
 
 Source: `properties.anomalies.cycles`.
 """

@@ -1,5 +1,5 @@
-"""Defines the facts about the whole history that a search for dependencies needs in each part of
-it.
+"""Defines the facts about the whole history that a search for dependencies in one part of the
+history needs.
 """
 
 from __future__ import annotations

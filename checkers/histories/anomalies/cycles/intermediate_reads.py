@@ -1,4 +1,4 @@
-"""Defines the query plan of `G1b`: a reader polled a part of a transaction, but not all of it.
+"""Defines the query plan of `G1b`: a reader polled only a part of a transaction.
 
     p1 txn k=a k=b -> ok @0 @1     op 0
     p2 send k=c    -> ok @2        op 1

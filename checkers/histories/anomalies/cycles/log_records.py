@@ -1,6 +1,6 @@
 """Reconstructs the log that the history proves: for each value, its offsets and its sender.
 
-From the first three lines follows the table below:
+The first three lines prove the log in the table below:
 
     p1 send k=a -> ok @0      op 0
     p2 send k=b -> ok @1      op 1

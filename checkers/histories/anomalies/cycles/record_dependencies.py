@@ -131,11 +131,11 @@ def _find_dependents(dependencies: DependencyContext, batch: Batch) -> Dependent
 def count_dependencies(
     dependencies: DependencyContext, possible: PossibleSteps, batch: Batch
 ) -> pa.Table:
-    """Returns one row with the counts of this batch: all ww dependencies, all wr dependencies, and
-    two more counts.
+    """Returns one row with four counts of dependencies in one batch of the history's rows.
 
-    The two other counts are the wr dependencies that can be in a G1c cycle, and those that can be
-    in a G1c-process cycle.
+    The first two counts are all ww dependencies and all wr dependencies. The third count is the wr
+    dependencies that can be in a G1c cycle. The fourth count is the wr dependencies that can be in
+    a G1c-process cycle.
     """
     made = dependents_of(dependencies, batch)
     wr = len(made.polls)
@@ -166,8 +166,8 @@ def inside_time_ranges(
 
 
 def with_records(dependencies: DependencyContext, pairs: Pairs, batch: Batch) -> pa.Table:
-    """Returns one row for each dependency between the two operations of a pair, with its key and
-    values.
+    """Returns one row for each dependency between the two operations of a pair, with its key (topic
+    partition) and values.
 
     A wr dependency has one value, and a ww dependency has two values.
     """

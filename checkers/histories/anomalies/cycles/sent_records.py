@@ -27,7 +27,7 @@ _SENT: Final = pa.schema([*int64_schema("op", "key", "value", "offset"), ("text"
 
 
 def records_sent_by(committed: Ints, ops: Ints) -> Plan[Batch]:
-    """Returns the sends of those transactions in `ops` that did not fail.
+    """Returns the sends of all transactions in `ops`, except failed transactions.
 
     If a transaction ended ok, or is in `committed` (the operations that took effect although they
     ended `info`), its sends have their recorded offsets. Any other send has the offset

@@ -1,8 +1,8 @@
 """Defines the logical time of operations, and the ranges of logical time that can contain a cycle.
 
 The logical time of an operation that ended ok is twice its number. The logical time of an operation
-that took effect but did not end ok is odd. It is one more than the time of another operation: the
-latest operation that had ended ok before the start of the operation.
+that took effect but did not end ok is odd. This odd time is one more than the time of another
+operation: the latest operation that had ended ok before the start of the operation.
 
     p1 txn k=a ...
     p2 txn j=b ...
@@ -56,7 +56,9 @@ class InfoSenders:
 
 @dataclass(frozen=True, slots=True)
 class TimeRanges:
-    """Disjoint ranges of logical time; every dependency cycle is inside one of these ranges."""
+    """Disjoint ranges of logical time. Every cycle of dependencies is inside one of these
+    ranges.
+    """
 
     begin: Ints
     end: Ints

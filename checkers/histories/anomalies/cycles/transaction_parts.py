@@ -42,7 +42,7 @@ _READS: Final = ("op", "f", "outcome", "kind", "key", "offset")
 
 def transaction_parts(context: Context) -> Plan[OffsetCounts]:
     """Returns the offsets of the parts of all transactions. A part is a record that a later record
-    of the same transaction and key follows.
+    of the same transaction and key (topic partition) follows.
 
     If retention may have deleted the last record of a transaction in a key, the result does not
     have the transaction's offsets in this key.
@@ -98,11 +98,11 @@ def _ascending(group: Ints, offset: Ints) -> bool:
 
 
 def _words(key: Ints, offset: Ints, last: Ints, log_starts: LogStarts) -> pa.Table:
-    """Returns, as one bitset for each key, those offsets that are below the transaction's last
-    offset in the key.
+    """Returns a table with one bitset for each key (topic partition). It has the offsets below a
+    transaction's last offset in the key.
 
-    `last` has the transaction's last offset for each entry of `offset`. If retention may have
-    deleted the last record, the entry is ignored.
+    For each entry of `offset`, `last` has the last offset of the transaction that sent the record.
+    If retention may have deleted the record at this last offset, the entry is ignored.
     """
     some = np.flatnonzero((offset < last) & (last >= log_starts.of(key)))
     key, offset = key[some], offset[some]

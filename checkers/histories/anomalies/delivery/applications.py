@@ -65,9 +65,9 @@ def applications_of(reach: Batch, polls: Batch) -> dict[int, Application]:
     without a group.
 
     `reach` has the highest delivered offset of each owner in each topic partition. `polls` has the
-    polls of two kinds of records: unconfirmed records, which were polled at an offset where no send
-    of the record was acknowledged, and records that share an offset. The result has only the owners
-    that received a record.
+    polls of unconfirmed records, and the polls of records that share an offset. An unconfirmed
+    record was polled at an offset where no send of the record was acknowledged. The result has only
+    the owners that received a record.
     """
     applications: dict[int, Application] = {}
     for of, ended_ok in (

@@ -196,7 +196,8 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns the polls in this batch whose record the same application received twice.
+    """Returns the polls in this batch of the history's operations whose record the same application
+    received twice.
 
     Each row of `again` has repeated offsets of an application. A row is considered only in the
     batch with the number `repeated_in`, which is the first batch that repeats an offset of the row.
@@ -211,8 +212,8 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each index i, the polls in this batch by the application `owner[i]` at the
-    offset `offset[i]` of the key `key[i]`.
+    """Returns, for each index i, the polls in this batch of the history's operations by the
+    application `owner[i]` at the offset `offset[i]` of the topic partition `key[i]`.
 
     The column `query` of the result has the index i.
     """

@@ -7,9 +7,9 @@
     c1 poll     -> ok k=c@2       delivered        offsets 0 2      bits 101
                                   skipped          offset  1        bits 010
 
-An offset is skipped only if it is below the highest delivered offset. Two kinds of records have no
-bit: records that were polled at an offset where no send of the record was acknowledged, and records
-that share an offset with another value. The module `unconfirmed_deliveries` counts these records.
+An offset is skipped only if it is below the highest delivered offset. A record has no bit if it was
+polled at an offset where no send of the record was acknowledged. A record also has no bit if it
+shares an offset with another value. The module `unconfirmed_deliveries` counts these records.
 
 Source: `properties.delivery`.
 """

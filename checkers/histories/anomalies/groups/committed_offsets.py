@@ -78,8 +78,8 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def last_fetches(fetches: Batch) -> Batch:
-    """Returns the fetch of each register (a group and a key) that completed last. The rows are
-    in ascending order of registers.
+    """Returns the fetch of each register (a group and a topic partition) that completed last.
+    The rows are in ascending order of registers.
     """
     register = fetches.ints("register")
     order = np.lexsort([-fetches.ints("completed_ns"), register])
@@ -87,11 +87,11 @@ def last_fetches(fetches: Batch) -> Batch:
 
 
 def count_aborted(last: Batch, batch: Batch) -> pa.Table:
-    """Returns one row: the number of offsets that the failed transactions in this batch tried to
-    commit.
+    """Returns one row: the number of offsets that the failed transactions in this batch of the
+    history's operations tried to commit.
 
-    An offset is counted only if a fetch of the same group and key completed after the start of the
-    transaction. `last` is the result of `last_fetches`.
+    An offset is counted only if a fetch of the same group and topic partition completed after the
+    start of the transaction. `last` is the result of `last_fetches`.
     """
     of = commits(batch)
     aborted = of.where((of.ints("staged") == 1) & (of.ints("outcome") == FAIL))
@@ -174,8 +174,8 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each register (a group and a key), the first commit, and the first commit of
-    another offset.
+    """Returns, for each register (a group and a topic partition), the first commit, and the first
+    commit of another offset.
 
     Only commits that ended ok are considered. Commits inside transactions and commits outside
     transactions are treated separately, so a register can have four rows.
@@ -190,8 +190,8 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 
 
 def first_two(of: Batch) -> Batch:
-    """Returns two rows for each register (a group and a key): the first row, and the first row with
-    another offset.
+    """Returns two rows for each register (a group and a topic partition): the first row, and the
+    first row with another offset.
 
     The rows are ordered by `ended_ns`. Example: for the offsets 3, 3, 7, 9, the result has the
     first 3 and the 7.
@@ -266,8 +266,8 @@ class KnownOffsets:
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
     """Returns each fetch whose offset is below a commit that ended ok before the fetch began.
 
-    The result has the highest such commit in this batch. With `since_ns`, only the commits that
-    began after this time are considered.
+    The result has the highest such commit in this batch of the history's operations. With
+    `since_ns`, only the commits that began after this time are considered.
     """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))
@@ -289,11 +289,10 @@ def _commits_with_output(batch: Batch) -> Batch:
 
 
 def first_output(batch: Batch) -> pa.Table:
-    """Returns, for each register (a group and a key), the start time of its first transaction with
-    output.
+    """Returns, for each register (a group and a topic partition), the start time of its first
+    transaction with output.
 
-    A transaction with output sends records, commits an offset for the group and key, and does not
-    fail.
+    A transaction with output sends records, commits an offset for the register, and does not fail.
     """
     of = _commits_with_output(batch)
     order = np.lexsort([of.ints("invoked_ns"), of.ints("register")])

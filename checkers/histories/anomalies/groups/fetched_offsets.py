@@ -1,7 +1,7 @@
 """Defines the query plan that finds the anomalies of fetched group offsets.
 
 A register is the committed offset of one group and topic partition. A history has many commits, and
-the plan collects only three kinds of them:
+the plan collects only three kinds of commits:
 
 - commits of an offset that a fetch returned;
 - for each register, the commit that ended first, and the first commit of a different offset;
@@ -220,8 +220,8 @@ def _first_of_another_offset(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch
 
 
 def shared_columns(of: Batch) -> Plan[dict[str, pa.Array]]:
-    """Returns the columns that all anomalies of fetched offsets have: group, key, offset and
-    operation.
+    """Returns the columns that all anomalies of fetched offsets have: group, key (topic
+    partition), offset and operation.
     """
     group_of = yield from resolve_fingerprints(of.ints("group"), column="group")
     key_of = yield from resolve_fingerprints(of.ints("key"), column="key")

@@ -38,15 +38,15 @@ PROGRESS: Final = int64_schema("group", "key", "committed", "good")
 
 
 def polled_rows(batch: Batch, rows: Mask) -> Ints:
-    """Returns those rows in the mask `rows` that are polls of group members with a recorded
-    offset.
+    """Returns the polls of group members with a recorded offset, as row numbers. Only rows in
+    the mask `rows` are searched.
     """
     polled = batch.is_in("kind", "poll") & batch.is_valid("offset") & batch.is_valid("group")
     return np.flatnonzero(polled & rows)
 
 
 def delivered_words(batch: Batch) -> pa.Table:
-    """Returns the offsets that each group polled from each key, as a table of bitsets.
+    """Returns the offsets that each group polled from each topic partition, as a table of bitsets.
 
     Failed polls are not considered.
     """
@@ -57,8 +57,8 @@ def delivered_words(batch: Batch) -> pa.Table:
 
 
 def steps_of(batch: Batch) -> Batch:
-    """Returns, for each transaction and key, the highest offset of the key that the transaction
-    committed.
+    """Returns, for each transaction and topic partition, the highest offset of the topic
+    partition that the transaction committed.
     """
     return batch.derived(("steps",), _made_steps)
 
@@ -106,7 +106,9 @@ def _made_inputs(batch: Batch) -> Ints:
 
 
 def consumed_words(batch: Batch) -> pa.Table:
-    """Returns the offsets that each group consumed from each key, as a table of bitsets."""
+    """Returns the offsets that each group consumed from each topic partition, as a table of
+    bitsets.
+    """
     rows = input_rows(batch)
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
@@ -115,9 +117,9 @@ def consumed_words(batch: Batch) -> pa.Table:
 def group_positions(batch: Batch) -> pa.Table:
     """Returns three numbers for each group and topic partition:
 
-    - `low` is the lowest offset that the group polled, committed or fetched;
-    - `jumped` is the highest offset that it committed outside a transaction;
-    - `steps` is the number of transactions that committed an offset and ended ok.
+    - `low` is the lowest offset that the group polled, committed or fetched.
+    - `jumped` is the highest offset that the group committed outside a transaction.
+    - `steps` is the number of the group's transactions that committed an offset and ended ok.
     """
     group, key = batch.fingerprints("group"), batch.fingerprints("key")
     offset = batch.ints("offset", null=NONE)
@@ -165,12 +167,12 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns the transactional commits that raise a group's committed offset of a key.
+    """Returns the transactional commits that raise a group's committed offset of a topic partition.
 
     `unreported_ns[i]` is the start time of the first unreported transaction of the group
-    `groups[i]`. A commit that ended before this time proves skipped inputs, and its column `good`
-    is 1. For any other commit, `good` is 0. Of consecutive commits with the same value of `good`,
-    only the highest is returned.
+    `groups[i]`; an unreported transaction ended `info` and has no recorded poll. A commit that
+    ended before this time proves skipped inputs, and its column `good` is 1. For any other commit,
+    `good` is 0. Of consecutive commits with the same value of `good`, only the highest is returned.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

@@ -7,9 +7,9 @@
 A pipeline transaction polls inputs, sends outputs and commits the offsets of its inputs. An input
 is skipped if a transaction committed a higher offset, but no member of the group polled the input.
 
-A transaction is *unreported* if it ended `info` and has no recorded poll. It may have consumed any
-input of its group. So a commit proves a skipped input only if the commit ended before the group's
-first unreported transaction began.
+A transaction is *unreported* if it ended `info` and has no recorded poll. An unreported transaction
+may have consumed any input of its group. So a commit proves a skipped input only if the commit
+ended before the group's first unreported transaction began.
 
 Source: `properties.anomalies.groups.pipelines`, `input_processed_twice`, `input_skipped`.
 """
@@ -177,8 +177,8 @@ def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Ta
     between them.
 
     The two transactions of a pair are of the same group, and consumed the same input. The other
-    operation commits an offset of the same group and key. Its time overlaps the time from the start
-    of the first transaction to the end of the second transaction.
+    operation commits an offset of the same group and topic partition. Its time overlaps the time
+    from the start of the first transaction to the end of the second transaction.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

@@ -40,8 +40,10 @@ _SCHEMA: Final = schema_of(DuplicateAcrossKeys)
 
 
 def duplicates_across_keys(unconfirmed: UnconfirmedValues, never_sent: Batch) -> Plan[pa.Table]:
-    """Returns those values in `never_sent` that were sent to another key (topic partition) of
-    their topic.
+    """Returns the values in `never_sent` that an operation sent to another key (topic partition) of
+    the same topic.
+
+    `never_sent` has values that no operation sent to the key at which they were polled.
     """
     placed = unconfirmed.locations()
     nobody_sent = pairs_in(

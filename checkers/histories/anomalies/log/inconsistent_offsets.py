@@ -109,7 +109,8 @@ def _several_values(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _offsets(committed: Ints, batch: Batch) -> pa.Table:
-    """Returns one row: the number of offsets in this batch that were observed at least twice.
+    """Returns one row: the number of offsets in this batch of the history's operations that were
+    observed at least twice.
 
     An offset is observed by a poll, and by a send that took effect.
     """

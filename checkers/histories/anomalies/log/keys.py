@@ -58,8 +58,8 @@ class RecordKeys:
         return cls(np.unique(keys[committed]), np.array(sorted(several), dtype=np.int64))
 
     def values_of_committed(self, failed: pa.Table) -> int:
-        """Returns the sum of the counts in `failed` over the keys from which a reader at
-        read_committed received a record.
+        """Returns the sum of the counts in `failed` over the topic partitions from which a
+        reader at read_committed received a record.
         """
         of = Batch(failed)
         return int(of.ints("values")[member(of.ints("key"), self.committed)].sum())
@@ -87,8 +87,8 @@ def _keys(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def failed_values(failed: Callable[[Batch], Mask]) -> Stage[pa.Table]:
-    """Returns a query-plan stage (one pass over a dataset) that counts, for each key, the values
-    whose sends all failed.
+    """Returns a query-plan stage (one pass over a dataset) that counts, for each key (topic
+    partition), the values whose sends all failed.
 
     The function `failed` returns a mask of the failed sends in a batch.
     """

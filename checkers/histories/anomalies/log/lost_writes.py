@@ -173,11 +173,12 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 
 
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
-    """Returns the values in this batch that no poll returned, although a poll should have returned
-    them.
+    """Returns the values in this batch of the history's operations that no poll returned, although
+    a poll should have returned them.
 
-    The bound of a key is the highest offset that any poll of the key returned. The last row of the
-    result is a total: its column `owed` has the number of values that polls should have returned.
+    The bound of a key (topic partition) is the highest offset that any poll of the key returned.
+    The last row of the result is a total: its column `owed` has the number of values that polls
+    should have returned.
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))

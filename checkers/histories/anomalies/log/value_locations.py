@@ -1,6 +1,6 @@
 """Finds the locations of values: offsets at which the history proves that a value is in the log.
 
-From the first two lines follows the location in the table below:
+The first two lines prove the location in the table below:
 
     p1 send k=a -> ok @0      op 0
     c1 poll     -> ok k=a@0   op 1
@@ -41,8 +41,9 @@ LOCATION_AND_OP: Final = pa.schema(
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
     """Returns the numbers of the locations at which the history proves that a value is in the log.
 
-    A location is a group of adjacent rows with the same key, offset and value. Locations are
-    numbered from 0. `committed` has the operations that took effect although they ended `info`.
+    A location is a group of adjacent rows with the same key (topic partition), offset and value.
+    Locations are numbered from 0. `committed` has the operations that took effect although they
+    ended `info`.
     """
 
     def made(batch: Batch) -> Ints:
@@ -63,7 +64,7 @@ def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
     """Returns a row for each offset at which an unconfirmed value is certainly in the log.
 
     An unconfirmed value was polled at an offset where no send of the value was acknowledged. The
-    rows are ordered by key, offset and value.
+    rows are ordered by key (topic partition), offset and value.
     """
 
     def made(_: Batch) -> Batch:

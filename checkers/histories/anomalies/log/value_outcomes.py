@@ -7,8 +7,8 @@
 A value such as a is confirmed: no poll returned the value at another offset than the acknowledged
 offset. The Spark task that has the records near this offset finds the anomalies of the value.
 Values such as b and c are unconfirmed: a poll returned them at an offset where no send of the value
-was acknowledged. They are few, and the Spark driver finds their anomalies. The plan also finds
-duplicates across keys.
+was acknowledged. Unconfirmed values are few, and the Spark driver finds their anomalies. The plan
+also finds duplicates across keys.
 
 Source: `properties.anomalies.log`: unseen, aborted_read, value_nobody_sent.
 """

@@ -1,7 +1,7 @@
 """Collects the assignments of keys to processes, and counts the assignments that lack a key.
 
-A key is a topic partition. An assignment is an operation that assigns keys to a process.
-A step connects two operations of a process that poll (or send) the same key. There is no step if an
+A key is a topic partition. An assignment is an operation that assigns keys to a process. A step
+connects two operations of a process that poll (or send) the same key. There is no step if an
 assignment between the two operations lacks the key.
 
     c1 assign k   -> ok
@@ -40,7 +40,7 @@ ASSIGNMENTS: Final = pa.schema([("process", pa.int64()), ("op", pa.int64()), ("k
 def assignments(batch: Batch) -> pa.Table:
     """Returns two kinds of rows for each assignment that did not fail.
 
-    There is one row for each key that it assigns, and one row with the key NULL.
+    There is one row for each key (topic partition) that it assigns, and one row with the key NULL.
     """
     rows = np.flatnonzero(batch.is_in("f", *ASSIGNING) & ~batch.is_in("outcome", "fail"))
     process, op = batch.ints("process")[rows], batch.ints("op")[rows]
@@ -57,7 +57,7 @@ def assignments(batch: Batch) -> pa.Table:
 
 def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
     """Returns, for each operation, the number of earlier assignments of its process that lack its
-    key.
+    key (topic partition).
 
     Operation i has the process `process[i]`, the key `key[i]` and the number `op[i]`.
     """

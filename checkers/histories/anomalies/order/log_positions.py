@@ -35,7 +35,7 @@ from model.histories import Isolation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPositions:
-    """The offsets of polled and sent records, and the number of records between two offsets.
+    """Finds the offset of each polled or sent record, and counts the records that a step skips.
 
     A step is two records of a log that a process polled (or sent) one directly after the other.
     """
@@ -52,9 +52,9 @@ class LogPositions:
         """Returns the offset of each poll and send in `rows`, or UNKNOWN_OFFSET if the offset is
         unknown.
 
-        The recorded `offset` of a send is used only if the send took effect. `self.values` has
-        offsets for those rows that lack one. With the option `--jepsen`, it also replaces recorded
-        offsets.
+        The recorded `offset` of a send is used only if the send took effect. If a row lacks an
+        offset, the offset comes from `self.values`. With the option `--jepsen`, offsets from
+        `self.values` also replace recorded offsets.
         """
         took = np.flatnonzero(role == SEND_INFO)
         took = took[member(batch.ints("op")[rows[took]], self.committed)]

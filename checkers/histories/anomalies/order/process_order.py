@@ -148,8 +148,8 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 def _outranked(context: Context) -> Plan[Batch | None]:
     """Returns the values that are not the record at an offset under the rules of Jepsen.
 
-    If several values were observed at an offset, the rules choose one of them as the record.
-    Returns None if the option `--jepsen` is not set.
+    If several values were observed at an offset, the rules choose one of these values as the
+    record. Returns None if the option `--jepsen` is not set.
     """
     if not context.declared.jepsen:
         return None

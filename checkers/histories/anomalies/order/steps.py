@@ -68,10 +68,11 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 
 
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
-    """Returns the steps in this batch that skip records or go back, and the number of all steps.
+    """Returns the steps in this batch of the history's operations that skip records or go back, and
+    the number of all steps.
 
     If a process occurs also in other batches, the result has its first and its last record of each
-    key (`HEAD`, `TAIL`).
+    key (topic partition) (`HEAD`, `TAIL`).
     """
     assigned = Batch(assignments(batch))
     tables_of_kinds = [_steps_of_kind(kind, positions, assigned, batch) for kind in (POLLS, SENDS)]
@@ -162,9 +163,12 @@ def wrong_steps(
 ) -> list[pa.Table]:
     """Returns a table of the wrong steps, and tables that count all steps.
 
-    A step is wrong if its second offset is not higher than its first offset. It is also wrong if it
-    skips records, unless it consists of two sends of different operations. A step with an unknown
-    offset is ignored.
+    A step is wrong in two cases:
+
+    - Its second offset is not higher than its first offset.
+    - It skips records, and it does not consist of two sends of different operations.
+
+    A step with an unknown offset is ignored.
     """
     begin, end = records.offset.take(first), records.offset.take(second)
     known = (begin != UNKNOWN_OFFSET) & (end != UNKNOWN_OFFSET)

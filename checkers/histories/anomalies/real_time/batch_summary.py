@@ -177,8 +177,8 @@ def _summarize(of: ObservedOffsets, batch: Batch) -> _Summary:
 
 
 def _first_ns(of: ObservedOffsets, stairs: PrefixMaxIndex) -> Ints:
-    """Returns, for each key, the time of the first observation of its log, or NEVER_NS if the
-    log was not observed.
+    """Returns, for each topic partition, the time of the first observation of its log, or
+    NEVER_NS if the log was not observed.
     """
     first = stairs.first(len(of.keys))
     first_ns = np.full(len(of.keys), NEVER_NS)

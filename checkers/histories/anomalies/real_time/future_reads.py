@@ -4,8 +4,8 @@
     p1 send k=a -> ok @0          op 1     invoked after op 0 completed; 0 is below this end
 
 The plan examines each send whose offset is below a log end that was observed before the send was
-invoked. It also examines all polls of unconfirmed values, which were polled at an offset where no
-send of the value was acknowledged.
+invoked. The plan also examines all polls of unconfirmed values, which were polled at an offset
+where no send of the value was acknowledged.
 
 Source: `properties.anomalies.real_time.future_read`.
 """
@@ -60,7 +60,7 @@ def _times(ops: Ints, batch: Batch) -> pa.Table:
 
 def polls_at(keys: Ints, offsets: Ints) -> Stage[pa.Table]:
     """Returns a query-plan stage (one pass over a dataset) that collects the successful polls at
-    the offset `offsets[i]` of `keys[i]`, for each i.
+    the offset `offsets[i]` of the topic partition `keys[i]`, for each i.
     """
     columns = ("op", "outcome", "completed_ns", "kind", "key", "offset", "value")
     run = partial(_polls_at, Pairs.of(keys, offsets))

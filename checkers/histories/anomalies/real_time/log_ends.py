@@ -70,8 +70,9 @@ class LogEnds:
         """Returns the log ends in the tables `spans` and `steps`, which come from the summaries of
         all batches.
 
-        `held_back` has the keys to which transactions send. An end offset of such a key that was
-        read at `read_committed` is compared only with observations at `read_committed`.
+        `held_back` has the topic partitions to which transactions send. An end offset of such a
+        topic partition that was read at `read_committed` is compared only with observations at
+        `read_committed`.
         """
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
         order = np.lexsort([ended_ns, began_ns])
@@ -98,11 +99,11 @@ class LogEnds:
         )
 
     def applicable(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check that is valid for its key.
+        """Returns a mask: True for each check that is valid for its topic partition.
 
         An end offset that was read at `read_committed` has two checks. `STABLE_END` is valid if
-        transactions send to the key, and `COMMITTED_END` is valid if no transaction sends to the
-        key.
+        transactions send to the topic partition, and `COMMITTED_END` is valid if no transaction
+        sends to the topic partition.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         applies: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
@@ -144,8 +145,9 @@ class LogEnds:
     def carried_limits(self, limits: Batch) -> pa.Table:
         """Returns the rows of `limits` whose offset is below a log end of an earlier batch.
 
-        A row of `limits` has the lowest offset of a key in a batch. The result has an additional
-        column `reach`, the highest log end of the key in earlier batches.
+        A row of `limits` has the lowest offset of a topic partition in a batch of operations. The
+        result has an additional column `reach`, the highest log end of the topic partition in
+        earlier batches.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
@@ -260,8 +262,8 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns, for each check in `suspects`, the highest log end in the batch that contradicts the
-    check.
+    """Returns, for each check in `suspects`, the highest log end in the batch of operations that
+    contradicts the check.
 
     If no log end in the batch contradicts a check, the result has no row for this check.
     """

@@ -4,9 +4,9 @@
     p2 send j=c          -> ok @4         op 1
     c1 poll              -> ok k=a@0 j=c@4         b is below 4: it is missing
 
-If the offset of a record is unknown, the plan looks up an upper bound of this offset. It searches
-two kinds of offsets: offsets of acknowledged sends that began later, and log ends that were read
-later. The lowest of these offsets gives the bound.
+If the offset of a record is unknown, the plan looks up an upper bound of this offset. The plan
+searches two kinds of offsets: offsets of acknowledged sends that began later, and log ends that
+were read later. The lowest of these offsets gives the bound.
 
 Source: `properties.anomalies.transactions.missing`.
 """
@@ -49,7 +49,9 @@ _BOUNDS: Final = int64_schema("query", "offset", "op")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A transactional record that no reader at read_committed received."""
+    """A record of a transaction that no reader at read_committed received, and that may be
+    missing.
+    """
 
     op: int
     record: Record
@@ -105,8 +107,8 @@ def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> l
 def missing(
     of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
 ) -> Plan[list[MissingRecord]]:
-    """Returns those records in `some` that no reader received, although a reader received a record
-    at the same or a higher offset.
+    """Returns the records in `some` that no reader received, although a reader received a record at
+    the same or a higher offset.
 
     A record that retention may have deleted is not returned. `in_log_ns` has, for each transaction,
     a time at which its records were certainly in the log.

@@ -1,8 +1,8 @@
-"""Looks up operations by number: outcome, times, and the number of records that they send.
+"""Looks up operations by their numbers: the outcome, the times, and the number of sent records.
 
     p1 txn{id=x,end=30} k=a j=b -> ok @0 @0       op 0: ended ok, 2 records
 
-In this example, the client requested commit or abort at 30 ns (`end=30`).
+In this example, the client requested the commit or the abort at 30 ns (`end=30`).
 """
 
 from __future__ import annotations

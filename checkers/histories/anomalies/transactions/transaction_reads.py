@@ -202,11 +202,12 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
 
 @dataclass(frozen=True, slots=True)
 class TransactionReads:
-    """The records of transactions that readers at read_committed polled, and those that they
+    """The records of transactions that readers at read_committed polled, and the records that they
     skipped.
 
-    A reader skipped a record if it polled a later record of the same log. A confirmed record was
-    polled only at offsets where a send of the record was acknowledged.
+    A reader skipped a record if the reader did not poll the record, but polled a later record of
+    the same log. A confirmed record was polled only at offsets where a send of the record was
+    acknowledged.
     """
 
     records: dict[Record, UnconfirmedRecord]

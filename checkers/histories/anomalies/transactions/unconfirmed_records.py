@@ -51,7 +51,7 @@ class UnconfirmedRecord:
 
 
 def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
-    """Returns an `UnconfirmedRecord` for each unconfirmed value. The key of the dict is the topic
+    """Returns an `UnconfirmedRecord` for each unconfirmed value. The dict is indexed by the topic
     partition and the value.
 
     All callers get the same dict and must not change it.
