@@ -46,7 +46,7 @@ def table_from(schema: pa.Schema, *columns: Ints) -> pa.Table:
 
 
 def as_ints(column: pa.ChunkedArray, null: int = 0) -> Ints:
-    """Returns the column as int64; a null becomes the value of the parameter `null`."""
+    """Returns the column as int64. A null becomes the value of the parameter `null`."""
     if column.null_count:
         column = column.cast(_INT64).fill_null(null)
     numbers: Ints = column.to_numpy().astype(np.int64, copy=False)

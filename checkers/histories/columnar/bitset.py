@@ -67,7 +67,7 @@ def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
 
 
 def union_of_runs(bits: Bits, starts: Ints) -> Bits:
-    """Returns the bitwise or of the words `bits` in each range of rows.
+    """Returns, for each range of rows, the bitwise OR of the words `bits` in the range.
 
     `starts` has the first row of each range. A range ends where the next range starts.
     """

@@ -55,8 +55,9 @@ READS: Final = ("op", "outcome", "kind", "key", "offset", "value", "isolation")
 
 
 def shuffle_kernels(declared: Declarations) -> dict[Source, Kernel]:
-    """Returns the two kernels (functions on rows) that shuffle a history. One shuffles by record
-    location, the other by value.
+    """Returns the two kernels (functions on rows) that shuffle a history. The first kernel
+    shuffles by record location (a key and a block of offsets), and the second kernel shuffles
+    the sends by value.
     """
     locations = partial(_locations, isolation=declared.isolation)
     sends = partial(_sends, isolation=declared.isolation)

@@ -195,8 +195,8 @@ class FileSet:
     """Several files that together are one history. `name` is the text for messages, such as the
     glob that matches the files.
 
-    `reader` is the function that reads each file. If it is None, the function is chosen by the
-    format of the files.
+    `reader` is the function that reads each file. If `reader` is None, the function is chosen by
+    the format of the files.
     """
 
     name: str

@@ -96,7 +96,7 @@ def odd_rows(batch: Batch) -> pa.Table:
 
 
 def broken_rules(batch: Batch) -> Iterator[tuple[Mask, str]]:
-    """Yields each rule that some row of the batch breaks: a mask of these rows, and a text that
+    """Yields each rule that some row of `batch` breaks: a mask of these rows, and a text that
     describes the fault.
     """
     return ((odd, what) for odd, what in _rules(batch) if odd.any())

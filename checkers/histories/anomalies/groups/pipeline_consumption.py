@@ -170,7 +170,7 @@ def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table
     """Returns the transactional commits that raise a group's committed offset of a topic partition.
 
     `unreported_ns[i]` is the start time of the first unreported transaction of the group
-    `groups[i]`; an unreported transaction ended `info` and has no recorded poll. A commit that
+    `groups[i]`. An unreported transaction ended `info` and has no recorded poll. A commit that
     ended before this time proves skipped inputs, and its column `good` is 1. For any other commit,
     `good` is 0. Of consecutive commits with the same value of `good`, only the highest is returned.
     """

@@ -84,7 +84,9 @@ _LAST: Final = pa.schema([("op", pa.int64())])
 
 
 def value_outcomes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the findings of `unseen`, G1a, `value-nobody-sent` and `duplicate-across-keys`."""
+    """Returns the findings of four anomalies: `unseen`, G1a (aborted read), `value-nobody-sent`
+    and `duplicate-across-keys`.
+    """
     unconfirmed, kept = context.unconfirmed, context.log_starts
     seen, without_offset, last, read, failed = yield from in_parallel(
         collect(

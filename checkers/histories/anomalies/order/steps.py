@@ -71,8 +71,8 @@ def steps(positions: LogPositions, batch: Batch) -> pa.Table:
     """Returns the steps in this batch of the history's operations that skip records or go back, and
     the number of all steps.
 
-    If a process occurs also in other batches, the result has its first and its last record of each
-    key (topic partition) (`HEAD`, `TAIL`).
+    If a process occurs also in other batches, the result has the first and the last record of each
+    topic partition that the process polled or sent (`HEAD`, `TAIL`).
     """
     assigned = Batch(assignments(batch))
     tables_of_kinds = [_steps_of_kind(kind, positions, assigned, batch) for kind in (POLLS, SENDS)]
