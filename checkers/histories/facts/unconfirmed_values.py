@@ -67,8 +67,10 @@ class UnconfirmedValues:
     resent: Batch
 
     def locations(self) -> Batch:
-        """Returns the sends and polls that prove at which offset of the log an unconfirmed value
-        is.
+        """Returns the polls and sends that prove an offset of an unconfirmed value in the log.
+
+        A poll at read_uncommitted may return the record of a failed send. So if a send of the value
+        failed, the polls of the value at read_uncommitted are not returned.
         """
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
         failed = self.sends.where(self.sends.ints("role") == SEND_FAIL)

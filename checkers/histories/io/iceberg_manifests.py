@@ -143,8 +143,10 @@ def _obstacles(file: dict[str, Any], kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _numbered(record: Any) -> Any:
-    """Returns the fields of a record that may need a number: without the values of partitions,
-    and without metrics.
+    """Returns the fields of a record in which a boolean would be an error.
+
+    If the record names a data file, only two fields of this file are included, `content` and
+    `equality_ids`. The values of its partition and its metrics may be booleans.
     """
     match record:
         case {"data_file": {"file_path": _} as file}:

@@ -42,7 +42,8 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 class Outgoing:
     """The rows of a kernel (a function on rows) that wait until they are distributed to partitions.
 
-    The rows wait because a small part of a file costs as much time as many rows.
+    The rows wait because each table that is written to a file costs a fixed time, even a small
+    table.
     """
 
     partitions: int

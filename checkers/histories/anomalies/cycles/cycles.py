@@ -95,9 +95,11 @@ def find_info_senders(
     """Returns the operations that did not end ok, although a value that they sent was polled, with
     their logical times.
 
-    The end of such an operation is unknown. Its logical time is directly after the operation that,
-    before its start, was the latest to end ok. Only the senders of unconfirmed values are
-    considered: values that were polled at an offset where no send of the value was acknowledged.
+    The end of such an operation is unknown, so its logical time depends on its start. The logical
+    time is directly after the latest operation that ended ok before this start.
+
+    Only the senders of unconfirmed values are considered. An unconfirmed value was polled at an
+    offset where no send of the value was acknowledged.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
@@ -123,8 +125,8 @@ def find_info_senders(
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
     """Returns, for each time in `invoked_ns`, the latest operation that ended ok by this time.
 
-    A time before or after this batch of operations has no row of its own. An additional row, with
-    the index WHOLE, has the batch's latest operation that ended ok.
+    A time outside the time span of this batch of operations has no row of its own. An additional
+    row, with the index WHOLE, has the batch's latest operation that ended ok.
     """
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))

@@ -132,8 +132,8 @@ def _commits(batch: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class FetchIndex:
-    """An index of fetches of group offsets. It finds the lowest offset that was fetched after a
-    time.
+    """An index of fetches of group offsets. The index finds the lowest offset that was fetched
+    after a time.
     """
 
     stable: bool  # True for fetches that wait for open transactions

@@ -114,8 +114,8 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns a check for each send without an acknowledged offset. Its offset is the lowest
-    polled offset of the value.
+    """Returns a check for each send without an acknowledged offset. The offset of the check is
+    the lowest polled offset of the value.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
