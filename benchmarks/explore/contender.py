@@ -49,7 +49,10 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """A command that explores the model and prints the number of states that it stored."""
+    """A command that explores the model and prints the number of states that it stored.
+
+    `exact` is False for the hash compaction of SPIN, which may merge different states.
+    """
 
     name: str
     command: Sequence[str]

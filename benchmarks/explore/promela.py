@@ -31,8 +31,8 @@ from model.language.spec import title_of
 
 
 def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
-    """Returns the Promela program of a spec. SPIN finds the same number of states in it as Urteil's
-    engines.
+    """Returns the Promela program of a spec. SPIN finds as many states in this program as Urteil's
+    engines find in the spec.
 
     Raises SpecError if the spec has several initial states, or if a claim is about steps.
     """
@@ -53,7 +53,7 @@ def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
 
 @dataclass
 class PromelaCompiler(Compiler):
-    """Compiles the terms of a spec to Promela, at a fixed scope such as 3 replicas."""
+    """Compiles the terms of a spec to Promela, for fixed constants such as 3 replicas."""
 
     most: int = field(default=0)  # cells that one action assigns
 

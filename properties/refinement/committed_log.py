@@ -38,7 +38,9 @@ Record = tuple[Value, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedLog:
-    """The leader epoch, the high watermark and the records of a partition's log."""
+    """A partition's log as the abstract specs see it: its leader epoch, its high watermark and its
+    records.
+    """
 
     leader_epoch: int  # of the leader, or of the next leader
     records: tuple[Record, ...]

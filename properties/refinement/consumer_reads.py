@@ -50,8 +50,7 @@ class ConsumerReads:
     def note_request(self, traced: Traced, replica: Leader | Follower | None) -> None:
         """Stores the leader epoch in which the leader received a consumer's request.
 
-        `expected_step` needs this epoch when the response arrives. Events without such a request
-        are ignored.
+        `expected_step` needs this epoch when the response arrives. All other events are ignored.
         """
         match traced.event:
             case RequestReceived(

@@ -1,10 +1,12 @@
 """The version `kip-360-v1` of `transactions` takes only steps that `coordinator-abstract` allows.
 
-The abstract spec has no version of the same name: in its version `kip-890-part-1`, no client
-*continues*, which means that it raises its producer epoch after a failure. For the coordinator, a
-client that continues is a new instance. So each instance of the detailed spec is two abstract
-instances, one before and one after the client continues. The detailed action `raise_epoch` is the
-abstract action `init_producer`.
+The *detailed spec*, `transactions`, is close to Kafka's code. The *abstract spec*,
+`coordinator-abstract`, is small enough to be proved. In the detailed spec, a client *continues*
+after a failure when it raises its producer epoch. The abstract spec is used in its version
+`kip-890-part-1`, in which no client continues. For the coordinator, a client that continues is a
+new instance. So each instance of the detailed spec is two abstract instances, one before and one
+after the client continues. The detailed action `raise_epoch` is the abstract action
+`init_producer`.
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings (history variables).
 Simplified: the simplifications are those of `detailed_verification`. In addition, no coordinator

@@ -1,9 +1,11 @@
 """The spec `classic-group` takes only steps that `classic-group-abstract` allows.
 
-In contrast to the abstract spec, the detailed spec models error responses as messages, and has
-fairness conditions. Each explored step must be at most one abstract action, with one exception: the
-arrival of the leader's assignment at the coordinator is two abstract actions. In each detailed
-state, the coordinator must accept the same commits as in the corresponding abstract state.
+The *detailed spec*, `classic-group`, is close to Kafka's code. The *abstract spec*,
+`classic-group-abstract`, is small enough to be proved. In contrast to the abstract spec, the
+detailed spec models error responses as messages, and has fairness conditions. Each explored step
+must be at most one abstract action, with one exception: the arrival of the leader's assignment at
+the coordinator is two abstract actions. In each detailed state, the coordinator must accept the
+same commits as in the corresponding abstract state.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: the group has one partition, because the spec `classic-group` has only one.

@@ -1,10 +1,12 @@
 """The spec `consumer-group` takes only steps that `consumer-group-abstract` allows.
 
-In contrast to the abstract spec, the detailed spec has a group epoch, and fair actions that make
-members converge. Each explored step must be a list of abstract actions, or change nothing in the
-abstract state. A consumer that leaves is mapped to two abstract actions: the member's session
-expires, and the consumer is fenced. The same members must be able to send heartbeats and to commit,
-in the detailed state and in its abstract state.
+The *detailed spec*, `consumer-group`, is close to Kafka's code. The *abstract spec*,
+`consumer-group-abstract`, is small enough to be proved. In contrast to the abstract spec, the
+detailed spec has a group epoch, and fair actions that make members converge. Each explored step
+must be a list of abstract actions, or change nothing in the abstract state. A consumer that leaves
+is mapped to two abstract actions: the member's session expires, and the consumer is fenced. The
+same members must be able to send heartbeats and to commit, in the detailed state and in its
+abstract state.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 """

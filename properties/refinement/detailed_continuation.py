@@ -1,8 +1,10 @@
 """The version `kip-360` of `transactions` takes only steps that `coordinator-abstract` allows.
 
-The abstract spec is used in its version `kip-360`. In both specs, the coordinator may append a
-record that only repeats its last record. The loss of the response to such an append is one detailed
-step, but two abstract steps: the response is lost, and the append is committed.
+The *detailed spec*, `transactions`, is close to Kafka's code. The *abstract spec*,
+`coordinator-abstract`, is small enough to be proved. The abstract spec is used in its version
+`kip-360`. In both specs, the coordinator may append a record that only repeats its last record. The
+loss of the response to such an append is one detailed step, but two abstract steps: the response is
+lost, and the append is committed.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: the simplifications are those of `detailed_coordinator`.

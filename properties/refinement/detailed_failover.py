@@ -1,10 +1,11 @@
 """The version `controller-failover` of `election` takes only steps of `reassignment-abstract`.
 
-A change that the controller makes is an abstract step when the change is committed, because a
-failover may drop the change before its commit. So the abstract partition is the committed partition
-of the detailed state. One commit may contain several changes, and the abstract spec may skip the
-leader epochs between these changes. In the abstract spec, a broker starts in the step that commits
-the broker's registration.
+The *detailed spec*, `election`, is close to Kafka's code. The *abstract spec*,
+`reassignment-abstract`, is small enough to be proved. A change that the controller makes is an
+abstract step when the change is committed, because a failover may drop the change before its
+commit. So the abstract partition is the committed partition of the detailed state. One commit may
+contain several changes, and the abstract spec may skip the leader epochs between these changes. In
+the abstract spec, a broker starts in the step that commits the broker's registration.
 
 Simplified: the simplifications are those of `detailed_reassignment`. In addition, no replica is
 added or removed.

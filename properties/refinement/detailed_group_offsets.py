@@ -1,9 +1,10 @@
 """The spec `group-offsets` takes only steps that `pipeline-abstract` allows.
 
-In `group-offsets`, the group coordinator has a log and a cache. A new coordinator reads the log
-from its beginning. The coordinator commits or aborts pending offsets in the order in which their
-markers are in the log. The abstract state contains the owners in former generations, which the
-detailed state does not contain.
+The *detailed spec*, `group-offsets`, is close to Kafka's code. The *abstract spec*,
+`pipeline-abstract`, is small enough to be proved. In `group-offsets`, the group coordinator has a
+log and a cache. A new coordinator reads the log from its beginning. The coordinator commits or
+aborts pending offsets in the order in which their markers are in the log. The abstract state
+contains the owners in former generations, which the detailed state does not contain.
 
 In the detailed spec, output records are committed when the coordinator decides to commit. So a
 decision is two abstract steps: the decision, and the marker in the output. The marker of the

@@ -1,8 +1,10 @@
 """The spec `idempotence` takes only steps that the version `with-restarts` of
 `idempotence-abstract` allows.
 
-The abstract spec has one log and no follower. The abstract state contains all earlier sequence
-numbers of a batch, which the detailed state does not contain.
+The *detailed spec*, `idempotence`, is close to Kafka's code. The *abstract spec*,
+`idempotence-abstract`, is small enough to be proved. The abstract spec has one log and no follower.
+The abstract state contains all earlier sequence numbers of a batch, which the detailed state does
+not contain.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: there is one partition. No records are deleted, and the client gives up no batch.

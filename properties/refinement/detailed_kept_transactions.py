@@ -1,7 +1,9 @@
 """The version `kip-939` of `transactions` takes only steps that `coordinator-abstract` allows.
 
-A new instance of the client sends InitProducerId with keepPreparedTxn (KIP-939). It then ends the
-*kept* transaction, which an older instance has prepared, as the database decided.
+The *detailed spec*, `transactions`, is close to Kafka's code. The *abstract spec*,
+`coordinator-abstract`, is small enough to be proved. A new instance of the client sends
+InitProducerId with keepPreparedTxn (KIP-939). It then ends the *kept* transaction, which an older
+instance has prepared, as the database decided.
 
 In its version `kip-939`, the abstract spec remembers more than the detailed state: the refusals of
 the database, the requests of new instances, and which instance kept a transaction. All other

@@ -1,7 +1,8 @@
 """The spec `quorum` takes only steps that `quorum-abstract` allows.
 
-The abstract state contains the votes and the leader's log of every former epoch, which the detailed
-state does not contain.
+The *detailed spec*, `quorum`, is close to Kafka's code. The *abstract spec*, `quorum-abstract`, is
+small enough to be proved. The abstract state contains the votes and the leader's log of every
+former epoch, which the detailed state does not contain.
 
 The detailed spec begins with a leader in epoch 0. The abstract spec first elects this leader, in
 epoch 1. So an abstract epoch is the detailed epoch plus one. A detailed log begins with a record

@@ -1,10 +1,12 @@
 """The spec `transactions` takes only steps that `read-committed-abstract` allows on one partition.
 
-The detailed spec has no reader. Instead, its predicates define which records a reader at
-read_committed receives, and at which offset it stops. After each detailed step, the abstract reader
-reads up to this offset. Then the abstract reader must have received exactly the records that the
-predicates allow, and it must have no further record to read. The abstract log still contains
-truncated records, which the detailed log does not contain.
+The *detailed spec*, `transactions`, is close to Kafka's code. The *abstract spec*,
+`read-committed-abstract`, is small enough to be proved. The detailed spec has no reader. Instead,
+its predicates define which records a reader at read_committed receives, and at which offset it
+stops. After each detailed step, the abstract reader reads up to this offset. Then the abstract
+reader must have received exactly the records that the predicates allow, and it must have no further
+record to read. The abstract log still contains truncated records, which the detailed log does not
+contain.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: there is one partition. No record is outside of transactions, and no leader restarts.

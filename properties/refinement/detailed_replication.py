@@ -1,8 +1,10 @@
 """The spec `replication` takes only steps that `replication-abstract` allows.
 
-So the proof of the abstract spec also covers the detailed spec, `replication`. The abstract state
-contains the log and the ISR of every former leader, which the detailed state does not contain. So
-both specs are explored together (`history_mapping`).
+The *detailed spec*, `replication`, is close to Kafka's code. The *abstract spec*,
+`replication-abstract`, is small enough to be proved. Its proof also covers the detailed spec,
+because each detailed step is explained by abstract actions. The abstract state contains the log and
+the ISR of every former leader, which the detailed state does not contain. So both specs are
+explored together (`history_mapping`).
 
 A detailed step may be several abstract steps. For example, a detailed leader reads the logs of its
 followers. In the abstract spec, each follower fetches first, and then the leader acts.

@@ -1,9 +1,10 @@
 """The version `static-members` of `consumer-group` takes only steps that the version
 `static-members` of `consumer-group-abstract` allows.
 
-The abstract version has no group.instance.id, so a process that starts with a group.instance.id
-takes no abstract step. If a process leaves after another process has replaced it, the abstract
-action is `be_fenced`.
+The *detailed spec*, `consumer-group`, is close to Kafka's code. The *abstract spec*,
+`consumer-group-abstract`, is small enough to be proved. The abstract version has no
+group.instance.id, so a process that starts with a group.instance.id takes no abstract step. If a
+process leaves after another process has replaced it, the abstract action is `be_fenced`.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 """

@@ -1,7 +1,9 @@
 """The spec `transactions` takes only steps that `transactions-abstract` allows.
 
-The abstract spec has no log, no failover and no client. Every explored transition of the detailed
-spec must be one or two abstract actions, or change nothing in the abstract state.
+The *detailed spec*, `transactions`, is close to Kafka's code. The *abstract spec*,
+`transactions-abstract`, is small enough to be proved. The abstract spec has no log, no failover and
+no client. Every explored transition of the detailed spec must be one or two abstract actions, or
+change nothing in the abstract state.
 
 When the epochs of a producer id run out, the producer of the detailed spec gets a new id. In the
 abstract spec, the epochs of the producer continue without a limit. A detailed step is two abstract

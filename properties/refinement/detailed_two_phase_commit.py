@@ -1,11 +1,12 @@
 """The version `kip-939` of `transactions` takes only steps that `transactions-abstract` allows.
 
-The abstract spec has one current epoch for each producer. After InitProducerId with
-keepPreparedTxn, the detailed coordinator has two epochs: the epoch of the open transaction, and the
-epoch of the new instance. While the transaction is open, the mapping uses the epoch of its records.
-While its markers are not yet written, the mapping uses the epoch of the markers. So InitProducerId
-does not change the abstract state. When the transaction is complete, the abstract producer moves to
-the next epoch of the new instance (`init_producer`).
+The *detailed spec*, `transactions`, is close to Kafka's code. The *abstract spec*,
+`transactions-abstract`, is small enough to be proved. The abstract spec has one current epoch for
+each producer. After InitProducerId with keepPreparedTxn, the detailed coordinator has two epochs:
+the epoch of the open transaction, and the epoch of the new instance. While the transaction is open,
+the mapping uses the epoch of its records. While its markers are not yet written, the mapping uses
+the epoch of the markers. So InitProducerId does not change the abstract state. When the transaction
+is complete, the abstract producer moves to the next epoch of the new instance (`init_producer`).
 
 The coordinator never fails in this abstract spec. `detailed_kept_transactions` covers a coordinator
 that fails.

@@ -1,9 +1,10 @@
 """The version `verification` of `transactions` takes only steps that `coordinator-abstract` allows.
 
-The abstract spec remembers which records arrived late, and whether any request or marker arrived
-late. All other variables of the abstract spec are compared with the values that `VerifiedStates`
-computes. A verification in the detailed spec is two abstract steps: the leader sends the request,
-and the coordinator confirms.
+The *detailed spec*, `transactions`, is close to Kafka's code. The *abstract spec*,
+`coordinator-abstract`, is small enough to be proved. The abstract spec remembers which records
+arrived late, and whether any request or marker arrived late. All other variables of the abstract
+spec are compared with the values that `VerifiedStates` computes. A verification in the detailed
+spec is two abstract steps: the leader sends the request, and the coordinator confirms.
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings (history variables).
 Simplified: the simplifications are those of `detailed_coordinator`. In addition, an append of the

@@ -1,6 +1,7 @@
 """Explores a detailed spec and an abstract spec together, step by step.
 
-The abstract state may contain facts about the past that the detailed state does not contain. So no
+A *detailed spec* is close to Kafka's code, and an *abstract spec* is small enough to be proved. The
+abstract state may contain facts about the past that the detailed state does not contain. So no
 function can compute the abstract state from the detailed state. Instead, `calls` maps each detailed
 step to a list of abstract actions that explain the step. The list may be empty. The abstract spec
 must allow each of these actions, and both states must agree after the step (`disagreement`). All
@@ -69,7 +70,8 @@ Difference = tuple[str, object, object]  # the compared value, and both values
 
 @dataclass
 class HistoryMapping(ABC, Generic[R]):
-    """Explores a detailed spec together with an abstract spec.
+    """Explores a detailed spec, close to Kafka's code, together with an abstract spec, which is
+    proved.
 
     The actions of the abstract spec must explain every step of the detailed spec.
     """

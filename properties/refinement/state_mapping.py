@@ -1,6 +1,7 @@
 """A mapping of states: each step of a detailed spec corresponds to steps of an abstract spec.
 
-The mapping computes an abstract state from each detailed state. For each detailed step, abstract
+A *detailed spec* is close to Kafka's code, and an *abstract spec* is small enough to be proved. The
+mapping computes an abstract state from each detailed state. For each detailed step, abstract
 actions must lead from the abstract state before the step to the abstract state after the step. In
 each detailed state and in its abstract state, the specs must also accept the same requests.
 
@@ -34,8 +35,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """A predicate of the detailed spec and a predicate of the abstract spec that must have the same
-    value.
+    """Two predicates that must have the same value: a predicate of the detailed spec and a
+    predicate of the abstract spec.
 
     The predicates are compared once for each entry of `of`. An entry has a value for each parameter
     of the two predicates.
@@ -64,8 +65,10 @@ class Walk:
 
 @dataclass(frozen=True)
 class StateMapping(ABC, Generic[R]):
-    """A version of the detailed spec, and the abstract spec that must allow all steps of this
-    version.
+    """Maps each state and step of a detailed spec, close to Kafka's code, to an abstract spec,
+    which is proved.
+
+    The abstract spec must allow all mapped steps.
     """
 
     detailed: R

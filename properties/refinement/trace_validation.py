@@ -87,7 +87,11 @@ class Rejected(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validated:
-    """The result of validating a run against one spec."""
+    """The result of the validation of a run against one spec.
+
+    `consumed` is the number of events before the first event that the spec rejects. `actions` has
+    how often each action was taken.
+    """
 
     events: int
     consumed: int

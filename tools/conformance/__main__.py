@@ -1,5 +1,5 @@
-"""Writes the record of conformance: how the responses of systems differ from those of the reference
-broker.
+"""Writes the record of conformance: the differences between the responses of systems and of the
+reference broker.
 
 `python -m tools.conformance --on kfake [--pairs 2000] [--seed 0]` compares the responses of a
 system with the responses of the reference broker. The result replaces the row of the system in

@@ -25,8 +25,8 @@ BATCH: Final = 64  # histories that are started at once
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
-    """An anomaly that is neither an effect of the planted fault nor a consequence of such an
-    effect.
+    """A wrongly reported anomaly: the planted fault does not cause it, and it does not follow from
+    an anomaly that the fault causes.
     """
 
     case: Case

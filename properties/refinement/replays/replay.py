@@ -66,9 +66,9 @@ class Replay(Generic[HarnessT]):
     """A counterexample of a spec's variant, and how to replay it on the reference broker.
 
     `effects` maps an action of the spec to a function that carries the action out on the harness.
-    If an action has a tuple of functions, the first occurrence of the action calls the first
-    function, the second occurrence the second one, and occurrences after the end of the tuple call
-    no function. The broker performs the actions in `by_itself` without a call.
+    An action may also have a tuple of functions. Then the first occurrence of the action calls the
+    first function, and the second occurrence calls the second function. Occurrences after the end
+    of the tuple call no function. The broker performs the actions in `by_itself` without a call.
     """
 
     spec: str
