@@ -17,9 +17,9 @@ class StageExplained:
     """A stage (a step of a query plan): the columns that the stage reads, and the columns of its
     result.
 
-    `shuffled_by` lists the columns of the shuffle key. `used_by` names the anomalies that need the
-    stage; it is empty if all anomalies need it. `is_always` is false if the stage is skipped for
-    some histories.
+    `shuffled_by` lists the parts of the shuffle key, such as a column or a block of offsets.
+    `used_by` names the anomalies that need the stage; it is empty if all anomalies need it.
+    `is_always` is false if the stage is skipped for some histories.
     """
 
     stage: str

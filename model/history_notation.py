@@ -25,8 +25,8 @@ comment.
 Attributes follow the name of the operation, in braces:
 `txn{id=x,group=g,isolation=read_uncommitted,end=12}`. They are the transactional id, the consumer
 group, the isolation level, and the time in ns at which the client requested the end of the
-transaction. A group can also commit an offset without a transaction: `c1 commit_offset{group=g}
-+k@1 -> ok`.
+transaction. A group can also commit an offset without a transaction:
+`c1 commit_offset{group=g} +k@1 -> ok`.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ states, and writes one checkpoint. The third search resumes from this checkpoint
 third search are each paired with a search without checkpoints. The CPU times include the time of
 the system, for writing.
 
-This benchmark is not part of `make bench`. Start it with `python -m
-benchmarks.explore.checkpoints`.
+This benchmark is not part of `make bench`. Start it with
+`python -m benchmarks.explore.checkpoints`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Measures the memory of the first 100 million states of KIP-320, on three brokers with the leader
 epochs 0 to 3.
 
-This benchmark is not part of `make bench`. It takes one or two minutes. Start it with `python -m
-benchmarks.explore.hundred_million`.
+This benchmark is not part of `make bench`. It takes one or two minutes. Start it with
+`python -m benchmarks.explore.hundred_million`.
 """
 
 from __future__ import annotations

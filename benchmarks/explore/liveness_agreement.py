@@ -3,9 +3,9 @@
 Verdicts and counterexamples must be the same, with transitions in memory and in files. A variant
 with more than `MOST` states is left out. This benchmark takes ten minutes of one core.
 
-This benchmark is not part of `make bench`. Start it with `python -m
-benchmarks.explore.liveness_agreement [--seconds N] [--again]`. A second run compares only variants
-without a result. With `--again`, it compares every variant.
+This benchmark is not part of `make bench`. Start it with
+`python -m benchmarks.explore.liveness_agreement [--seconds N] [--again]`. A second run compares
+only variants without a result. With `--again`, it compares every variant.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ compilation of C.
 `peak_bytes` includes the pages of mapped files, which the system may write to disk at any time.
 `anonymous_bytes` excludes these pages.
 
-This benchmark is not part of `make bench`. Start it with `python -m
-benchmarks.explore.liveness_large`. It takes five minutes of one core. The arguments name the parts
-to measure. Without arguments, all parts are measured. The results file retains the results of all
-other parts.
+This benchmark is not part of `make bench`. Start it with
+`python -m benchmarks.explore.liveness_large`. It takes five minutes of one core. The arguments name
+the parts to measure. Without arguments, all parts are measured. The results file retains the
+results of all other parts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A trial (a test run): records a history while a cluster is killed and started again many times.
 
-Each start uses the data directory of the killed cluster. The clients are the clients of `urteil
-record`: unmodified confluent-kafka with acks=all, idempotent or transactional.
+Each start uses the data directory of the killed cluster. The clients are the clients of
+`urteil record`: unmodified confluent-kafka with acks=all, idempotent or transactional.
 """
 
 from __future__ import annotations

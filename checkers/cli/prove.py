@@ -316,8 +316,8 @@ def verdict_on(
 
     `runs` is the exploration of the spec, or None if the spec was not explored. `proposal` has the
     proposed lemmas, or None if none were searched for. If the property is violated, the reason is
-    None. If the property is not violated, the length is None. Raises
-    EnginesDisagree if a proved property has a counterexample.
+    None. If the property is not violated, the length is None. Raises EnginesDisagree if a proved
+    property has a counterexample.
     """
     from checkers.symbolic import EnginesDisagree
 

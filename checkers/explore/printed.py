@@ -1,4 +1,4 @@
-"""Prints the last state of a path for a terminal: path, state, actions and properties.
+"""Renders the last state of a path for a terminal: path, state, actions and properties.
 
 With all details, the text contains parts such as these:
 

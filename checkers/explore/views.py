@@ -52,8 +52,8 @@ def view(path: Path, painter: Painter) -> View:
 
 
 def command_line(walk: Walk, path: str) -> str:
-    """Returns the command that opens the path, such as `urteil explore replication --path
-    '...'`.
+    """Returns the command that opens the path, such as
+    `urteil explore replication --path '...'`.
     """
     defaults = walk.variant.make()
     words = ["urteil", "explore", walk.variant.spec, "--variant", walk.variant.name]

@@ -42,8 +42,8 @@ class Atom:
 class Context:
     """Quantified variables, and the atoms about these variables.
 
-    A literal is an atom or the negation of an atom. Literal `2 * k` is atom k, and literal `2 * k +
-    1` is the negation of atom k.
+    A literal is an atom or the negation of an atom. Literal `2 * k` is atom k, and literal
+    `2 * k + 1` is the negation of atom k.
     """
 
     variables: Variables

@@ -1,4 +1,4 @@
-"""Prints a clause as source text in the language of specs. A user can paste the text into a spec
+"""Writes a clause as source text in the language of specs. A user can paste the text into a spec
 as a lemma.
 """
 

@@ -45,7 +45,9 @@ _SILENT.propagate = False
 
 
 class UnreachableCluster(InputFault):
-    """Raised if the cluster does not respond, or if it refuses to create a topic."""
+    """Raised if the cluster does not respond, if it refuses to create a topic or to start a
+    transactional producer, or if a partition of a new topic has no leader in time.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,8 +60,8 @@ def of_transaction(error: Any, *, requested: bool, replaced: bool) -> Outcome:
     """Returns the outcome of a transaction if neither its commit nor its abort succeeded.
 
     The outcome is `fail` if the producer never requested the commit. It is also `fail` if another
-    producer had replaced the producer and the error is a fencing error. Otherwise it is `info`: the
-    commit may have been applied although its response was lost.
+    producer had replaced the producer before the request and the error is a fencing error.
+    Otherwise it is `info`: the commit may have been applied although its response was lost.
     """
     fenced = error.code() in FENCED
     return "fail" if not requested or (replaced and fenced) else "info"

@@ -1,4 +1,4 @@
-"""Prints the analysis of a history as text for a terminal.
+"""Renders the analysis of a history as text for a terminal.
 
 For each anomaly that occurs, the text has its worst violations with explanations, and the number of
 the omitted violations. Times are printed relative to the first invocation of the history.

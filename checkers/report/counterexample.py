@@ -1,5 +1,5 @@
-"""Prints a violation on one screen: the claim, the steps that violate it, the reason, and the
-replay command.
+"""Renders a violation as text for one screen: the claim, the steps that violate it, the reason, and
+the replay command.
 
 Two formulas are printed with the values of their variables: the false conjunct of the claim, and
 the guard (enabling condition) that allowed the last step.

@@ -1,4 +1,5 @@
-"""Prints why a proof condition failed: the false conjunct of the claim, and the lemmas to look at.
+"""Explains in lines of text why a proof condition failed: the false conjunct of the claim, and
+the lemmas to look at.
 
 A condition fails at a *counterexample to induction*: a state in which all claims are true, and a
 step after which one claim is false. Either the protocol is wrong, or a lemma that should exclude

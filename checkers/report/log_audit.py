@@ -1,4 +1,4 @@
-"""Prints the audit of log directories as text for a terminal, and converts its violations to
+"""Renders the audit of log directories as text for a terminal, and converts its violations to
 events.
 """
 
@@ -22,9 +22,9 @@ SHOWN_VERBOSE: Final = 32  # as many as an audit keeps
 
 
 def explained(audit: Audit, name: str, *, verbose: bool = False) -> str:
-    """Returns a summary of the audit, followed by each violated check with its first violations. It
-    prints at most 8 violations of a check, or 32 if `verbose` is true. It also prints how many
-    violations are omitted.
+    """Returns a summary of the audit, followed by each violated check with its first violations.
+    The text has at most 8 violations of a check, or 32 if `verbose` is true. It also states how
+    many violations are omitted.
 
     The violations are ordered by topic partition and offset.
     """

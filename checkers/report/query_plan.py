@@ -1,4 +1,4 @@
-"""Prints the query plan of an analysis as text: the stages of each pass over the history, with
+"""Renders the query plan of an analysis as text: the stages of each pass over the history, with
 the columns that they read.
 """
 

@@ -1,5 +1,5 @@
-"""Prints the table of `--kafka`: the claims that do not hold in a release of Kafka, and the
-versions of the spec that fix them. This is a table with one release and one spec:
+"""Renders the table of `--kafka` as text: the claims that do not hold in a release of Kafka, and
+the versions of the spec that fix them. This is a table with one release and one spec:
 
     Kafka 4.3
       reassignment

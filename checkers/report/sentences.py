@@ -1,4 +1,4 @@
-"""Prints a formula as a sentence about one state of a spec.
+"""Writes a formula as a sentence about one state of a spec.
 
 In the sentence, a state variable is followed by its value. A parameter or bound variable is
 replaced by its value. For example, `offset` is 0, `member` is b1 and the log end offset of b1 is 7.

@@ -50,8 +50,8 @@ def fingerprint(*content: str | None) -> str:
 def shape_of_row(row: Row, operations: Mapping[int, Operation]) -> str:
     """Returns the shape of an occurrence of an anomaly, such as `writer: send ok; reader: poll ok`.
 
-    Operations that only witness the anomaly are omitted. If no operation remains, the shape is `all
-    violations`.
+    Operations that only witness the anomaly are omitted. If no operation remains, the shape is
+    `all violations`.
 
     The shape of a cycle has the kinds of its edges, such as `cycle: wr, ww`. A cycle can be read
     from any of its edges, so the alphabetically first of these readings is used.

@@ -18,8 +18,8 @@ from checkers.tracing.logged_events import Row, nothing, row
 
 @unique
 class TransactionStep(StrEnum):
-    """The kinds of steps that a coordinator takes for a transactional id, for example `send a
-    marker`.
+    """The kinds of steps that a coordinator takes for a transactional id, for example
+    `send a marker`.
     """
 
     APPEND = "append a change of the transaction"

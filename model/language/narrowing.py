@@ -4,8 +4,8 @@
 the formula. If an element is in no branch, the formula is false for this element and raises no
 error, so an engine may skip the element.
 
-A branch has bounds for the element (`start <= o`), or for the value of a map at the element (`own <
-row[o]`). The following table shows formulas on the left, and their branches on the right:
+A branch has bounds for the element (`start <= o`), or for the value of a map at the element
+(`own < row[o]`). The following table shows formulas on the left, and their branches on the right:
 
     (start <= o) & (o < end) & ...      one branch: from start to below end
     (o < end) & (own < row[o])          one branch: below end, where row is above own
@@ -25,8 +25,8 @@ Free = frozenset[int]  # uids of parameters: their values may be outside of thei
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A bound of a variable x. It is `x >= term + offset` if `is_lower` is true, otherwise `x <
-    term + offset`.
+    """A bound of a variable x. It is `x >= term + offset` if `is_lower` is true, otherwise
+    `x < term + offset`.
     """
 
     is_lower: bool

@@ -1,7 +1,7 @@
 """The quantifiers of the language: `forall`, `exists`, and functions that count or search elements.
 
-A loop over a type such as `Replica` yields one symbolic element. So the generator in `forall(p(r)
-for r in Replica)` yields one formula about this element.
+A loop over a type such as `Replica` yields one symbolic element. So the generator in
+`forall(p(r) for r in Replica)` yields one formula about this element.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prints terms in the notation of the specs.
+"""Writes terms in the notation of the specs.
 
 If a term is used several times in a text, a `Script` gives it a name and prints the term once, on a
 line that begins with `where`.

@@ -1,4 +1,6 @@
-"""Prints values, state variables and actions, such as `b0`, `log[b1].record[0]` and `{b0 b1}`."""
+"""Writes values, state variables and actions as text, such as `b0`, `log[b1].record[0]` and
+`{b0 b1}`.
+"""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ Claimed = Callable[[Delivered], tuple[Breach, ...]]
 
 
 def lost(sent: tuple[str, ...], found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence for each value of `sent` that is not in `found`, such as `v0 is not in the
-    output`.
+    """Yields a sentence for each value of `sent` that is not in `found`, such as
+    `v0 is not in the output`.
 
     `where` names the place of the values in the sentence, such as `in the output`.
     """
@@ -59,8 +59,8 @@ def lost(sent: tuple[str, ...], found: tuple[str, ...], where: str) -> Iterator[
 
 
 def repeated(found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence for each value that is in `found` more than once, such as `v0 is in the
-    output 2 times`.
+    """Yields a sentence for each value that is in `found` more than once, such as
+    `v0 is in the output 2 times`.
 
     `where` names the place of the values in the sentence, such as `in the output`.
     """

@@ -52,8 +52,9 @@ class Verification(NamedTuple):
     """A pending verification of a transaction. The leader stores it until the transaction
     coordinator has confirmed that the transaction contains this partition.
 
-    The first record batches of the transaction wait for this confirmation. Kafka:
-    VerificationStateEntry.
+    The first record batches of the transaction wait for this confirmation.
+
+    Kafka: VerificationStateEntry.
     """
 
     lowest_sequence: Sequence  # of all waiting batches: a later batch must not be appended first

@@ -18,8 +18,12 @@ from reference_impl.transactions.metadata import LAST_EPOCH, TransactionMetadata
 
 
 def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> bool:
-    """Returns False if the request's producer id is not the present producer id of the
+    """Returns True if the request comes from the newest instance of the producer, or from a new
+    instance.
+
+    A new instance sends no producer id. Any other request must have the present producer id of the
     transactional id. A retry with the previous producer id and its last epoch is accepted, too.
+    Before the transactional id has its first epoch, every request is accepted.
     """
     # A new instance has no producer id; before the first epoch any request is accepted.
     if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:

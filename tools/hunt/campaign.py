@@ -1,7 +1,7 @@
 """Conducts one run of the hunt: starts the cluster, records a history under faults, and judges it.
 
-The history is checked as by `urteil analyze`, and the log directories of the brokers as by `urteil
-analyze --log-dirs`. The folder of the run is deleted if the verdict is `holds`.
+The history is checked as by `urteil analyze`, and the log directories of the brokers as by
+`urteil analyze --log-dirs`. The folder of the run is deleted if the verdict is `holds`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Compares TLC with the explorer on every variant of the specs, and writes the results (`make
-tlc`).
+"""Compares TLC with the explorer on every variant of the specs, and writes the results
+(`make tlc`).
 
-A variant is a version or a bug of a spec, and has one row in the file of results. `python -m
-tools.tlc [--seconds N] [--out FILE] [PATTERN ...]` compares only the variants that match a pattern,
-such as `election` or `election/kip-*`. The rows of all other variants then stay in the file. The
-exit code is 1 if TLC and the explorer differ.
+A variant is a version or a bug of a spec, and has one row in the file of results.
+`python -m tools.tlc [--seconds N] [--out FILE] [PATTERN ...]` compares only the variants that match
+a pattern, such as `election` or `election/kip-*`. The rows of all other variants then stay in the
+file. The exit code is 1 if TLC and the explorer differ.
 """
 
 from __future__ import annotations

@@ -165,8 +165,8 @@ def _roots(write: t.Write) -> tuple[t.Node, ...]:
 
 
 def certain(root: t.Node) -> set[int]:
-    """Returns the `id()` of each part of a term that is always evaluated, such as `a` in `a and
-    b`.
+    """Returns the `id()` of each part of a term that is always evaluated, such as `a` in
+    `a and b`.
     """
     found: set[int] = set()
     todo = [root]

@@ -72,8 +72,9 @@ class FairCycles:
     """A state graph as arrays, with searches for the states in which a fair behaviour can stay
     forever.
 
-    The transitions that leave state v have the numbers from `offsets[v]` up to `offsets[v + 1] -
-    1`. The label of a transition is the number of an action with values of its parameters.
+    The transitions that leave state v have the numbers from `offsets[v]` up to
+    `offsets[v + 1] - 1`. The label of a transition is the number of an action with values of its
+    parameters.
 
     - `kinds` has the fairness of each label: weak, strong or none.
     - `levels` has the first state of each breadth-first level, and at its end the number of states.

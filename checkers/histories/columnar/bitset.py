@@ -82,8 +82,8 @@ def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
     """Returns two arrays with an entry for each number in a bitset: the row that stores the number,
     and the number.
 
-    Example: row 0 has word 0 with `0b101000`, and row 1 has word 2 with `0b1`. The results are `[0,
-    0, 1]` and `[3, 5, 128]`.
+    Example: row 0 has word 0 with `0b101000`, and row 1 has word 2 with `0b1`. The results are
+    `[0, 0, 1]` and `[3, 5, 128]`.
     """
     flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     row, bit = np.nonzero(flags)

@@ -51,7 +51,7 @@ KEY_WORDS: Final = OFFSET_WORDS.append(pa.field("clean", pa.bool_()))
 
 
 def occupied_offsets(committed: Ints, aborted: Pairs) -> Stage[pa.Table]:
-    """Returns a query-plan stage (one pass over a dataset) that collects the offsets at which the
+    """Returns a query-plan stage (one query on a dataset) that collects the offsets at which the
     history proves a record.
 
     `committed` has the operations that took effect although they ended `info`. `aborted` has the

@@ -196,7 +196,7 @@ def rows_of_pairs(pairs: Pairs, batch: Batch) -> pa.Table:
 
 
 def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
-    """Returns a query-plan stage (one pass over a dataset) that collects all sends without a known
+    """Returns a query-plan stage (one query on a dataset) that collects all sends without a known
     offset.
 
     These are the sends that ended `info`, and the sends that ended `ok` without an offset.

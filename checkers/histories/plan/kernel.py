@@ -95,7 +95,7 @@ def columns_of(kernels: Iterable[Kernel]) -> list[str]:
 
 
 def titles(kernels: Iterable[Kernel]) -> str:
-    """Returns the different titles of the kernels, joined: `consumed offsets; commit progress of
-    groups`.
+    """Returns the different titles of the kernels, joined:
+    `consumed offsets; commit progress of groups`.
     """
     return "; ".join(dict.fromkeys(kernel.title for kernel in kernels))

@@ -1,8 +1,8 @@
 """Stores the fault rules that are in force, how many requests each rule has matched, and a log of
 the effects of the rules.
 
-A fault rule describes how a proxy delays or drops messages. A test adds and ends rules in its own
-thread, while the event loop of the connections reads them. A lock protects the rules.
+A fault rule describes how a proxy delays, drops or reorders messages. A test adds and ends rules in
+its own thread, while the event loop of the connections reads them. A lock protects the rules.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Fault rules, represented as data. A rule describes how a proxy holds, delays or drops the bytes
-between two nodes.
+"""Fault rules, represented as data. A rule describes how a proxy holds, delays, drops or reorders
+the bytes between two nodes.
 
 Each example of a rule below is followed by its effect:
 

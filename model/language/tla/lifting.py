@@ -110,8 +110,8 @@ class Lifting:
         """Writes the numbers in all terms of the spec as sums that contain the constants in the
         field `free`.
 
-        Raises Differs if a number depends on these constants in another way, such as `Replicas *
-        Replicas`.
+        Raises Differs if a number depends on these constants in another way, such as
+        `Replicas * Replicas`.
         """
         for specs in zip(*(_roots(s) for s in (self.spec, *self.others)), strict=True):
             self.lifted(*specs)

@@ -207,8 +207,8 @@ def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterato
 def of_anti_dependencies(
     component: tuple[int, ...], flow: Graph, missed: Iterable[tuple[int, int]]
 ) -> tuple[str, tuple[int, ...]] | None:
-    """Returns the form and the operations of a cycle with rw dependencies, such as `("G-single",
-    (3, 7))`. Returns None if the component has no such cycle.
+    """Returns the form and the operations of a cycle with rw dependencies, such as
+    `("G-single", (3, 7))`. Returns None if the component has no such cycle.
 
     If the component has a G-single, the function returns a shortest one. Its operations begin with
     the reader of the rw dependency. Otherwise the function returns a shortest G2, except in two

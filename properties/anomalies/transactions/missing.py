@@ -13,7 +13,7 @@ acknowledged offset of every later send, and lower than every high watermark tha
 later. The last stable offset gives no bound, because it waits for the transaction marker. A record
 that the log may have dropped (`retention`) is not missing.
 
-Simplified, in the same way as `lost-write`: the check ignores the offset at which a reader began to
+Simplified: as in the anomaly `lost-write`, the check ignores the offset at which a reader began to
 read. So if all readers began above a record, the record is reported as missing, although it may not
 be lost.
 """

@@ -1,4 +1,4 @@
-"""Prints a run that a search found as a commented program. The program repeats the run.
+"""Writes a run that a search found as a commented program. The program repeats the run.
 
     state = ReplicationMachine("idempotent", bugs=bugs_named("no-dedup"), judge=("...",))
     # 38 ms  broker 1 leads orders-0 in leader epoch 0
