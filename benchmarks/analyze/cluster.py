@@ -1,10 +1,10 @@
 """A correct synthetic cluster and its clients, generated window by window as columns.
 
-A window is a period of time. All processes are idle at the beginning and at the end of a window.
-Every event of a log (append, marker, commit, read) takes effect at an instant between invocation
-and completion of its operation. The offsets have the order of these instants, so the history is
-linearizable by construction. A record is readable from the instant at which no transaction at or
-below its offset is open.
+A window is a period of time. All processes (clients) are idle at the beginning and at the end of a
+window. Every event of a log (append, marker, commit, read) takes effect at an instant between
+invocation and completion of its operation. The offsets have the order of these instants, so the
+history is linearizable by construction. A record is readable from the instant at which no
+transaction at or below its offset is open.
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ class _Scene:
 class Injection:
     """The anomalies to inject into a synthetic history.
 
-    Each anomaly gets `each` scenes. In addition, `each` sends and `each` end offsets are changed.
+    A scene is a small example history that has one anomaly. Each anomaly gets `each` scenes. In
+    addition, `each` sends and `each` end offsets of the synthetic history are changed.
     """
 
     each: int = 0

@@ -1,8 +1,10 @@
 """The columns of a synthetic history as integers, and the Parquet files that are written from them.
 
-The columns of `OPERATION` have one element for each operation. The columns of `MICRO` have one
-element for each micro-operation, which is one row. A text is stored as its number in a vocabulary,
-a value as its index in an array of values, and null as -1.
+An operation is one call of a client, such as a poll. A micro-operation is one effect of an
+operation, such as a record that the poll returned, and is one row of the history. The columns of
+`OPERATION` have one element for each operation. The columns of `MICRO` have one element for each
+micro-operation. A text is stored as its number in a vocabulary, a value as its index in an array of
+values, and null as -1.
 """
 
 from __future__ import annotations

@@ -70,7 +70,8 @@ class Taken:
 
 @dataclass(slots=True)
 class Behaviour:
-    """The current state of a spec, and the actions that led to this state from an initial state.
+    """The current state of a spec, and the actions that led from an initial state of the spec to
+    this state.
 
     `preparation` is the last action that was performed before the run of brokers begins. The
     property `taken` counts the actions after `preparation`.

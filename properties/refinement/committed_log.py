@@ -80,7 +80,8 @@ def log_of_partition(state: State, partition: int) -> CommittedLog:
 def actions_between(
     before: CommittedLog | None, after: CommittedLog | None
 ) -> tuple[str, ...] | None:
-    """Returns the names of the abstract actions that lead from `before` to `after`.
+    """Returns the names of the abstract actions that lead from `before` to `after`: changes of the
+    leader, appends, and advances of the high watermark.
 
     Returns () if both logs are equal. Returns None if no actions lead to `after`, or if one of the
     logs is None.
@@ -103,7 +104,7 @@ def actions_between(
 def coverage(
     steps: Iterable[tuple[CommittedLog | None, CommittedLog | None]],
 ) -> Counter[str]:
-    """Returns, for each abstract action, the number of steps that contain this action.
+    """Returns, for each action of a committed log, the number of steps that contain this action.
 
     A step is a pair of a log before and a log after. A step that changes nothing counts as `none`.
     A step that no actions explain counts as UNEXPLAINED.

@@ -1,4 +1,6 @@
-"""Builds docs/abstract-steps.md: a table for each abstract spec, with a row for each action."""
+"""Builds the page docs/abstract-steps.md: a table for each abstract spec, with a row for each
+action.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Counts how often each abstract action occurs in simulated runs and in log files of Kafka."""
+"""Counts how often each action of an abstract spec occurs in simulated runs and in log files of
+Kafka.
+"""
 
 from __future__ import annotations
 

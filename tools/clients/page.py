@@ -1,4 +1,4 @@
-"""Writes the page docs/clients.md from the results of all clients."""
+"""Writes the page docs/clients.md from the recorded results of all clients."""
 
 from __future__ import annotations
 

@@ -105,7 +105,8 @@ def outcomes(
     jobs: int,
     batch: int = BATCH,
 ) -> Iterator[Outcome]:
-    """Yields the outcomes of all cases, one seed after another, in groups of `batch` histories.
+    """Yields the outcomes of all cases, one seed after another. The histories are simulated in
+    groups of `batch` histories.
 
     At least one group is simulated. No further group begins after the monotonic time `until`.
     """

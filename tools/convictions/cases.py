@@ -99,7 +99,11 @@ _NETWORKS: Final[Mapping[str, Conditions]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A workload with at most one planted fault, and the anomalies that its history may show."""
+    """A workload with at most one planted fault.
+
+    `explained` has the anomalies that the fault may cause in the history, directly or through
+    another anomaly.
+    """
 
     workload: str
     kind: str  # clean, fault, network or bug

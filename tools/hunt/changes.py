@@ -78,10 +78,10 @@ class Changer:
                 self.change(self.rng.choice(list(kinds)), *self.rng.choice(partitions))
 
     def change(self, kind: str, place: Place, replicas: Sequence[int]) -> None:
-        """Requests one change, and appends the change with its error to `done`.
+        """Requests one change of the cluster, and appends the change with its error to `done`.
 
-        The kind `configure` changes a random topic. All other kinds change the partition `place`,
-        whose replicas are on the brokers `replicas`.
+        The kind `configure` changes a random topic of the workload. All other kinds change the
+        partition `place`, whose replicas are on the brokers `replicas`.
         """
         of, request = CHANGES[kind](self, place, replicas)
         try:

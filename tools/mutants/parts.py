@@ -113,8 +113,8 @@ class Part:
     def stages(self, file: str) -> Iterator[tuple[Selection, ...]]:
         """Yields the groups of tests for the mutants of a file, in their order.
 
-        For example, the first group for `log/key.py` is `log/test_key.py`, if this file exists. The
-        final group has all tests of the part.
+        For example, the first group for `log/key.py` is `tests/log/test_key.py`, if this file
+        exists. The final group has all tests of the part.
         """
         own = Path("tests", file).with_name(f"test_{Path(file).name}")
         if (ROOT / own).exists():

@@ -1,1 +1,3 @@
-"""Explores every buggy or old variant of the specs, and records the verdict on its claim."""
+"""Explores every variant of a spec with a bug or of an old version, and records the verdict on its
+claim.
+"""

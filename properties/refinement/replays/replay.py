@@ -104,7 +104,9 @@ class Replay(Generic[HarnessT]):
         return harness
 
     def holds(self, harness: HarnessT) -> bool:
-        """Returns True if the spec's claim is true in the current state of the harness."""
+        """Returns True if the spec's claim is true in the current state of the harness (the part of
+        the reference broker on which the replay runs).
+        """
         spec, cells, sorts = self.read(harness)
         formulas = {c.name: c.formula for c in (*spec.claims, *spec.action_properties)}
         formulas |= {c.name: c.goal for c in spec.liveness_properties}

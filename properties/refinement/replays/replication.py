@@ -68,9 +68,9 @@ class ReplicationHarness:
         self.send()
 
     def commit(self) -> None:
-        """Waits until the leader's high watermark has reached its log end.
+        """Waits until the leader's high watermark has reached the end of the leader's log.
 
-        No follower knows the new high watermark yet.
+        When the function returns, no follower knows the new high watermark yet.
         """
         leader = self.cluster.leader()
         self.cluster.run_until(lambda: _all_committed(self.log_in_memory(leader)), WAIT_MS)

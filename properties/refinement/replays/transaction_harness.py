@@ -208,7 +208,7 @@ class TransactionHarness:
 
     def lose_leader(self) -> None:
         """Crashes the leader, waits until another broker leads the partition, and restarts the
-        first one.
+        crashed broker.
         """
         leader = self.cluster.leader(WRITTEN)
         self.cluster.crash(leader)

@@ -1,1 +1,1 @@
-"""Replaces the package trivup, with which confluent-kafka-python's tests start clusters."""
+"""Replaces the package trivup, with which the tests of confluent-kafka-python start clusters."""
