@@ -75,7 +75,7 @@ class Contents:
 
 def partition_events(traces: Iterable[Path], partition: str) -> Sequence[Event]:
     """Returns the events of one partition, in the order of their times. Returns no events if the
-    traces do not contain the partition.
+    traces do not show the creation of the partition.
     """
     lines = (line for line in log_lines(traces) if partition in line.message)
     return read(lines).partitions.get(partition, [])

@@ -10,9 +10,9 @@ replace it.
 
 Source: KIP-211; KAFKA-13636, KAFKA-8069; Kafka documentation, offsets.retention.minutes.
 Simplified: in a classic group with members, the offsets of topics that no member reads do not
-expire. Deviates: in an empty KIP-848 group, the retention time of the offsets begins when the group
-became empty, as Kafka's documentation describes. In Kafka 4, the retention time begins with each
-commit.
+expire.
+Deviates: in an empty KIP-848 group, the retention time of the offsets begins when the group became
+empty, as Kafka's documentation describes. In Kafka 4, the retention time begins with each commit.
 """
 
 from __future__ import annotations
