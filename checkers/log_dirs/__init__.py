@@ -1,1 +1,3 @@
-"""The audit of replicas' log directories: reads the files that brokers keep, and checks them."""
+"""The audit of log directories: reads the files that brokers store for their replicas, and
+checks these files.
+"""

@@ -1,4 +1,4 @@
-"""Audits log directories in this process, and defines what all audit engines share."""
+"""Audits log directories in this process, and defines the parts that all audit engines share."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one check.
+    """The verdict on one check of the audit.
 
-    A check with a row is `violated`, even if all rows are permitted. The check for messages of an
-    old format is `undecided` instead, because these messages are not audited.
+    Each row of `rows` is a place in a log where the check failed. A check with a row is `violated`,
+    even if Kafka's documents permit all its rows. The check for messages of an old format is an
+    exception: with a row it is `undecided`, because these messages are not audited.
     """
 
     check: Check
@@ -54,9 +55,10 @@ class Audit:
 
     @property
     def verdict(self) -> Outcome:
-        """Returns the verdict; violations that Kafka's documents permit do not count.
+        """Returns the verdict on all checks together. Violations that Kafka's documents permit do
+        not count.
 
-        It is `nothing checked` if no record batch was read.
+        The verdict is `nothing checked` if no record batch was read.
         """
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
             return "violated"
@@ -67,18 +69,20 @@ class Audit:
 
     @property
     def exit_code(self) -> int:
-        """0 if the verdict is `holds`, 1 if `violated`, 3 if nothing was decided."""
+        """The exit code of the command: 0 if the verdict is `holds`, 1 if it is `violated`, and
+        3 if it is `undecided` or `nothing checked`.
+        """
         return {"holds": HOLDS, "violated": VIOLATION}.get(self.verdict, UNDECIDED)
 
 
 class Engine(Protocol):
     def judged(self) -> pa.Table:
-        """Returns the results of the checks that need only one topic partition."""
+        """Returns the results of all checks that need only one topic partition."""
         ...
 
     def compared(self, suspects: pa.Table) -> pa.Table:
-        """Returns the records that differ between replicas, among those of the batches in
-        `suspects`.
+        """Returns the records that differ between replicas. Only the records of the batches in
+        `suspects` are compared.
         """
         ...
 
@@ -86,9 +90,10 @@ class Engine(Protocol):
 def audit(
     folders: Sequence[Path], *, checks: tuple[str, ...] = (), watch: Watcher = unwatched
 ) -> Audit:
-    """Audits the folders in this process, by the named checks or by all checks.
+    """Audits the folders in this process. `checks` has the names of the checks to run; if it is
+    empty, all checks run.
 
-    Raises UnreadableLogDir, or UnknownName for an unknown check.
+    Raises UnreadableLogDir for a folder that cannot be read, and UnknownName for an unknown check.
     """
     chosen = named(checks)
     dirs = log_dirs(folders)

@@ -1,4 +1,6 @@
-"""A replica's log as columns: its batches in file order, as NumPy arrays."""
+"""The log of one replica as columns: NumPy arrays with one element for each record batch, in
+file order.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,11 @@ _NUMBERS: Final = [name for name in BATCHES.names if name not in ("partition", "
 
 
 class Log:
-    """A replica's log as a table of arrays: each row is a record batch.
+    """The log of one replica as a table of arrays. Each row is a record batch.
 
-    A batch is *sound* if its format is known and its checksum is right. Adjacent sound batches
-    without an offset gap form a *range*. Each other batch is a range of its own.
+    A batch is *sound* if it has no fault: its format is known, its checksum is right, and its
+    records are well-formed. Adjacent sound batches form a *range* if no offset is missing between
+    them. Each batch that is not sound is a range of its own.
     """
 
     def __init__(self, metadata: LogMetadata, first_segment: int, rows: pa.Table) -> None:
@@ -55,13 +58,17 @@ class Log:
 
     @cached_property
     def joined(self) -> Flags:
-        """Returns a mask of the sound batches that directly follow another sound batch."""
+        """A flag for each batch: True for a sound batch that directly follows another sound
+        batch.
+        """
         before: Flags = np.append(False, self.is_sound[:-1])[: len(self.base)]
         return self.is_sound & before
 
     @cached_property
     def next_offset(self) -> Ints:
-        """Returns, for each batch, the offset after the previous batch; 0 for the first batch."""
+        """For each batch, the offset that follows the previous batch. It is 0 for the first
+        batch.
+        """
         return np.append(0, self.last[:-1] + 1)[: len(self.base)]
 
     @cached_property
@@ -70,23 +77,25 @@ class Log:
 
     @cached_property
     def range_base(self) -> Ints:
-        """Returns, for each batch, the first offset of its range."""
+        """For each batch, the first offset of the range that contains the batch."""
         _, first, of = np.unique(self.range_number, return_index=True, return_inverse=True)
         return self.base[first][of]
 
     @cached_property
     def compacted(self) -> bool:
-        """Returns True if some batch has fewer records than offsets, as after compaction."""
+        """True if some sound batch has fewer records than offsets. Compaction makes such
+        batches.
+        """
         room = self.last - self.base + 1
         return bool((self.of["record_count"] < room)[self.sound].any())
 
     @cached_property
     def ascends(self) -> bool:
-        """Returns True if the sound batches are in offset order and do not overlap."""
+        """True if the sound batches are in offset order and do not overlap."""
         return bool((self.base[self.sound[1:]] > self.last[self.sound[:-1]]).all())
 
     def covering(self, offset: int) -> Ints:
-        """Returns the row numbers of the sound batches that contain the offset."""
+        """Returns the row numbers of the sound batches whose offsets include `offset`."""
         rows = self.sound
         if self.ascends:  # at most one batch covers the offset, found by binary search
             at = int(np.searchsorted(self.base[rows], offset, side="right"))
@@ -99,7 +108,8 @@ class Log:
 
     @cached_property
     def end(self) -> tuple[int, int, str]:
-        """Returns the log end offset, its byte position and its segment file.
+        """The end of the log: the log end offset, its byte position, and the name of its segment
+        file.
 
         A log without batches ends at the base offset of its newest segment, at byte 0.
         """
@@ -111,13 +121,15 @@ class Log:
         return int(self.last[last]) + 1, position, str(self.names[self.segment[last]])
 
     def by_producer(self, rows: Ints) -> Ints:
-        """Returns the rows whose batch has a producer id, ordered by this id, then in log order."""
+        """Returns those of `rows` whose batch has a producer id. They are sorted by producer id.
+        Rows with the same producer id are in log order.
+        """
         rows = rows[self.of["producer_id"][rows] >= 0]
         return rows[np.argsort(self.of["producer_id"][rows], kind="stable")]
 
     def successive(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Returns all pairs of consecutive batches of one producer among `rows`: the earlier and
-        the later batches.
+        """Returns all pairs of consecutive batches of the same producer among `rows`. The first
+        array has the earlier batch of each pair, and the second array has the later batch.
         """
         rows = self.by_producer(rows)
         same = self.of["producer_id"][rows[1:]] == self.of["producer_id"][rows[:-1]]
@@ -135,8 +147,8 @@ class Log:
     def rows(self, row: type[Location], at: Ints, **more: npt.NDArray[Any] | list[str]) -> pa.Table:
         """Returns a table with one violation for each batch in `at`, an array of row numbers.
 
-        Its columns are the fields of the dataclass `row`: first those of the batch's location, then
-        `more`.
+        The columns of the table are the fields of the dataclass `row`. The first columns are the
+        location of the batch, and the other columns are `more`.
         """
         return pa.table({**self.place(at), **more}, schema=row_schema(row))
 

@@ -1,6 +1,6 @@
-"""Decompression of record batches, by each of Kafka's five compression types.
+"""Decompresses record batches of each of Kafka's five compression types.
 
-The type Snappy has two formats. librdkafka writes raw data; Java clients write the frames of
+The type Snappy has two formats. librdkafka writes raw data, and Java clients write the frames of
 xerial's library.
 
 Source: Kafka documentation, "Record Batch"; CompressionType.
@@ -21,11 +21,12 @@ _CHUNK: Final = struct.Struct(">i")
 
 
 class NotPacked(ValueError):
-    """Bytes that are not compressed in the way that the attributes of their batch declare."""
+    """Raised if bytes are not compressed in the way that the attributes of their batch declare."""
 
 
 def unpacked(attributes: int, data: bytes) -> bytes:
-    """Returns a batch's decompressed records; `attributes` are those of the batch header.
+    """Returns the decompressed records of a batch. `attributes` is the field of the batch header
+    that contains the compression type.
 
     Raises NotPacked if the data cannot be decompressed.
     """

@@ -1,11 +1,12 @@
-"""The last state of each transactional id, from the transaction coordinator's own log.
+"""Reads the latest state of each transactional id from the log of the transaction coordinator.
 
-In each partition of `__transaction_state`, the replica with the longest log is read.
+This log is the topic `__transaction_state`. For each partition of the topic, the replica with the
+longest log is read.
 
 Source: Kafka message schemas TransactionLogKey and TransactionLogValue, versions 0 and 1.
-Simplified: one process reads the whole topic. A batch with a wrong checksum is skipped, and so is a
-value that is malformed or of an unknown version. If a producer has no state here, the audit decides
-by age alone whether its open transaction hangs.
+Simplified: one process reads the whole topic. A batch with a wrong checksum is skipped. A value
+that is malformed or that has an unknown version is skipped, too. If a producer has no state in the
+topic, only the age of its open transaction decides whether the transaction hangs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ _LENGTH: Final = struct.Struct(">h")
 
 
 def coordinated(dirs: LogDirs) -> tuple[CoordinatorEntry, ...]:
-    """Returns the last state of every transactional id that is not deleted, sorted by id."""
+    """Returns the latest state of every transactional id, sorted by id. Deleted transactional
+    ids are left out.
+    """
     longest: dict[str, tuple[tuple[str, int], LogMetadata]] = {}
     for log in dirs.logs:
         if log.partition.startswith(TOPIC):

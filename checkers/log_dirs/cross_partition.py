@@ -1,11 +1,13 @@
-"""Checks that need several topic partitions: hanging transactions and split transactions.
+"""Runs the checks that need several topic partitions: they find hanging transactions and split
+transactions.
 
 A hanging transaction is open and will never end. A split transaction is committed on one topic
 partition and aborted on another.
 
 Source: `properties.log_audit.open_transactions`, `properties.log_audit.transactions`.
-Simplified: a marker is kept in memory if its producer epoch is newer than that of the transaction's
-records. This takes about 100 bytes per transaction and topic partition.
+Simplified: some transaction markers are held in memory. They are the markers whose producer epoch
+is newer than the producer epoch of the transaction's records. They take about 100 bytes for each
+transaction and topic partition.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ _BY_PLACE: Final = [(name, "ascending") for name in ("partition", "offset", "rep
 def open_transactions(
     found: Found, newest_ms: int, coordinated: Sequence[CoordinatorEntry]
 ) -> Iterator[Found]:
-    """Yields the results of two checks: open transactions that may still end, and hanging ones."""
+    """Yields the results of two checks: first the open transactions that may still end, then the
+    hanging transactions. `newest_ms` is the newest timestamp in all logs. The idle time of a
+    transaction is measured up to this timestamp.
+    """
     by_producer = {one.producer_id: one for one in coordinated}
     rows: dict[bool, list[OpenTransaction]] = {False: [], True: []}
     for row in found.rows.to_pylist():

@@ -1,4 +1,7 @@
-"""Lists the logs in the named folders, and reads the small files next to the segments.
+"""Lists the logs in the folders that the user names, and reads the small files next to the
+segments.
+
+This tree shows the folder of a broker. Each line has a name, and the meaning of the file or folder:
 
     A/                              a broker's `log.dirs` folder: one replica of each partition
       replication-offset-checkpoint   high watermarks, one line per partition
@@ -10,15 +13,18 @@
         00000000000000000042.snapshot   producer state below that offset
         leader-epoch-checkpoint         leader epochs and the offsets where they start
 
-Instead of a broker's folder, the user may name the folder of one partition. Then the checkpoints
-are read from its parent folder. Folders named `…-delete`, `…-future` or `…-stray` are skipped: the
-broker deletes the folder, still fills it, or is no replica of the partition any more.
+The user may also name the folder of one partition. In this case, the checkpoints are read from its
+parent folder. Three kinds of folders are skipped:
+
+- The broker deletes a folder named `…-delete`.
+- The broker still fills a folder named `…-future`.
+- A folder named `…-stray` is no replica of the partition any more.
 
 Source: LogManager, OffsetCheckpointFile, LeaderEpochCheckpointFile, TransactionIndex and
 ProducerStateManager of Kafka.
 Simplified: an incomplete entry at the end of a transaction index is skipped. The check
-`aborted-index` then reports an abort marker without an entry. A snapshot with a wrong checksum is
-ignored, as a broker does.
+`aborted-index` then reports an abort marker that has no entry. A snapshot with a wrong checksum is
+ignored, as in a broker.
 """
 
 from __future__ import annotations
@@ -51,7 +57,7 @@ ABORTED: Final = struct.Struct(">hqqqq")  # version, producer id, first, last, l
 
 
 class UnreadableLogDir(InputFault):
-    """A folder that has no logs, or a malformed file next to the logs."""
+    """Raised for a folder that has no logs, and for a malformed file next to the logs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +72,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """A topic partition; `logs` and `segments` are ranges of indexes into the tuples of a
-    `LogDirs`.
+    """A topic partition. `logs` and `segments` are ranges of indexes into the tuples `logs` and
+    `segments` of a `LogDirs`.
     """
 
     name: str
@@ -77,10 +83,10 @@ class Partition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirs:
-    """All logs, segments and topic partitions of an audit, ordered by topic partition, replica and
-    offset.
+    """All logs, segments and topic partitions of an audit. They are sorted by topic partition, then
+    by replica, then by offset.
 
-    The number of a log, of a segment or of a topic partition is its index in the tuple.
+    The number of a log, a segment or a topic partition is its index in its tuple.
     """
 
     logs: tuple[LogMetadata, ...]
@@ -119,8 +125,9 @@ class LogDirs:
 def log_dirs(folders: Sequence[Path]) -> LogDirs:
     """Returns the logs in the folders.
 
-    A folder is one directory of a broker's `log.dirs`, or the folder of one partition in it. Raises
-    UnreadableLogDir for a folder without logs or with a malformed file.
+    A folder is one directory of a broker's `log.dirs`, or the folder of one partition in such a
+    directory. Raises UnreadableLogDir for a folder that is no log directory, for a malformed file,
+    and for a log that is named twice.
     """
     logs: list[LogMetadata] = []
     replicas: dict[Path, str] = {}

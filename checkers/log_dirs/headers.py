@@ -1,6 +1,8 @@
-"""The batch headers of a segment as columns: found by their length fields, decoded all at once.
+"""Reads the headers of the record batches of a segment as columns. The length field of each batch
+shows where the next batch begins, and NumPy decodes all headers of a block together.
 
-A segment is read block by block. In messages of magic 0 or 1, only the offset is read.
+A segment is read block by block. From messages of an old format (magic 0 or 1), only the offset is
+read.
 
 Source: Kafka documentation, "Record Batch"; FileLogInputStream.
 """
@@ -46,7 +48,9 @@ _NOTHING: Final = {"leader_epoch": -1, "producer_id": -1, "producer_epoch": -1, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Consecutive whole record batches: the start, the end and the header of each batch."""
+    """Consecutive whole record batches. For each batch, it has the start, the end and the
+    header.
+    """
 
     data: bytes
     at: int  # position of the data in the file
@@ -65,7 +69,9 @@ class Rest:
 
 
 def blocks(file: BinaryIO) -> Iterator[Block | Rest]:
-    """Yields the file's batches, many at a time, then a `Rest` if bytes are left at the end."""
+    """Yields the record batches of the file, in blocks of many batches. If bytes remain after
+    the last whole batch, a `Rest` follows at the end.
+    """
     at, data = 0, b""
     while True:
         more = file.read(max(BLOCK_BYTES, len(data)))  # a batch may be larger than a block
@@ -85,7 +91,9 @@ def blocks(file: BinaryIO) -> Iterator[Block | Rest]:
 
 
 def _hop(data: bytes) -> tuple[list[int], int]:
-    """Returns the positions of the whole batches in `data`, and the end of the last one."""
+    """Returns the start positions of the whole batches in `data`, and the end position of the
+    last whole batch.
+    """
     begins: list[int] = []
     at, last, length_of = 0, len(data), _LENGTH.unpack_from
     while last - at > MAGIC_AT:
@@ -99,7 +107,9 @@ def _hop(data: bytes) -> tuple[list[int], int]:
 
 
 def _of_known_format(data: bytes, begins: list[int], end: int) -> tuple[list[int], int]:
-    """Returns the positions and the end of the batches before the first batch of unknown format."""
+    """Returns the start positions of the batches before the first batch of unknown format, and
+    the end position of the last of these batches. The end is 0 if there is no batch.
+    """
     if not begins:
         return begins, 0
     at = np.array(begins)

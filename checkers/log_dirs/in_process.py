@@ -13,7 +13,9 @@ from checkers.progress import Progress, Watcher
 
 @dataclass(frozen=True, slots=True)
 class InProcess:
-    """Checks every topic partition in this process; calls `watch` before each segment."""
+    """Checks every topic partition in this process. It calls `watch` before it reads each
+    segment.
+    """
 
     dirs: LogDirs
     watch: Watcher
@@ -63,9 +65,9 @@ def _together(tables: Iterable[pa.Table]) -> pa.Table:
 
 
 def positions_of(suspects: pa.Table) -> Mapping[int, set[int]]:
-    """Returns the byte positions at which suspect record batches begin, by segment number.
+    """Returns the byte positions at which suspect record batches begin, for each segment number.
 
-    A suspect batch differs between replicas.
+    A batch is suspect if it differs between replicas.
     """
     found: dict[int, set[int]] = {}
     numbers, positions = suspects["segment"].to_pylist(), suspects["position"].to_pylist()

@@ -21,7 +21,9 @@ from properties.log_audit.replicas import BeyondEnd
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The result of one check: its violations, and how many things (such as batches) it checked."""
+    """The result of one check: its violations, and the number of things that it checked, such as
+    batches.
+    """
 
     check: str
     observations: int
@@ -29,7 +31,9 @@ class Found:
 
 
 def integrity(log: Log) -> Iterator[Found]:
-    """Yields the results of the five checks of a log's bytes."""
+    """Yields the results of five checks of a log's bytes: torn batches at the end, unreadable
+    bytes, wrong checksums, malformed records, and messages of an old format.
+    """
     fault, newest = log.of["fault"], log.segment == len(log.names) - 1
     segments, batches = len(log.names), int(log.is_batch.sum())
     tail = (fault == TORN) & newest
@@ -53,10 +57,11 @@ def integrity(log: Log) -> Iterator[Found]:
 
 
 def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
-    """Yields the results of two checks: `offset-order` and `offset-gap`.
+    """Yields the results of two checks: `offset-order` finds offsets that go back, and `offset-gap`
+    finds missing offsets.
 
-    Gaps that end at or below the offset `cleaned_to` do not count, because compaction may have made
-    them.
+    A gap is ignored if it ends at or below the offset `cleaned_to`, because compaction may have
+    made the gap.
     """
     named = np.array([int(name.partition(".")[0]) for name in log.names], np.int64)
     least = np.maximum(named[log.segment], np.where(log.joined, log.next_offset, 0))
@@ -75,8 +80,8 @@ def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 
 def leader_epochs(log: Log) -> Iterator[Found]:
-    """Yields two results: leader epochs that decrease, and those that differ from the file
-    `leader-epoch-checkpoint`.
+    """Yields the results of two checks. The first check finds leader epochs that decrease. The
+    second check finds leader epochs that differ from the file `leader-epoch-checkpoint`.
     """
     epoch = log.of["leader_epoch"]
     with_epoch = log.sound[epoch[log.sound] >= 0]
@@ -103,9 +108,9 @@ def leader_epochs(log: Log) -> Iterator[Found]:
 
 
 def end(log: Log) -> Found:
-    """Checks that the log reaches the high watermark in the checkpoint file.
+    """Checks that the log reaches the high watermark in the file `replication-offset-checkpoint`.
 
-    Without the file, nothing is checked.
+    Nothing is checked if the file has no high watermark of the log.
     """
     high_watermark = log.metadata.high_watermark
     offset, position, segment = log.end

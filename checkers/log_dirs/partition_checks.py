@@ -1,7 +1,7 @@
-"""The checks that need only one topic partition, with all its replicas.
+"""Runs the checks that need only one topic partition, with all its replicas.
 
-Simplified: the headers of a topic partition's batches must fit into memory, with about 200 bytes
-for each batch.
+Simplified: the headers of a topic partition's batches must fit into memory. They take about 200
+bytes for each batch.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ FOUND: Final = pa.schema(
 
 
 def check_partition(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Runs all checks that need one topic partition only; returns their results as rows of
-    FOUND.
+    """Runs all checks that need only one topic partition. Returns their results as a table with
+    the columns FOUND. `rows` has the record batches of all replicas of the partition.
     """
     logs = _logs(partition, rows, dirs)
     cleaned = [n.log.metadata.cleaned_to for n in logs]
@@ -74,8 +74,8 @@ def _of_one_log(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 
 def compare_records(partition: int, rows: pa.Table, suspects: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Returns the records that differ between replicas, among those of the batches in
-    `suspects`.
+    """Returns the records that differ between the replicas of a partition, as a table with the
+    columns FOUND. Only the records of the batches in `suspects` are compared.
     """
     its = suspects.filter(pa.array(suspects["partition"].to_numpy() == partition))
     return _packed([replicas.compare_suspects(rows, its, dirs)])
@@ -100,7 +100,9 @@ def _stream(rows: pa.Table) -> bytes:
 
 
 def unpacked(found: pa.Table, check: str) -> Found:
-    """Merges the results of one check on all topic partitions into one result."""
+    """Returns the result of one check. It merges the results of this check on all topic
+    partitions.
+    """
     its = found.filter(pa.array(found["check"].to_numpy(zero_copy_only=False) == check))
     streams = (pa.ipc.open_stream(rows).read_all() for rows in its["rows"].to_pylist())
     tables = [table for table in streams if table.num_columns]

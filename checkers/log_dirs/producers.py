@@ -1,7 +1,8 @@
-"""Checks of a log's producers: sequence numbers, epochs and transactions.
+"""Runs the checks of a log's producers: sequence numbers, epochs and transactions.
 
-The checks for hanging and split transactions need several topic partitions. For them, this module
-only collects the open transactions and the transaction markers of each log.
+The checks for hanging transactions and for split transactions need several topic partitions. For
+these two checks, this module only collects the open transactions and the transaction markers of
+each log.
 
 Source: `properties.log_audit`, which defines the checks.
 """
@@ -42,7 +43,9 @@ CLOSINGS: Final = pa.schema([*list(OPEN)[:7], ("marker", pa.int64())])
 
 
 def sequences(log: Log) -> Iterator[Found]:
-    """Yields the results of two checks: missing and repeated sequence numbers of producers."""
+    """Yields the results of two checks. They find missing sequence numbers, and repeated
+    sequence numbers.
+    """
     of, sound = log.of, log.sound if log.metadata.is_sequenced else log.sound[:0]
     numbered = sound[of["base_sequence"][sound] >= 0]
     one, two = log.successive(numbered)
@@ -69,7 +72,9 @@ def sequences(log: Log) -> Iterator[Found]:
 
 
 def epochs(log: Log) -> Iterator[Found]:
-    """Yields the results of two checks: producer epochs and coordinator epochs that decrease."""
+    """Yields the results of two checks. They find producer epochs that decrease, and coordinator
+    epochs that decrease.
+    """
     of = log.of
     one, two = log.successive(log.sound)
     down = of["producer_epoch"][two] < of["producer_epoch"][one]
@@ -102,10 +107,11 @@ def epochs(log: Log) -> Iterator[Found]:
 
 
 def transactions(log: Log) -> Iterator[Found]:
-    """Yields missing transaction markers, repeated markers, and markers with a raised epoch.
+    """Yields three results: missing transaction markers, repeated markers, and markers with a
+    raised epoch.
 
-    A marker has a raised epoch if its producer epoch is newer than that of the transaction's
-    records. Such a marker is no fault, but the check for split transactions needs it.
+    A marker has a raised epoch if its producer epoch is newer than the producer epoch of the
+    transaction's records. Such a marker is no fault, but the check for split transactions needs it.
     """
     of = log.of
     one, two = log.successive(log.sound)
@@ -152,8 +158,8 @@ def transactions(log: Log) -> Iterator[Found]:
 class _Runs:
     """The batches of each producer, divided into runs of consecutive batches.
 
-    `cuts` has a number for each batch of the log. A new run begins after each marker, and where the
-    number changes.
+    `cuts` has a number for each batch of the log. A new run begins after each transaction marker. A
+    new run also begins where the number in `cuts` changes from one batch of a producer to the next.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:
@@ -170,7 +176,9 @@ class _Runs:
 
 
 def open_at_end(log: Log) -> Found:
-    """Returns the transactions that are open at the end of the log, each with its first batch."""
+    """Returns the transactions that are open at the end of the log. Each row has the location of
+    the first batch of a transaction.
+    """
     runs = _Runs(log, np.zeros(len(log.base), np.int64))
     producers = log.of["producer_id"][runs.rows]
     is_last = np.append(producers[1:] != producers[:-1], True)[: len(producers)]
@@ -191,8 +199,10 @@ def open_at_end(log: Log) -> Found:
 
 
 def aborted_index(log: Log) -> Found:
-    """Finds abort markers whose entry in the index of aborted transactions is missing or wrong,
-    and entries without a marker.
+    """Checks the index of aborted transactions. It reports an abort marker without an entry, an
+    entry with a wrong first offset, and an entry without an abort marker.
+
+    Nothing is checked if the log has no index of aborted transactions.
     """
     if log.metadata.aborted is None:
         return Found(check="aborted-index", observations=0, rows=as_table([], IndexFault))

@@ -1,9 +1,9 @@
-"""Parses the records of many batches at once: each step handles all batches together.
+"""Parses the records of many batches together, with NumPy.
 
-Only a record's own length shows where it ends. So NumPy finds the first record of all batches in
-one step, then the second record of all batches, and so on.
+Only a record's own length shows where the record ends. So the first step finds the first record of
+every batch, the second step finds the second record of every batch, and so on.
 
-For any bytes the result equals that of `tests/checkers/log_dirs/plain.py`.
+For any bytes, the result equals the result of the parser in `tests/checkers/log_dirs/plain.py`.
 
 Source: Kafka documentation, "Record"; DefaultRecord.readFrom.
 """
@@ -28,7 +28,7 @@ LONG_BYTES: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """The records of many batches, as positions in the parsed bytes.
+    """The records of many batches. A key, a value or a payload is a position in the parsed bytes.
 
     A null key or value has the length -1.
     """
@@ -46,11 +46,13 @@ class Records:
 
 
 def parsed(data: bytes, starts: Ints, ends: Ints, counts: Ints, last_deltas: Ints) -> Records:
-    """Parses many batches at once; returns their records, and which batches are malformed.
+    """Parses many batches together. Returns their records, and a flag for each batch that is
+    malformed.
 
-    Each argument after `data` has one element for each batch: where its records begin and end,
-    their number, and the offset delta of the last one. A batch is malformed if its bytes contradict
-    these numbers, or if the offset deltas of its records do not ascend.
+    Each argument after `data` has one element for each batch: the positions where its records begin
+    and end, the number of its records, and the offset delta of its last record. A batch is
+    malformed if its bytes contradict these numbers. A batch is also malformed if the offset deltas
+    of its records do not ascend.
     """
     malformed: Flags = (counts < 0) | (last_deltas < 0) | (counts > (ends - starts) // SMALLEST)
     batches = _Batches(data, starts, ends, np.where(malformed, 0, counts), malformed)
@@ -112,7 +114,8 @@ class _Batches:
 def _varints(view: Bytes, at: Ints, longest: int) -> tuple[Ints, Ints, Flags]:
     """Decodes the variable-length integers that begin at the positions `at`.
 
-    Returns the integers, the positions after them, and flags: True for a malformed integer.
+    Returns three arrays: the integers, the positions after the integers, and flags. A flag is True
+    for a malformed integer.
     """
     last = len(view) - 1
     byte = view[np.minimum(at, last)]

@@ -1,11 +1,13 @@
-"""Checks that replicas are identical below their high watermarks, in two steps.
+"""Checks in two steps that replicas are identical below their high watermarks.
 
-The first step compares batches: two batches are identical if they have the same offsets, leader
-epoch, length and checksum. The second step compares the records of all other batches, called
-*suspects*. Most clusters have none; compaction causes suspects because it rewrites batches.
+The first step compares batches. Two batches are identical if they have the same offsets, leader
+epoch, length and checksum. All other batches are called *suspects*. The second step compares the
+records of the suspects. Most clusters have no suspects. Compaction causes suspects because it
+rewrites batches.
 
 Source: `properties.log_audit.replicas`.
-Simplified: two batches of the same length and checksum count as identical.
+Simplified: the bytes of two batches are not compared if the batches have the same length and
+checksum.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ _AGREED: Final = (
 
 
 def below(one: LogMetadata, two: LogMetadata) -> int | None:
-    """Returns the lower of the two high watermarks; None if a replica has no checkpoint of it."""
+    """Returns the lower of the two replicas' high watermarks. Returns None if a replica has no
+    checkpoint of its high watermark.
+    """
     ours, theirs = one.high_watermark, two.high_watermark
     return None if ours is None or theirs is None else min(ours, theirs)
 
@@ -110,8 +114,8 @@ def _overlapping(one: Log, mine: Ints, two: Log, theirs: Ints) -> Ints:
 def compare_suspects(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
     """Compares the records of suspect batches, for each pair of replicas.
 
-    Returns one row for each pair that differs: the first record that differs, and the number of
-    such records.
+    The result has one row for each pair of replicas that differ. The row has the first record that
+    differs, and the number of records that differ.
     """
     columns: Columns = {
         n: rows[n].to_numpy().astype(np.int64) for n in RECORDS.names if n != "partition"

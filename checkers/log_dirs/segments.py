@@ -1,11 +1,13 @@
-"""Segments as Arrow tables, one row per batch or one row per record, read with NumPy.
+"""Reads segments as Arrow tables, with NumPy. A table has one row for each batch, or one row for
+each record.
 
-A row of BATCHES is a batch, or bytes at the end of a segment that are no batch. The column `fault`
-distinguishes the two. A row of RECORDS has those fields of a record on which replicas must agree.
+A row of BATCHES is a batch, or the bytes at the end of a segment that are no batch. The column
+`fault` distinguishes these two cases. A row of RECORDS has the fields of a record on which replicas
+must agree.
 
-For any file the result equals that of the reader in `tests/checkers/log_dirs/plain.py`.
+For any file, the result equals the result of the reader in `tests/checkers/log_dirs/plain.py`.
 
-Simplified: in messages of magic 0 and 1, only position and offset are read. Two different records
+Simplified: from messages of magic 0 and 1, only position and offset are read. Two different records
 count as equal if key, value and headers have the same length and CRC-32C.
 """
 
@@ -85,9 +87,11 @@ RECORDS: Final = pa.schema(
 
 
 def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
-    """Yields tables with the columns BATCHES: one row per record batch of a segment, in file order.
+    """Yields tables with the columns BATCHES. Each row is a record batch of the segment, in file
+    order.
 
-    The last row may describe bytes that are no whole batch. Raises UnreadableLogDir.
+    The last row may describe bytes that are no whole batch. Raises UnreadableLogDir if the file
+    cannot be read.
     """
     next_offset = base_offset(segment.path.name)
     for block in _read(segment):
@@ -100,9 +104,10 @@ def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
 
 
 def records(segment: Segment, positions: Collection[int]) -> Iterator[pa.RecordBatch]:
-    """Yields tables with the columns RECORDS: the records of the batches at the byte positions.
+    """Yields tables with the columns RECORDS: the records of the batches that begin at the byte
+    positions `positions`.
 
-    Batches with a fault are skipped.
+    Batches with a fault are skipped. Raises UnreadableLogDir if the file cannot be read.
     """
     wanted = np.array(sorted(positions), np.int64)
     for block in _read(segment):

@@ -1,4 +1,5 @@
-"""Checks on NumPy arrays that the newest producer-state snapshot of a log agrees with the log.
+"""Checks that the newest producer-state snapshot of a log agrees with the log. The checks use NumPy
+arrays.
 
 Source: `properties.log_audit.producer_snapshots`.
 """
@@ -20,8 +21,8 @@ CHECK: Final = "producer-snapshot"
 
 
 def producer_snapshot(log: Log) -> Found:
-    """Returns one row for each producer field that differs from the log below the snapshot's
-    offset.
+    """Returns one row for each field of a producer's state in which the snapshot differs from
+    the log. The log is only read below the offset of the snapshot.
     """
     faults: list[SnapshotFault] = []
     snapshot, rows = log.metadata.snapshot, _below(log)
@@ -51,7 +52,9 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the sound batches just below the producer snapshot's offset: no offset is missing."""
+    """Returns the sound batches that end just below the offset of the producer snapshot. No
+    offset is missing between these batches. The result is empty if no batch ends there.
+    """
     offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound
     ends = rows[log.last[rows] + 1 == offset]

@@ -1,7 +1,9 @@
-"""The rows that tasks return to Spark; the column `cell` is bytes: a table, a cost or an error.
+"""The rows that tasks return to Spark. The column `cell` contains bytes: a table, the cost of a
+task, or an error.
 
-The column `kernel` has the number of the function that returned the table. `origin` is the
-partition from which the table was computed, and `target` the shuffle partition that it goes to.
+The column `kernel` has the number of the kernel (a function from rows of a history to a table) that
+returned the table. The column `origin` is the partition from which the table was computed. The
+column `target` is the shuffle partition to which the table goes.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ _CELL: Final = pa.schema(
 
 
 def table_cell(kernel: int, target: int, origin: int, table: pa.Table) -> pa.RecordBatch:
-    """Returns a table as one row, whose cell is an Arrow stream compressed with LZ4."""
+    """Returns a row whose cell is the table, as an Arrow stream that is compressed with LZ4."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with pa.ipc.new_stream(sink, table.schema, options=options) as stream:
@@ -50,16 +52,18 @@ def cell_row(kernel: int, target: int, origin: int, cell: bytes) -> pa.RecordBat
 
 
 def no_fault(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns the row; raises InputFault if the row has a worker's InputFault."""
+    """Returns the row. Raises InputFault if the row contains the InputFault of a worker."""
     if row["kernel"] == FAULT:
         raise InputFault(row["cell"].decode())
     return row
 
 
 def table_of(row: Mapping[str, Any], mapped: Callable[[str], pa.Buffer] = mapped_file) -> pa.Table:
-    """Returns the table of a cell; `mapped` maps a table in a file to memory.
+    """Returns the table of a row. If the table is in a file, the function `mapped` maps the file to
+    memory.
 
-    The system limits the number of maps, so a caller with many tables should cache `mapped`.
+    The operating system limits the number of maps. So a caller that reads many tables should cache
+    the results of `mapped`.
     """
     if row["target"] == IN_FILE:
         in_file: OnDisk = pickle.loads(row["cell"])

@@ -1,7 +1,8 @@
-"""The archive of the classes that Spark loads: with it, Spark starts with half of the CPU time.
+"""The archive of the classes that Spark loads. With this archive, Spark starts with half of the CPU
+time.
 
-Java writes the archive when it exits, which takes as long as several starts. So it is made once for
-one Java and one Spark. Java ignores an archive that does not fit.
+Java writes the archive when it exits, which takes as long as several starts. So the archive is made
+once for each combination of a Java and a Spark. Java ignores an archive that does not fit.
 
 Source: JEP 350, dynamic CDS archives.
 """
@@ -21,7 +22,7 @@ QUIET: Final = "-Xlog:disable"  # Java would print warnings to stdout
 
 
 def archive_of(chosen: Java) -> Path:
-    """Returns the path of the archive for this Java and the installed Spark; the file may not
+    """Returns the path of the archive for this Java and the installed Spark. The file may not
     exist.
     """
     spark = find_spec("pyspark")  # importing it takes a second
@@ -31,7 +32,9 @@ def archive_of(chosen: Java) -> Path:
 
 
 def reading(file: Path) -> str:
-    """Returns the Java options for using the archive; empty if there is no archive."""
+    """Returns the Java options for using the archive. The text is empty if the archive does not
+    exist.
+    """
     return f'{QUIET} "-XX:SharedArchiveFile={file}"' if file.exists() else ""
 
 

@@ -1,10 +1,10 @@
 """Sessions of a Spark Connect server: `--master sc://host:port`.
 
-The client needs no Java, and has no SparkContext. It sends this project's packages to the workers,
-which need NumPy, SciPy, PyArrow, and the same minor version of Python as the client.
+The client needs no Java, and it has no SparkContext. It sends this project's packages to the
+workers. The workers need NumPy, SciPy, PyArrow, and the same minor version of Python as the client.
 
-Simplified: the server decides how workers start. If a worker's working directory had a folder
-`model/`, the worker would import that folder instead of this project's package.
+Simplified: the server decides how workers start. If the working directory of a worker has a folder
+`model/`, the worker imports this folder instead of this project's package.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ def is_connected(spark: SparkSession) -> bool:
 def connected(
     master: str, settings: Mapping[str, str], archive: Callable[[Path], Path]
 ) -> Generator[SparkSession]:
-    """Yields a session of the Spark Connect server `master`; an active session is reused.
+    """Yields a session of the Spark Connect server `master`. If a Spark Connect session is active,
+    it is reused.
 
-    Raises InputFault if no server answers, or a package for Spark Connect is not installed.
+    Raises InputFault for an invalid address, for a server that does not answer, and for a missing
+    package.
     """
     try:
         import grpc
@@ -80,8 +82,8 @@ def is_local(spark: SparkSession) -> bool:
 
 
 def parallelism(spark: SparkSession) -> int:
-    """Returns the number of tasks that run in parallel; with Spark Connect, the number of
-    shuffle partitions.
+    """Returns the number of tasks that run in parallel. With Spark Connect, returns the number
+    of shuffle partitions instead.
     """
     if is_connected(spark):
         return int(spark.conf.get(_SHUFFLE_PARTITIONS) or 1)
@@ -90,7 +92,9 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def tagged(spark: SparkSession, name: str) -> Generator[None]:
-    """Tags the Spark jobs of the `with` block with the name; a comma in the name becomes `;`."""
+    """Tags the Spark jobs of the `with` block with `name`. A comma in the name becomes a
+    semicolon.
+    """
     session = cast("Any", spark)
     tag = name.replace(",", ";")
     session.addTag(tag)
@@ -104,7 +108,8 @@ def tagged(spark: SparkSession, name: str) -> Generator[None]:
 def reported(spark: SparkSession, done: Callable[[int], None]) -> Generator[None]:
     """Calls `done` at each progress message of the Spark server, until the `with` block ends.
 
-    `done` receives the largest number of finished tasks in a running stage.
+    The argument of `done` is the number of finished tasks in a running stage. If several stages
+    run, it is the largest of their numbers; if no stage runs, it is 0.
     """
 
     def handle(stages: Iterable[Any], **_others: Any) -> None:

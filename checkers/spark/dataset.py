@@ -1,8 +1,8 @@
 """A history as a Spark dataset, whose partitions are processed by Spark tasks.
 
-A partition is a part of the history's rows, not a Kafka partition. Each Arrow table of a task is
-one byte string in a cell of a DataFrame, so Spark converts no rows or texts. With a local master,
-tasks exchange tables through files instead.
+A partition is a part of the history's rows, not a Kafka partition. Tasks return Arrow tables. Each
+table is one byte string in a cell of a DataFrame, so Spark does not convert rows or texts. With a
+local master, tasks exchange tables through files instead.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class SparkDataset:
 
     @contextmanager
     def cached(self, *, on_disk: bool) -> Generator[SparkDataset]:
-        """Yields this dataset, with its columns cached on disk if `on_disk` is true and the
-        master is local.
+        """Yields this dataset with a cache of its columns on disk. If `on_disk` is False or the
+        master is not local, yields this dataset without a cache.
         """
         if not on_disk or not is_local(self.spark):
             yield self
@@ -86,8 +86,8 @@ class SparkDataset:
             yield replace(self, partitions=tuple(partitions))
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Applies each function of `kernels` to the partitions that it needs; returns one table
-        for each function.
+        """Applies each kernel (a function from rows of the history to a table) to the partitions
+        that the kernel needs. Returns one table for each kernel.
         """
         needed = tuple(
             (number, partition)
@@ -220,8 +220,8 @@ class SparkDataset:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledDataset:
-    """The rows that tasks computed, after a shuffle: one row of `cells` has all rows of a
-    partition.
+    """The rows that tasks computed, after a shuffle. One row of `cells` has all rows of a
+    shuffle partition that one kernel computed.
     """
 
     spark: SparkSession

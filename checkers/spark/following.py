@@ -1,12 +1,12 @@
-"""Detects that a recording has grown, so that its verdict can be updated.
+"""Detects that a recording has grown, so that the verdict on the recording can be updated.
 
-A recording is a folder with Parquet parts, and with a *tail*: a file of the newest operations.
-Structured Streaming detects new parts. The length of the tail is compared every second.
+A recording is a folder with Parquet files, called *parts*, and with a *tail*: a file of the newest
+operations. Structured Streaming detects new parts. The length of the tail is compared every second.
 
-All anomalies are decided again on the whole history, because new operations can contradict old
-ones: a client may now read a record that was sent long ago.
+All anomalies are decided a second time on the whole history, because new operations can contradict
+old operations: a client may now read a record that was sent long ago.
 
-Simplified: the stream only signals that parts arrived; tasks read the parts from the files.
+Simplified: the stream only signals that parts arrived. Tasks read the parts from the files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TAIL_INTERVAL_S: Final = 5.0  # least time between two verdicts if only the tail
 
 
 def growths(history: Path, spark: SparkSession) -> Generator[None]:
-    """Yields None each time when the recording has grown, until the recording ends.
+    """Yields None each time the recording has grown, until the recording ends.
 
     Raises UnreadableHistory if the folder has no recording.
     """

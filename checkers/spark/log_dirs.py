@@ -1,4 +1,4 @@
-"""The audit of log directories on Spark: tasks read and check the segments.
+"""Audits log directories on Spark: tasks read and check the segments.
 
 A Python Data Source reads segments as one row for each record batch. One shuffle groups the rows by
 topic partition, and moves about 100 bytes for each batch. Records are shuffled only for batches
@@ -41,9 +41,11 @@ def audit_on_spark(
     checks: tuple[str, ...] = (),
     watch: Watcher = unwatched,
 ) -> Audit:
-    """Audits the folders on Spark; without a master, on all local cores.
+    """Audits the folders on Spark. If `master` is None, Spark runs on all local cores. If `checks`
+    is empty, all checks run.
 
-    Raises UnreadableLogDir, UnknownName, or InputFault, for example if Java is missing.
+    Raises UnreadableLogDir for a folder that cannot be read, and UnknownName for an unknown check.
+    Raises InputFault, for example, if Java is missing.
     """
     chosen = named(checks)
     dirs = log_dirs(folders)

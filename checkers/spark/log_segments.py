@@ -1,11 +1,13 @@
-"""Segments of Kafka logs as a Python Data Source of Spark: `kafka_log_segments`.
+"""Reads segments of Kafka logs as a Python Data Source of Spark: `kafka_log_segments`.
+
+The first line registers the data source, and the second line reads segments as a DataFrame:
 
     spark.dataSource.register(LogSegments)
     spark.read.format("kafka_log_segments").option("segments", listed(dirs.segments)).load()
 
-A row is a record batch. With `option("rows", "records")` a row is a record, and only the records of
-the batches at `option("positions", …)` are read. All machines must be able to read the files under
-the same path.
+A row of the DataFrame is a record batch. With `option("rows", "records")` a row is a record, and
+only the records of the batches at the byte positions `option("positions", …)` are read. All
+machines must be able to read the files under the same path.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ class Share(InputPartition):
 
 
 class LogSegments(DataSource):
-    """The data source of segments: its rows are record batches (BATCHES) or records (RECORDS)."""
+    """The data source of segments. Its rows are record batches with the columns BATCHES, or
+    records with the columns RECORDS.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -90,8 +94,8 @@ class _Reader(DataSourceReader):
 
 
 def shares(of: Iterable[Segment]) -> list[Share]:
-    """Divides the segments, in order: each task reads one segment, or several of at most 64 MiB
-    together.
+    """Divides the segments, in order, into shares. Each task reads one share: one segment, or
+    several segments of at most 64 MiB together.
     """
     made: list[Share] = []
     share: list[Segment] = []

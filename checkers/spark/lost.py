@@ -1,7 +1,7 @@
-"""Finds out whether an error comes from a killed Spark process. Such an error is no bug of Urteil.
+"""Finds out whether a killed Spark process caused an error. Such an error is no bug of Urteil.
 
-Spark runs a task again if its Python worker ends. If the task fails again, or if Java ends, the
-analysis cannot go on. The verdicts that were reached before are in the run folder.
+If a Python worker ends, Spark runs its task a second time. If the task fails repeatedly, or if Java
+ends, the analysis cannot continue. The verdicts that were reached until then are in the run folder.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ NEXT_STEP: Final = (
 
 
 class SparkLost(InputFault):
-    """A process of Spark has ended in the middle of an analysis."""
+    """Raised if a process of Spark ended in the middle of an analysis."""
 
 
 def lost_process(error: BaseException) -> SparkLost | None:
-    """Returns a SparkLost if the error, or one of its causes, is the end of a process of Spark.
+    """Returns a SparkLost if the end of a Spark process caused the error, directly or through
+    another error. Otherwise returns None.
 
-    Call this function before Java is ended, because Java has the text of some errors.
+    Call this function before Java is ended, because the texts of some errors come from Java.
     """
     every = [*_chain(error)]
     if any(map(is_unanswered, every)):
@@ -47,7 +48,9 @@ def lost_process(error: BaseException) -> SparkLost | None:
 
 
 def is_unanswered(error: BaseException) -> bool:
-    """Returns True if the Java process did not answer a call; an exception is an answer."""
+    """Returns True if the error shows that the Java process did not answer a call. If Java
+    answered with an exception, returns False.
+    """
     of_py4j = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
     return of_py4j or isinstance(error, ConnectionError)
 
@@ -59,7 +62,9 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _how_java_ended() -> str | None:
-    """Returns an exit code or a signal; None if Java is running."""
+    """Returns the exit code of Java, or the name of the signal that ended Java. Returns None if
+    Java is running.
+    """
     process = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return None

@@ -1,10 +1,10 @@
-"""Runs a search on Spark in rounds; each round's result is an RDD on the executors' disks.
+"""Runs a search on Spark in rounds. The result of each round is an RDD on the executors' disks.
 
-This result is the round's *level*: for example, the states that the search found in this round. All
-levels have the same partitioner, so Spark reads the levels of a partition in one task, without a
-shuffle. If an executor is lost, Spark computes the lost partitions again.
+The result of a round is called its *level*: for example, the states that the search found in this
+round. All levels have the same partitioner. So one task reads a partition of all levels, without a
+shuffle. If an executor is lost, Spark computes the lost partitions a second time.
 
-Each level depends on all levels before it, so the lineage grows with the square of the number of
+Each level depends on all earlier levels, so the lineage grows with the square of the number of
 levels. To limit this growth, every 16 levels (`copied_together`) are copied through a shuffle to
 one RDD.
 """
@@ -43,7 +43,9 @@ _Element = tuple[int, _Item]
 
 @dataclass
 class SparkRounds:
-    """The levels of a distributed search as RDDs of a Spark session; `closed` frees them."""
+    """The levels of a distributed search, as RDDs of a Spark session. When the `with` block of
+    `closed` ends, Spark frees the RDDs.
+    """
 
     spark: SparkSession
     partitions: int = 0  # 0: some for each core
@@ -179,8 +181,8 @@ def _collect(
 
 
 def _in_turn(elements: Iterable[_Element]) -> tuple[list[_Item], Iterator[bytes]]:
-    """Returns the items that arrived in this round, ordered by sender, and the data that
-    `collect` kept in earlier rounds.
+    """Returns two things: the items that arrived in this round, sorted by sender, and the data
+    that `collect` stored in earlier rounds.
     """
     rest = iter(elements)
     arrived: list[_Item] = []

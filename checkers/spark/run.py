@@ -1,4 +1,4 @@
-"""The analysis of a history on Spark: tasks reduce the history's partitions to small tables.
+"""Analyzes a history on Spark: tasks reduce the history's partitions to small tables.
 
 If a history has only one partition, one task does the whole analysis.
 """
@@ -65,8 +65,9 @@ def analyze_on_spark(
 ) -> Analysis:
     """Analyzes a history on Spark, and returns the verdicts on its anomalies.
 
-    With `ui`, Spark serves its web UI meanwhile. `note` is called with messages for the user.
-    Raises UnreadableHistory, UnknownName, or InputFault for a missing Java, master or file.
+    With `ui`, Spark serves its web UI during the analysis. `note` is called with messages for the
+    user. Raises UnreadableHistory, UnknownName for an unknown anomaly, or InputFault for a missing
+    Java, master or file.
     """
     chosen = named(anomalies, declared)
     with tempfile.TemporaryDirectory(prefix="urteil-history-") as temporary:
@@ -120,10 +121,10 @@ def _analyse_locally(
 
 @contextmanager
 def errors_of_tasks() -> Generator[None]:
-    """Raises the UnreadableHistory, or the OSError of a full disk, that a Spark task in the block
-    raised.
+    """Raises errors of Spark tasks in the `with` block with their original types. Spark itself
+    returns only the text of a task's error.
 
-    Spark itself returns only the text of a task's error.
+    Two errors are recognized: an UnreadableHistory, and the OSError of a full disk.
     """
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
@@ -140,7 +141,9 @@ def errors_of_tasks() -> Generator[None]:
 
 
 def require_visible(spark: SparkSession, paths: Iterable[str]) -> None:
-    """Raises InputFault for the first file that the cluster's workers cannot read."""
+    """Raises InputFault if the cluster's workers cannot read one of the files. The message names
+    the first such file. With a local master, nothing is checked.
+    """
     if is_local(spark):
         return
     missing = in_one_task(spark, partial(_first_missing, sorted(paths)))
@@ -156,8 +159,8 @@ def _first_missing(paths: Iterable[str]) -> str | None:
 
 
 def in_one_task(spark: SparkSession, work: Callable[[], ResultT]) -> ResultT:
-    """Runs the work in one Spark task and returns its result; raises InputFault if the work
-    raised it.
+    """Runs `work` in one Spark task, and returns its result. Raises InputFault if `work` raises
+    InputFault in the task.
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

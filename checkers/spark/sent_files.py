@@ -1,9 +1,9 @@
 """Sends files that only the driver can read to the workers of a cluster.
 
-Tasks check first whether the workers see these files, with the same size and modification time. If
-one worker does not see them, each executor fetches them once from the driver.
+First, tasks check whether the workers see these files with the same size and modification time. If
+one worker does not see them, each executor fetches each file once from the driver.
 
-Simplified: an executor fetches all files that are sent, also those that its tasks do not read.
+Simplified: an executor fetches all files that are sent, also the files that its tasks do not read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SentRows:
-    """A row group of a file, which Spark has sent to the workers."""
+    """A row group of a Parquet file that Spark has sent to the workers."""
 
     name: str
     stored: RowGroup
@@ -52,9 +52,10 @@ class SentRows:
 def sent(
     spark: SparkSession, partitions: tuple[HistoryPartition, ...], folder: Path
 ) -> tuple[HistoryPartition, ...]:
-    """Returns the partitions with file locations that every worker can read.
+    """Returns the partitions with locations of files that every worker can read.
 
     If some worker cannot see a local file, all local files are sent, through links in `folder`.
+    With a local master, the partitions are returned unchanged.
     """
     if is_local(spark):
         return partitions

@@ -1,9 +1,9 @@
 """A Spark session with little logging, for Python functions in mapInArrow.
 
-Workers start with PYTHONSAFEPATH, and import from a location with only this project's packages.
-Otherwise they would import a folder `model/` in the user's directory instead of this project's
-package. On a cluster the location is an archive. With a local master it is a folder of links, so
-that Python finds the compiled files next to the sources.
+Workers start with PYTHONSAFEPATH. They import from a location that contains only this project's
+packages. Otherwise, they would import a folder `model/` in the user's directory instead of this
+project's package. On a cluster, the location is an archive. With a local master, the location is a
+folder of links, so that Python finds the compiled files next to the sources.
 """
 
 from __future__ import annotations
@@ -72,11 +72,12 @@ def session(
     ui: bool = False,
     writes_archive: Path | None = None,
 ) -> Generator[SparkSession]:
-    """Yields a session on the master; without a master, on all local cores.
+    """Yields a session on the master. If `master` is None, Spark runs on all local cores.
 
-    A session that is already active is reused, except with Spark Connect. With `writes_archive`,
-    Java writes the archive of its classes there. Raises InputFault if Java is missing or the master
-    does not answer, and SparkLost if a process of Spark is killed.
+    If a session is already active, it is reused. For a Spark Connect master, only a Spark Connect
+    session is reused. With `writes_archive`, Java writes the archive of its classes to this path.
+    Raises InputFault if Java is missing or if the master does not answer. Raises SparkLost if a
+    process of Spark is killed.
     """
     # Spark's code generation pays for jobs with many rows
     sql = dict(_FOR_KERNELS if compiled else (*_FOR_KERNELS, *_INTERPRETED))
@@ -128,20 +129,26 @@ def session(
 
 
 def is_running() -> bool:
-    """Returns True if a Spark session is active in this process; then `session` starts no Java."""
+    """Returns True if a Spark session is active in this process. In this case, `session` starts
+    no Java.
+    """
     from pyspark.sql import SparkSession
 
     return SparkSession.getActiveSession() is not None
 
 
 def ui_address(spark: SparkSession) -> str:
-    """Returns the address of Spark's web UI, or the text `not served by this process`."""
+    """Returns the address of Spark's web UI. If this process serves no web UI, returns the text
+    `not served by this process`.
+    """
     address = None if connect.is_connected(spark) else spark.sparkContext.uiWebUrl
     return address or "not served by this process"
 
 
 def require_answer(master: str) -> None:
-    """Raises InputFault for an invalid master, or for a standalone master that does not answer."""
+    """Raises InputFault for an invalid master, for YARN without a configuration, and for a
+    standalone master that does not answer.
+    """
     if not re.fullmatch(_MASTER, master):
         forms = "spark://HOST:PORT, sc://HOST:PORT, k8s://…, yarn or local[2]"
         raise InputFault(f"--master {master}: not a master of Spark; write {forms}")
@@ -207,7 +214,7 @@ def _settings(folder: Path, options: str, *, local: bool, ui: bool) -> Iterator[
 
 
 def linked(folder: Path) -> Path:
-    """Creates and returns a folder that contains only links to this project's packages."""
+    """Creates a folder that contains only links to this project's packages. Returns the folder."""
     folder.mkdir(parents=True)
     for package in PACKAGES:
         (folder / package).symlink_to(_ROOT / package)
@@ -215,7 +222,9 @@ def linked(folder: Path) -> Path:
 
 
 def archive(path: Path) -> Path:
-    """Creates and returns an archive with only the Python files of this project's packages."""
+    """Creates an archive that contains only the Python files of this project's packages. Returns
+    its path.
+    """
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for package in PACKAGES:
             for source in sorted((_ROOT / package).rglob("*.py")):

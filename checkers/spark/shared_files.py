@@ -1,10 +1,11 @@
-"""Objects that tasks of a local master read from a memory-mapped file.
+"""Stores objects in a memory-mapped file that the tasks of a local master read.
 
-A task's functions hold arrays that earlier passes have computed: gigabytes for a large history. All
-tasks share one copy of the arrays, and none passes through Java. The arrays are read-only.
+The functions of a task hold arrays that earlier passes over the history have computed. These arrays
+take gigabytes for a large history. With the file, all tasks share one copy of the arrays, and no
+array passes through Java. The arrays are read-only.
 
-The file has the pickled object first, and then its buffers, as out-of-band data of pickle protocol
-5.
+The file begins with the pickled object. The buffers of the object follow, as out-of-band data of
+pickle protocol 5.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _ALIGNED: Final = 64  # bytes; Arrow's recommendation for the start of a buffer
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """An object in a file; `sizes` has the size of the pickled object, then those of its
+    """An object in a file. `sizes` has the size of the pickled object, then the sizes of its
     buffers.
     """
 
@@ -42,7 +43,9 @@ class Shared:
 
 
 def shared(value: Any, file: Path) -> Shared:
-    """Writes an object to the file, and returns what a task needs to load it."""
+    """Writes an object to the file. Returns a small object with which a task loads the written
+    object.
+    """
     buffers: list[pickle.PickleBuffer] = []
     head = _dumps(value, protocol=5, buffer_callback=buffers.append)
     parts = [memoryview(head), *(buffer.raw() for buffer in buffers)]

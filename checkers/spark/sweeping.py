@@ -1,4 +1,6 @@
-"""A sweep of simulations in Spark tasks: each task simulates some seeds, and returns verdicts."""
+"""Runs a sweep (simulations of one scenario with many seeds) in Spark tasks. Each task simulates
+some seeds, and returns the verdicts on them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ dumps: Final[Any] = cloudpickle.dumps
 
 
 def judged_on_spark(swept: Swept, seeds: range, master: str) -> Iterator[Judged]:
-    """Yields the verdict on each seed as soon as it is ready.
+    """Yields the verdict on each seed, in the order of the seeds, while later tasks still run.
 
     Raises InputFault if Java is missing or the master does not answer.
     """

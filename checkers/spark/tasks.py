@@ -1,7 +1,9 @@
-"""The functions that Spark tasks run in mapInArrow, on a partition or on one side of a shuffle.
+"""The functions that Spark tasks run in mapInArrow, on partitions of a history or on shuffle
+partitions.
 
-A task runs *kernels* (functions from a batch of rows to a table), or merges their tables. It yields
-rows with one cell each: a table, the files that the task wrote, the task's cost, or an error.
+A task runs *kernels* (functions from rows of a history to a table), or it merges the tables of
+kernels. It yields rows with one cell each: a table, the files that the task wrote, the cost of the
+task, or an error.
 """
 
 from __future__ import annotations
@@ -68,10 +70,11 @@ def _faults_as_rows(
 
 @cache
 def prepare_worker(modules: int) -> None:
-    """Saves CPU time in later tasks: keeps freed memory, and excludes the existing objects from
-    garbage collection.
+    """Prepares a worker process, so that later tasks need less CPU time. The worker retains freed
+    memory, and garbage collection ignores the objects that exist now.
 
-    Acts once for each number of imported modules, so again after further imports.
+    The function acts once for each number of imported modules. So it acts a second time after
+    further imports.
     """
     del modules
     keep_freed()
@@ -89,11 +92,11 @@ def process(
     codec: Codec,  # the compression of these files
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Runs the functions `kernels` on some partitions; yields a row for each table, then the task's
-    cost.
+    """Runs the functions `kernels` on some partitions of a history. Yields a row for each table,
+    and at the end a row with the cost of the task.
 
-    `batches` has the indexes of this task's partitions. With `targets`, each table is split by the
-    shuffle key into at most `targets` rows.
+    `batches` has the indexes of the partitions of this task. If `targets` is not None, each table
+    is split by the shuffle key into at most `targets` rows.
     """
     prepare_worker(len(sys.modules))
     meter = Meter()
@@ -130,7 +133,8 @@ def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
 def merge_cells(
     kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the tables of each kernel and shuffle partition into one; yields costs unchanged.
+    """Merges the tables of each kernel and shuffle partition into one table. Rows with costs are
+    yielded unchanged.
 
     The rows must be sorted by kernel and shuffle partition.
     """
@@ -154,7 +158,9 @@ def write_parts(
     codec: Codec,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Runs the functions `kernels`, and writes one file for each function and shuffle partition."""
+    """Runs the functions `kernels`, and writes one file for each kernel and shuffle partition.
+    Yields rows that name these files, and at the end a row with the cost of the task.
+    """
     prepare_worker(len(sys.modules))
     pid = os.getpid()  # no other process writes to these files
     meter = Meter()
@@ -185,10 +191,10 @@ def merge_files(
     codec: Codec,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the files of each shuffle partition into one file for each kernel; removes the merged
-    files.
+    """Merges the files of each shuffle partition into one file for each kernel, and removes the
+    merged files.
 
-    A task that runs again keeps the files that its first run made.
+    If Spark runs a task a second time, the task uses the files that its first run made.
     """
     prepare_worker(len(sys.modules))
     for target in _numbers(batches):
@@ -211,7 +217,9 @@ def merge_files(
 def process_cells(
     kernels: Sequence[Kernel], hash_seed: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Runs the functions `kernels` on shuffle partitions, one in each row."""
+    """Runs the functions `kernels` on shuffle partitions. Each row of `batches` is one shuffle
+    partition.
+    """
     prepare_worker(len(sys.modules))
     meter = Meter()
     meter.begin(kernel.title for kernel in kernels)

@@ -1,4 +1,4 @@
-"""Reports the progress of Spark jobs while they run, and names them in Spark's web UI."""
+"""Reports the progress of Spark jobs while they run, and gives them a name in Spark's web UI."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ _OF_JOBS: Final = ("spark.job.description", "spark.jobGroup.id")  # of this thre
 def watched(
     spark: SparkSession, stage: str, rows: Sequence[int], watch: Watcher
 ) -> Generator[None]:
-    """Reports the progress of the Spark jobs in the `with` block; Spark's UI shows them as `stage`.
+    """Calls `watch` with the progress of the Spark jobs in the `with` block. Spark's web UI shows
+    these jobs under the name `stage`.
 
-    Spark reports how many tasks have ended, but not which ones. So the reported rows are an
-    estimate: after n tasks, those of the first n tasks.
+    Spark reports how many tasks have ended, but it does not report which tasks. So the reported
+    number of rows is an estimate: after n tasks, it is the number of rows of the first n tasks.
     """
     rows_done = [0, *accumulate(rows)]
     watch(Progress(stage=stage, done=0, total=len(rows)))
@@ -54,9 +55,10 @@ def watched(
 
 @contextmanager
 def described(spark: SparkSession, name: str) -> Generator[None]:
-    """Names the Spark jobs of the `with` block, in Spark's UI and as their job group.
+    """Gives the Spark jobs of the `with` block a name. It is their description in Spark's web UI,
+    and the name of their job group.
 
-    With Spark Connect, the name is a tag of the jobs, since the server sets their descriptions.
+    With Spark Connect, the name is a tag of the jobs, because the server sets their descriptions.
     """
     if is_connected(spark):
         with tagged(spark, name):
@@ -85,9 +87,10 @@ def _polled(spark: SparkSession, report: Callable[[int], None]) -> Generator[Non
 
 @contextmanager
 def relayed(spark: SparkSession, watch: Watcher) -> Generator[Watcher]:
-    """Yields a function that a Spark task calls with its progress; `watch` is called in the driver.
+    """Yields a function that a Spark task calls with its progress. In the driver, `watch` is called
+    with this progress.
 
-    This needs a local master. On a cluster the progress is lost.
+    This works only with a local master. On a cluster, the function does nothing.
     """
     if not is_local(spark):
         yield unwatched
