@@ -35,8 +35,8 @@ CHECKPOINT_OPTIONS: Final = ("--checkpoint", "--resume")
 
 
 def search_command(*, without: Sequence[str] = CHECKPOINT_OPTIONS) -> str:
-    """Returns the command line that repeats this search. It does not contain the options in
-    `without`, which by default are the options for checkpoints.
+    """Returns the command line that repeats the current search, without the options in
+    `without`. By default, these are the options for checkpoints.
     """
     words, again = iter(shlex.split(replay_command())), list[str]()
     for word in words:
@@ -125,8 +125,8 @@ def what_is_kept(found: KeptRun, kept: Checkpoint, claims: Sequence[str]) -> str
 
 
 def resumable(text: str, run: Run) -> KeptRun:
-    """Returns the run that `text` names. Raises InputFault if the run has no checkpoint, or if it
-    still runs.
+    """Returns the run that `text` names. Raises InputFault if the run has no checkpoint, or if
+    the run is still running.
     """
     from checkers.over_time.choosing import named
     from checkers.over_time.kept_run import read_run, run_folders

@@ -1,5 +1,5 @@
-"""`urteil record --resume RUN`: reads what an earlier recording has recorded, and with which
-options it continues.
+"""Reads an earlier recording for `urteil record --resume RUN`: its options, and the operations
+that it recorded.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ class TrueClauses:
         """Returns the true clauses of at most `longest` literals, not counting a premise.
 
         `false` has a bitset for each literal: the rows (a state with elements for the variables) in
-        which the literal is false. `about` has the names of the state variables in the failed
-        claims. A clause without any of these state variables costs more.
+        which the literal is false. `about` has the names of the state variables in the claims that
+        could not be proved. A clause without any of these state variables costs more.
         """
         every = _Enumeration(context, false[:NONE]).clauses(longest)
         found = list(islice(every, MOST))
@@ -126,11 +126,11 @@ class _Enumeration:
     def _of_three(
         self, within: Any, pairs: Any, premise: tuple[int, ...]
     ) -> Iterator[tuple[int, ...]]:
-        """Yields the clauses of three literals that are true in all rows of the bitset `within`.
+        """Yields clauses that consist of `premise` and three literals. In all rows of the bitset
+        `within`, at least one of the three literals is true.
 
-        Each clause begins with the literals of `premise`. A clause is left out if two of its
-        literals already form a true clause, according to `pairs`. If there is a premise, a clause
-        that is true without the premise is left out, too.
+        A clause is left out if two of its literals already form a true clause, according to
+        `pairs`. If there is a premise, a clause that is true without the premise is left out, too.
         """
         simple = [x for x in self.alive if self.context.atoms[x // 2].cost == SIMPLE][:COMMON]
         for n, i in enumerate(simple):

@@ -85,8 +85,9 @@ def contexts_of(spec: Spec, vocabulary: Vocabulary, sizes: Mapping[str, int]) ->
     """Returns the contexts of a spec. Contexts with fewer variables come first.
 
     A variable ranges over a sort only if the sort is a key of a state variable. A context is left
-    out if it needs more elements of a sort than `sizes` has, because every clause about these
-    elements would be true. A context is also left out if one of its variables occurs in no atom.
+    out if it needs more different elements of a sort than `sizes` has, because every clause about
+    these elements would be vacuously true. A context is also left out if one of its variables
+    occurs in no atom.
     """
     keys = dict.fromkeys(key for v in spec.variables for key in v.keys)
     named = _named(vocabulary, keys)

@@ -1,5 +1,5 @@
-"""Candidate lemmas and the claims of the spec, and a test that finds the candidates that are
-false in a state.
+"""The candidates of a search for lemmas: clauses that may become lemmas, and the claims of the
+spec. A test finds the candidates that are false in a state.
 """
 
 from __future__ import annotations

@@ -32,9 +32,9 @@ def reached(
 ) -> list[Packed]:
     """Returns states that are reachable from `starts`.
 
-    The result contains all reachable states if there are few of them. Otherwise, the search ends at
-    the first level after which it has at least `most` states. It continues from at most `widest`
-    states of each level.
+    The search proceeds level by level. It continues from at most `widest` states of each level,
+    which are drawn at random. It ends if a level has no new state, or after the level with which it
+    has at least `most` states.
     """
     drawn = Random(seed)
     seen = dict.fromkeys(starts)

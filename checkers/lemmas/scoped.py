@@ -90,7 +90,7 @@ class SearchAtScope:
 
     def more(self) -> bool:
         """Adds the cheapest clauses that exclude certain states to the pool. In each of these
-        states, a condition of the induction failed.
+        states, a condition of the induction (an action preserves a clause) failed.
 
         Returns False if no clause is added: there is no such state, no such clause, or no room in
         the pool.

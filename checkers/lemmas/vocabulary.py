@@ -91,8 +91,8 @@ def _predicates(spec: Spec) -> Iterator[Template]:
 
 
 def _places(spec: Spec) -> Iterator[Place]:
-    """Yields each formula and each assigned term of the spec, together with its place in the
-    spec.
+    """Yields each formula and each assigned term of the spec, together with its place, such as
+    `the guard of begin`.
     """
     for action in spec.actions:
         for guard in action.guards:

@@ -148,7 +148,7 @@ class Log:
         """Returns a table with one violation for each batch in `at`, an array of row numbers.
 
         The columns of the table are the fields of the dataclass `row`. The first columns are the
-        location of the batch, and the other columns are `more`.
+        location of the batch, and the other columns come from `more`.
         """
         return pa.table({**self.place(at), **more}, schema=row_schema(row))
 

@@ -24,7 +24,7 @@ Source: LogManager, OffsetCheckpointFile, LeaderEpochCheckpointFile, Transaction
 ProducerStateManager of Kafka.
 Simplified: an incomplete entry at the end of a transaction index is skipped. The check
 `aborted-index` then reports an abort marker that has no entry. A snapshot with a wrong checksum is
-ignored, as in a broker.
+ignored, because a broker ignores it, too.
 """
 
 from __future__ import annotations

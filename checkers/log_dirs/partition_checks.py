@@ -28,7 +28,7 @@ FOUND: Final = pa.schema(
 
 def check_partition(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
     """Runs all checks that need only one topic partition. Returns their results as a table with
-    the columns FOUND. `rows` has the record batches of all replicas of the partition.
+    the schema FOUND. `rows` has the record batches of all replicas of the partition.
     """
     logs = _logs(partition, rows, dirs)
     cleaned = [n.log.metadata.cleaned_to for n in logs]
@@ -75,7 +75,7 @@ def _of_one_log(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 def compare_records(partition: int, rows: pa.Table, suspects: pa.Table, dirs: LogDirs) -> pa.Table:
     """Returns the records that differ between the replicas of a partition, as a table with the
-    columns FOUND. Only the records of the batches in `suspects` are compared.
+    schema FOUND. Only the records of the batches in `suspects` are compared.
     """
     its = suspects.filter(pa.array(suspects["partition"].to_numpy() == partition))
     return _packed([replicas.compare_suspects(rows, its, dirs)])

@@ -43,8 +43,11 @@ CLOSINGS: Final = pa.schema([*list(OPEN)[:7], ("marker", pa.int64())])
 
 
 def sequences(log: Log) -> Iterator[Found]:
-    """Yields the results of two checks. They find missing sequence numbers, and repeated
-    sequence numbers.
+    """Yields the results of two checks. They find missing sequence numbers, and repeated sequence
+    numbers.
+
+    In the topic `__consumer_offsets` nothing is checked, because brokers do not check its sequence
+    numbers.
     """
     of, sound = log.of, log.sound if log.metadata.is_sequenced else log.sound[:0]
     numbered = sound[of["base_sequence"][sound] >= 0]

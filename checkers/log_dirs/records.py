@@ -28,7 +28,8 @@ LONG_BYTES: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """The records of many batches. A key, a value or a payload is a position in the parsed bytes.
+    """The records of many batches. The fields `payload`, `key`, `value` and `end` are positions in
+    the parsed bytes.
 
     A null key or value has the length -1.
     """

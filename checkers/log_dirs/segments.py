@@ -1,5 +1,5 @@
-"""Reads segments as Arrow tables, with NumPy. A table has one row for each batch, or one row for
-each record.
+"""Reads segments as Arrow tables, with NumPy. A table has one row for each batch (the schema
+BATCHES), or one row for each record (the schema RECORDS).
 
 A row of BATCHES is a batch, or the bytes at the end of a segment that are no batch. The column
 `fault` distinguishes these two cases. A row of RECORDS has the fields of a record on which replicas
@@ -87,7 +87,7 @@ RECORDS: Final = pa.schema(
 
 
 def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
-    """Yields tables with the columns BATCHES. Each row is a record batch of the segment, in file
+    """Yields tables with the schema BATCHES. Each row is a record batch of the segment, in file
     order.
 
     The last row may describe bytes that are no whole batch. Raises UnreadableLogDir if the file
@@ -104,7 +104,7 @@ def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
 
 
 def records(segment: Segment, positions: Collection[int]) -> Iterator[pa.RecordBatch]:
-    """Yields tables with the columns RECORDS: the records of the batches that begin at the byte
+    """Yields tables with the schema RECORDS: the records of the batches that begin at the byte
     positions `positions`.
 
     Batches with a fault are skipped. Raises UnreadableLogDir if the file cannot be read.

@@ -1,1 +1,3 @@
-"""The history analysis and the log audit on Spark, as Python functions in mapInArrow."""
+"""Runs Python functions in Spark tasks: the analysis of histories, the audit of log directories,
+searches in rounds, and sweeps (simulations of one scenario with many seeds).
+"""

@@ -1,4 +1,4 @@
-"""Sessions of a Spark Connect server: `--master sc://host:port`.
+"""Opens sessions of a Spark Connect server, for the option `--master sc://host:port`.
 
 The client needs no Java, and it has no SparkContext. It sends this project's packages to the
 workers. The workers need NumPy, SciPy, PyArrow, and the same minor version of Python as the client.

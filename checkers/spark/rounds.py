@@ -181,8 +181,8 @@ def _collect(
 
 
 def _in_turn(elements: Iterable[_Element]) -> tuple[list[_Item], Iterator[bytes]]:
-    """Returns two things: the items that arrived in this round, sorted by sender, and the data
-    that `collect` stored in earlier rounds.
+    """Returns two things: the items that arrived in the current round, sorted by sender, and the
+    data that were stored in earlier rounds.
     """
     rest = iter(elements)
     arrived: list[_Item] = []

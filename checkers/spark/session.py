@@ -1,4 +1,4 @@
-"""A Spark session with little logging, for Python functions in mapInArrow.
+"""A Spark session with little logging, for Python functions that Spark runs in mapInArrow.
 
 Workers start with PYTHONSAFEPATH. They import from a location that contains only this project's
 packages. Otherwise, they would import a folder `model/` in the user's directory instead of this

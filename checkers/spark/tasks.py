@@ -191,8 +191,8 @@ def merge_files(
     codec: Codec,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the files of each shuffle partition into one file for each kernel, and removes the
-    merged files.
+    """Merges the files of each shuffle partition into one file for each kernel (a function from
+    rows of a history to a table). Then removes the files that it merged.
 
     If Spark runs a task a second time, the task uses the files that its first run made.
     """

@@ -34,7 +34,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """The verdicts of both solvers on the conditions of a proof that need a query."""
+    """The verdicts of both solvers on the conditions of a proof that need a query of a solver."""
 
     compared: tuple[Compared, ...]
     conditions: int

@@ -175,8 +175,8 @@ def declared(spec: Spec) -> Using:
 
 
 def consequences_of(spec: Spec) -> Consequences:
-    """Returns the spec's table `consequences`, which names for some claims the claims from which
-    they follow. The table is empty if the spec has none.
+    """Returns the spec's table `consequences`: it maps a claim to other claims from which the claim
+    follows. The table is empty if the spec has none.
 
     Raises SpecError for an unknown name. Raises SpecError also if a claim would follow from itself
     or from a later claim of the table.

@@ -119,8 +119,8 @@ class Proof:
     def proved(self) -> frozenset[str]:
         """The claims that the proof shows to be true in every reachable state.
 
-        If some claims are not proved, the set may be empty: because the proof was interrupted,
-        because it may be vacuous, or because `prove` was called for some claims only.
+        The set may be empty although some claims could be proved: if the proof was interrupted, if
+        it may be vacuous, or if `prove` was called for some claims only.
         """
         if self.holds:
             return frozenset(claim.name for claim in self.claims)

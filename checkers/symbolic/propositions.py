@@ -172,8 +172,8 @@ class Propositions:
         return [self.formula(n.body, e, state) for e in self.bindings(n.binders, env)]
 
     def bindings(self, binders: Sequence[t.Local], env: Env) -> list[Env]:
-        """Returns a copy of `env` for each choice of elements for the bound variables, with the
-        chosen elements added.
+        """Returns one environment for each choice of elements for the bound variables. An
+        environment maps variables to values. It consists of `env` and the chosen elements.
         """
         domains = [
             [self._boxed(self.constant(b.sort, k)) for k in range(self.size(b.sort))]

@@ -1,5 +1,4 @@
-"""Checks at a finite scope, such as 3 replicas, which clauses are inductive. It is made for many
-clauses at once.
+"""Checks at a finite scope, such as 3 replicas, which of many clauses are inductive.
 
 A clause is true if at least one of its literals is true, for all elements of its variables. A set
 of clauses is inductive if no step leads from a state in which all clauses of the set are true to a
@@ -112,8 +111,8 @@ class SmallInduction:
         return solver
 
     def _define(self, solver: _Solver, action: Action, name: str) -> None:
-        """Defines a switch in the solver: if the switch is on, the clause `name` is false after
-        the step.
+        """Adds a Boolean variable to the solver: if this variable is true, the clause `name` is
+        false after the step.
         """
         if name not in solver.defined:
             _, after = self.at.step(action)

@@ -74,7 +74,8 @@ class SmallScope:
 
 def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
     """Returns the scopes to search. If `scope` is None, they are the spec's own scope and a
-    larger scope; the list is empty if the spec has no scope.
+    larger scope; the list is empty if the spec has no scope. Otherwise, the only scope is
+    `scope`.
     """
     if scope is not None:
         return [scope]

@@ -33,9 +33,9 @@ STATUS: Final = {"proved": "unsat", "refuted": "sat", "unknown": "unknown"}
 class Script:
     """A condition of a proof with Z3's verdict, and its formulas in SMT-LIB.
 
-    `of_slice` is a second script. It assumes only the claims that the spec names for the condition.
-    Its result `unsat` proves the condition, but its result `sat` decides nothing. The text is empty
-    if the spec names no claims for the condition.
+    `of_slice` is a second script. It assumes only a slice: the claims that the spec names as
+    sufficient for the condition. Its result `unsat` proves the condition, but its result `sat`
+    decides nothing. The text is empty if the spec names no slice for the condition.
     """
 
     name: str  # such as append-atomic, for a file
@@ -92,12 +92,12 @@ def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
 
 
 def deciding(proof: Proof) -> Iterator[tuple[Condition, frozenset[str]]]:
-    """Yields the conditions that decide a proof, each with the claims that its proof must not
-    assume.
+    """Yields the conditions that decide a proof. Each condition comes with the names of the dropped
+    claims that its proof must not assume.
 
-    They are the failed conditions, and the conditions of the proved claims. Two kinds of conditions
-    are left out: conditions that Z3 cannot express, and conditions whose action changes no variable
-    of the claim.
+    The conditions are the failed conditions and the conditions of the proved claims. Two kinds of
+    conditions are left out: conditions that Z3 cannot express, and conditions whose action changes
+    no variable of the claim.
     """
     dropped = frozenset(proof.dropped)
     for condition in proof.conditions:

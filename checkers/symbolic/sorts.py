@@ -189,8 +189,8 @@ class Unbounded(Sorts):
         )
 
     def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula which states that some majority of the elements contains only
-        members.
+        """Returns a formula which states that `is_member` is true for all elements of some
+        majority.
         """
         name = f"Quorum{info.name}"
         if name not in self._families:
@@ -199,8 +199,8 @@ class Unbounded(Sorts):
         return self._contains_one(info, self._families[name], is_member)
 
     def at_least(self, info: t.SortInfo, number: int, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula which states that some set of `number` or more elements contains only
-        members.
+        """Returns a formula which states that `is_member` is true for all elements of some set with
+        at least `number` elements.
 
         `number` is only part of the name of a family of sets. No axiom fixes this family, so a
         proof is valid for every number.
