@@ -113,8 +113,8 @@ class ClientConfig:
 
 
 def read(path: Path) -> ClientConfig:
-    """Returns the properties in a client configuration file. Raises BadClientConfig if the file is
-    unreadable or a line is malformed.
+    """Returns the properties in a client configuration file. Raises BadClientConfig if the file
+    is unreadable, if a line is malformed, or if a line sets a key that an earlier line has set.
     """
     try:
         text = path.read_text()

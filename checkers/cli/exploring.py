@@ -93,8 +93,8 @@ def explored(
     search: SearchOptions | None = None,
     checkpoints: Checkpoints | None = None,
 ) -> Exploration:
-    """Explores the spec within the budget, and displays the progress. If `budget` is None, explores
-    at most 10 million states.
+    """Explores the spec within the budget, and displays the progress. If `budget` contains no
+    number of states, explores at most 10 million states.
     """
     from checkers.explicit.exploration import Budget, Task
     from checkers.explicit.liveness import with_liveness

@@ -355,6 +355,7 @@ def show_failures(
     expected: bool,
 ) -> None:
     """Emits a counterexample for each failed condition of a proof, with the conjunct that is false.
+    A condition that Z3 cannot express has no counterexample.
 
     The counterexample has one step. All claims are true before the step, and one claim is false
     after it.

@@ -254,9 +254,9 @@ def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
     """Records a history on the system, while faults are injected into the system.
 
     The folder of the history also contains the injected faults, even if the recording is
-    interrupted. The reference broker also writes the applied requests to a file next to this
-    folder. If some records could not be sent or read, the state of the reference broker is written
-    to the file `broker-state.txt` in the folder.
+    interrupted. The reference broker also writes the acknowledged record batches to a file next
+    to this folder. If some records could not be sent or read, the state of the reference broker is
+    written to the file `broker-state.txt` in the folder.
     """
     from checkers.histories.io.faults import write_faults
     from checkers.record import recording
@@ -327,7 +327,7 @@ def _continuation_noted(run: Run, history: Path | None) -> Generator[None]:
 def started(run: Run, subject: Subject, log: Path, fault_log: Path) -> Generator[System]:
     """Starts the system, or connects to it if it already runs.
 
-    The reference broker writes the applied requests to `log` and the injected faults to
+    The reference broker writes the acknowledged record batches to `log` and the injected faults to
     `fault_log`. Other systems write neither of these files.
     """
     from checkers.systems import served

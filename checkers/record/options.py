@@ -35,7 +35,7 @@ class RecordOptions:
     seed: int = 0
     system: str = ""  # the name of the system under test, for the history's description
     broker_config: Mapping[str, str] = field(default_factory=dict[str, str])  # of its nodes
-    broker_log: Path | None = None  # the log of applied requests of a reference broker
+    broker_log: Path | None = None  # the applied log of a reference broker
     # runs in its own thread, which ends before the logs are read; the event: every record is sent
     fault_injector: Callable[[threading.Event], None] | None = None
     progress: Callable[[str], None] = lambda _text: None

@@ -1,7 +1,7 @@
 """Injects the faults of one trial (a test run) into a real cluster.
 
-The class has the same interface as the simulated cluster, so the state machines of the suites can
-use a real or a simulated cluster.
+The class `RealTimeCluster` has the same interface as the simulated cluster, so the state machines
+of the suites can use a real or a simulated cluster.
 """
 
 from __future__ import annotations

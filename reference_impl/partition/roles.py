@@ -113,8 +113,9 @@ TIMER_HANDLERS: Final[Mapping[TimerKind, Callable[[Leader, Context], StepResult[
 def answer_of_follower(
     follower: Follower, context: Context, requester: Requester, request: LeaderRequest
 ) -> Effects:
-    """Responds to a request that a follower receives. A consumer may read from a follower
-    (KIP-392). Any other request gets an error.
+    """Responds to a request that a follower receives. A consumer may fetch from a follower
+    (KIP-392). A debugging consumer (replica id -2) may also list the offsets of a follower. Any
+    other request gets an error.
     """
     match request:
         case Fetch(any_replica=True):

@@ -3,7 +3,7 @@
 Source: KIP-98, KIP-345 (static members), KIP-394 (MEMBER_ID_REQUIRED), KIP-447; Kafka message
 schemas.
 Simplified: as in `protocol/messages.py`. An error of a request rejects all offsets of the request.
-The only exception is an offset with too large metadata.
+Only an offset with too large metadata is rejected alone.
 """
 
 from __future__ import annotations

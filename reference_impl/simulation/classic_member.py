@@ -98,7 +98,7 @@ class Member:
         self.app.end("ok", *(Rebalanced(str(place)) for place in touched))
 
     def heartbeat(self) -> Steps[None]:
-        """Sends a heartbeat if the heartbeat interval is over.
+        """Sends a heartbeat if the member is in the group and the heartbeat interval is over.
 
         If the response requires a new join, the member joins in the next call of
         `ensure_membership`.

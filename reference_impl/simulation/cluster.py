@@ -284,7 +284,8 @@ class Cluster(Machines):
         """Returns True if no running broker has a replica that the controller does not assign to
         the broker.
 
-        Such a replica exists after a reassignment, until the broker has deleted it.
+        Such a replica exists after a reassignment or after the deletion of its topic, until the
+        broker has deleted the replica.
         """
         states = self._controller().topic_partitions
         return all(

@@ -64,8 +64,11 @@ class Member:
         return tuple(place for place in self.owned if place not in self.assigned)
 
     def heartbeat(self) -> Steps[None]:
-        """Sends a heartbeat if the heartbeat interval is over, and stores the assignment in the
-        response.
+        """Sends a heartbeat if the member must join the group, or if the heartbeat interval is
+        over. Stores the assignment in the response.
+
+        If the response is an error that fences the member, the member loses all its partitions, and
+        joins again by its next heartbeat.
         """
         if self.epoch != JOINS and self.app.now_ms - self._heard_ms < HEARTBEAT_MS:
             return

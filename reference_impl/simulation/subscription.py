@@ -71,7 +71,7 @@ class Subscription:
     def ensure_membership(self) -> Steps[None]:
         """Sends a heartbeat if the heartbeat interval is over.
 
-        If the member must join the group again, its readers continue at the committed offsets.
+        If the member must join the group, its readers continue at the committed offsets.
         """
         if not (yield from self.member.ensure_membership()):
             yield from self.resume()

@@ -42,7 +42,9 @@ CONNECTED: Final = replace(ROUGH, connects_clients=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """The description of a series of simulated runs. `scenario` returns the run of each seed."""
+    """A sweep: a series of simulated runs with the same workload, network and kinds of faults.
+    `scenario` returns the description of the run of a seed.
+    """
 
     name: str
     says: str

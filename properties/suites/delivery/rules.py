@@ -141,7 +141,8 @@ class DeliveryMachine(ClusterMachine):
         """Sends values, and pauses the application until another instance has taken over.
 
         The pause begins after `steps` calls of `Instance.step`. When the other instance has taken
-        over the partitions, the paused instance continues as a zombie.
+        over the partitions, but at the latest after `TAKEOVER_MS`, the paused instance continues as
+        a zombie.
         """
         self._send(count)
         self._work(steps)

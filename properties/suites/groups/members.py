@@ -71,8 +71,8 @@ class Worker:
         """Begins to process each assigned partition at the committed position. If there is none,
         the position is 0.
 
-        `committed` has the assigned partitions. `ns` is the time at which the member requested the
-        positions.
+        `committed` maps each assigned partition to its committed position, or to None. `ns` is the
+        time at which the member requested the positions.
         """
         for place, offset in committed.items():
             self.positions[place] = offset or Offset(0)

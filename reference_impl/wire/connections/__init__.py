@@ -1,1 +1,1 @@
-"""Opens listeners, reads frames from connections, and limits all connections of a cluster."""
+"""Opens listeners, reads frames from connections, and limits all connections of a process."""

@@ -1,4 +1,6 @@
-"""Limits the number of client connections to a cluster, and the bytes in flight on all connections.
+"""Limits the number of client connections to one process, and the bytes in flight on all of them.
+
+The process runs a whole cluster or one of its brokers.
 
 Bytes in flight are the bytes of large requests while they arrive, and of large responses until the
 client has read them. Above the limit, the connection with the oldest large request or response is
@@ -22,7 +24,7 @@ COUNTED_BYTES: Final = 64 * 1024  # smaller frames and responses do not count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InFlightLimits:
-    """The highest number of client connections of a cluster, and the highest number of bytes in
+    """The highest number of client connections of a process, and the highest number of bytes in
     all requests and responses above 64 KiB.
     """
 
@@ -46,7 +48,7 @@ def allow_open_files(count: int) -> None:
 
 @dataclass(slots=True)
 class InFlight(Generic[C]):
-    """The open connections of a cluster, and the number of bytes that each connection holds in
+    """The open connections of a process, and the number of bytes that each connection holds in
     requests and responses above 64 KiB.
     """
 

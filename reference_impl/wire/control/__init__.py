@@ -1,1 +1,3 @@
-"""The control port of a cluster, through which tests inject faults and create topics over HTTP."""
+"""The control port of a cluster, through which tests inject faults and create topics over HTTP.
+The port listens only on the loopback address.
+"""
