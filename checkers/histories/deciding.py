@@ -262,7 +262,7 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
-    """Returns a query-plan stage (one pass over a dataset) that checks all rows against the rules
+    """Returns a query-plan stage (one query on a dataset) that checks all rows against the rules
     of `COLUMNS`.
 
     Only the columns in `columns` are checked. The result has one row for each broken rule, with an

@@ -54,8 +54,9 @@ class Group(Record):
 
 
 class Consumer(Record):
-    """The generation and the partition that a consumer believes to have, and its requests and
-    responses in flight.
+    """A consumer's view of the group: its group.instance.id, its generation, its partition and
+    its latest assignment. The record also has an error response that is in flight to the
+    consumer.
     """
 
     instance: Instance | Nothing

@@ -63,8 +63,9 @@ class ContinuationActions(AbstractCoordinator):
         return all_of(m.is_known, ~m.is_ongoing, ~s.has_decision(m))
 
     def keeps_last(s, i: TransactionalId) -> Bool:
-        """Returns True if the coordinator's log stores a previous producer id and epoch of `i`. The
-        last committed record of `i` is a commit or abort, or it answers an instance that continues.
+        """Returns True if the coordinator's log stores a previous producer id and epoch of `i`.
+        This is the case if the last committed record of `i` is a commit or abort, or answers an
+        instance that continues.
 
         If the record of a new instance also stores a previous producer id and epoch, the claim
         `one_instance_has_an_epoch` breaks (bug `new-instance-keeps-last`, 6 steps).

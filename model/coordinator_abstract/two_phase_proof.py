@@ -94,9 +94,9 @@ class TwoPhaseLemmas(TwoPhaseActions):
         """Returns True if the appended record may keep the transaction of the last committed record
         for a new instance.
 
-        The appended record has an unused producer id or epoch, and the same partitions as the last
-        committed record. If the last committed record reserves an epoch for the markers, the
-        appended record reserves the same epoch.
+        The appended record must have an unused producer id or epoch, and the same partitions as the
+        last committed record. If the last committed record reserves an epoch for the markers, the
+        appended record must reserve the same epoch.
         """
         m, n = s.log[i], s.appended[i]
         return all_of(

@@ -25,8 +25,8 @@ class QuorumLogLemmas(AbstractQuorum):
     def is_dead(s, e: Epoch, o: Offset) -> Bool:
         """Returns True if the leader of the epoch `e` can never commit a record at the offset.
 
-        A majority of the replicas has larger epochs, and has not acknowledged the record to this
-        leader.
+        This is the case if a majority of the replicas has larger epochs, and has not acknowledged
+        the record to this leader.
         """
         return majority((e < s.replica[v].epoch) & (s.led[e].fetched[v] <= o) for v in Replica)
 

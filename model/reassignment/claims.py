@@ -33,7 +33,7 @@ class ReassignmentClaims(Reassignments):
         """Returns True if so few brokers have stopped uncleanly that every committed record must
         still have a copy.
 
-        The number of unclean stops is below min.insync.replicas and below the first number of
+        The number of unclean stops must be below min.insync.replicas and below the first number of
         replicas. If reassignments may change the number of replicas, no broker may have stopped
         uncleanly.
         """

@@ -98,8 +98,8 @@ def _first_open(batches: list[Batch]) -> Batch:
 def hangs_because(
     partition: str, producer_epoch: int, idle_ms: int, known: CoordinatorEntry | None
 ) -> tuple[bool, str]:
-    """Returns True if an open transaction will never end, and otherwise False. The second item of
-    the result is the evidence as text.
+    """Returns two values: True if an open transaction will never end (otherwise False), and the
+    evidence as text.
 
     `idle_ms` is the time from the producer's last batch to the newest batch of all logs. `known` is
     the newest entry of the producer's transactional id in the coordinator's log. It is None if no

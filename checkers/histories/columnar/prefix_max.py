@@ -56,8 +56,8 @@ class PrefixMaxIndex:
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """Returns, for each group, the position of its latest row before the time `time_ns`, or
-        -1 if there is no such row.
+        """Returns, for each i, the position of the latest row of the group `group[i]` before the
+        time `time_ns[i]`. The position is -1 if there is no such row.
         """
         facts = len(self.instants)
         if not facts:

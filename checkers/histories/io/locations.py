@@ -223,10 +223,12 @@ def location(text: str) -> Location:
 
 
 def expanded(place: Place) -> Location:
-    """Returns the files that match a glob, as one history. A location that is not a glob is
-    returned unchanged.
+    """Returns the files that match a glob, as one history. If only one file matches, returns the
+    location of this file.
 
-    Raises UnreadableLocation if no file matches the glob.
+    A location that is not a glob is returned unchanged. A local path that exists is not a glob,
+    even if its name contains characters such as `*`. Raises UnreadableLocation if no file matches
+    the glob.
     """
     text = place.path if isinstance(place, Remote) else str(place)
     if not MAGIC.search(text) or (isinstance(place, Path) and place.exists()):

@@ -112,9 +112,10 @@ def spilled_whole(path: Path) -> OnDisk:
 
 @dataclass(slots=True)
 class SpillStore:
-    """Stores tables, each with the number of a list. A table is stored in memory up to a limit.
+    """Stores tables, each under the number of a list. Tables are stored in memory as long as their
+    total size is at most `memory_bytes`.
 
-    A table beyond the limit is appended to a file. There is one file for each list.
+    Every other table is appended to a file. There is one file for each list.
     """
 
     folder: Path

@@ -66,7 +66,7 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a query-plan stage (one pass over a dataset) that calls `run` on batches of sent and
+    """Returns a query-plan stage (one query on a dataset) that calls `run` on batches of sent and
     polled records.
 
     A batch has all records of its blocks of 65,536 offsets.

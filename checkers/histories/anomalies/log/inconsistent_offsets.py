@@ -84,7 +84,7 @@ def offsets_with_two_values(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def locations_with_several_values(committed: Ints) -> Stage[pa.Table]:
-    """Returns a query-plan stage (one pass over a dataset) that collects all values at offsets with
+    """Returns a query-plan stage (one query on a dataset) that collects all values at offsets with
     several observed values.
 
     `committed` has the operations that ended `info` but took effect.

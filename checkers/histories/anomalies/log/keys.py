@@ -66,7 +66,7 @@ class RecordKeys:
 
 
 def record_keys(isolation: Isolation) -> Stage[RecordKeys]:
-    """Returns a query-plan stage (one pass over a dataset) that collects the keys (topic
+    """Returns a query-plan stage (one query on a dataset) that collects the keys (topic
     partitions) of all sends and polls.
     """
     kernel = Kernel("keys of records", _READS, _KEYS, partial(_keys, isolation))
@@ -87,7 +87,7 @@ def _keys(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def failed_values(failed: Callable[[Batch], Mask]) -> Stage[pa.Table]:
-    """Returns a query-plan stage (one pass over a dataset) that counts, for each key (topic
+    """Returns a query-plan stage (one query on a dataset) that counts, for each key (topic
     partition), the values whose sends all failed.
 
     The function `failed` returns a mask of the failed sends in a batch.

@@ -86,7 +86,8 @@ _ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns the findings about steps that skip records, steps that go back, and the anomaly G1b.
 
-    In the anomaly G1b, a reader polled a part of a transaction, but never its last record.
+    In the anomaly G1b, a reader polled a part of a transaction and then a later record of the same
+    topic partition, but never the last record of the transaction.
     """
     words, outranked, parts, assigned, worked = yield from in_parallel(
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed, context.aborted)),

@@ -91,7 +91,7 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns the query-plan stages (passes over a dataset) that collect the summaries of all
+    """Returns the query-plan stages (queries on a dataset) that collect the summaries of all
     batches.
 
     There is one stage for each table of a summary. The last stage collects the keys (topic
@@ -120,7 +120,7 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
 def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """Returns a query-plan stage (one pass over a dataset) that calls `run` with each batch of the
+    """Returns a query-plan stage (one query on a dataset) that calls `run` with each batch of the
     history's operations.
 
     With `partitions`, only the partitions of the history with these numbers are read.

@@ -37,7 +37,7 @@ NO_POLLS: Final = Batch(_POLLED.empty_table())
 
 
 def times(ops: Ints) -> Stage[pa.Table]:
-    """Returns a query-plan stage (one pass over a dataset) that collects the start and end times
+    """Returns a query-plan stage (one query on a dataset) that collects the start and end times
     of the operations `ops`.
     """
     some = distinct(ops)
@@ -59,7 +59,7 @@ def _times(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def polls_at(keys: Ints, offsets: Ints) -> Stage[pa.Table]:
-    """Returns a query-plan stage (one pass over a dataset) that collects the successful polls at
+    """Returns a query-plan stage (one query on a dataset) that collects the successful polls at
     the offset `offsets[i]` of the topic partition `keys[i]`, for each i.
     """
     columns = ("op", "outcome", "completed_ns", "kind", "key", "offset", "value")

@@ -32,7 +32,7 @@ _SPANS: Final = int64_schema("first_ns", "last_ns", "ascending")
 
 
 def operation_details(ops: Ints) -> Stage[pa.Table]:
-    """Returns a query-plan stage (one pass over a dataset) that collects the details of the
+    """Returns a query-plan stage (one query on a dataset) that collects the details of the
     operations `ops`.
 
     The details are the outcome, the times, and the number of sends.
