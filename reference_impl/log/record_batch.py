@@ -342,7 +342,8 @@ def decode(batch: bytes) -> tuple[tuple[Offset, Record], ...]:
 
 def records_in(batch: bytes, head: Header) -> tuple[tuple[Offset, Record], ...]:
     """Returns the records of the batch, with their offsets. The checksum is not checked. If the
-    batch has the timestamp type LogAppendTime, all records get the largest timestamp of the batch.
+    batch has the timestamp type LogAppendTime, all records get the largest timestamp of the
+    batch. Raises CorruptBatch if the records are malformed.
     """
     try:
         body = decompress(head.compression, batch[_HEADER.size :])

@@ -236,8 +236,10 @@ def list_change(configs: Mapping[str, Config], change: Any) -> ListChange:
 
 
 def replace_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """Returns the fields that a legacy AlterConfigs request changes. Settings that the request
-    does not name get their default values.
+    """Returns the fields that a legacy AlterConfigs request changes. Settings that the request does
+    not name get their default values.
+
+    Raises ValueError, which names an invalid setting.
     """
     found: dict[str, Any] = {}
     for setting in configs:
