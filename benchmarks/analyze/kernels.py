@@ -38,7 +38,8 @@ OTHER: Final = "all else: splitting and merging rows, verdicts"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelCost:
-    """The CPU time of one kernel on one source of rows, over all passes over the rows.
+    """The CPU time of one kernel (a computation on columns) on one source of rows, over all passes
+    over the rows.
 
     The work of reading columns counts as a kernel of its own.
     """

@@ -122,8 +122,10 @@ def written(folder: Path, files: int, rows_per_file: int) -> int:
 
 
 def slices(parts: list[Path], ends: list[int]) -> Iterator[pa.Table]:
-    """Yields the rows from each element of `ends` to the next one. Only the needed parts are in
-    memory.
+    """Yields the rows between each two consecutive row numbers in `ends`. Rows are counted across
+    all files.
+
+    Only the needed files are in memory.
     """
     held = pq.read_table(parts[0]).slice(0, 0)
     left = iter(parts)

@@ -264,11 +264,11 @@ CONTENTS: Final = {
 
 
 def of_release(row: Listed, release: str) -> dict[str, str]:
-    """Returns a table cell on an item in a release of Kafka, as a mapping from the title of the
-    column to the text of the cell. For a bug, it is for example `{"Kafka 4.3": "has it"}`. For a
-    spec, the text has the rules of the release.
+    """Returns the table cell that says how a bug or a spec relates to a release of Kafka: a mapping
+    from the title of the column to the text of the cell.
 
-    If the item names no releases, the result is empty.
+    For a bug, it is for example `{"Kafka 4.3": "has it"}`. For a spec, the text names the version
+    and the bugs that the release has. If the item names no releases, the result is empty.
     """
     from model.releases import newest_patch
 

@@ -89,8 +89,11 @@ class Walk:
 
     @classmethod
     def of(cls, variant: Variant, spec: Spec, scope: str = "") -> Self:
-        """Returns a `Walk` through the spec. Raises InputFault if the text `scope` is wrong, and
-        SpecError if the spec has a wrong scope.
+        """Returns a `Walk` through the spec. `scope` has sizes of the spec's types, such as
+        `Replica=2`.
+
+        Raises InputFault if the text `scope` is wrong, and SpecError if the sizes that the spec
+        itself declares are wrong.
         """
         ranges = scope_ranges(spec, scope) if scope else ranges_of(spec.scope())
         stepper, writer = Stepper.of(spec, ranges), Writer(spec, ranges)

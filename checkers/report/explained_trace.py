@@ -41,8 +41,9 @@ class Step(NamedTuple):
 class Line:
     """One event of a run, and the actions of the spec that explain it.
 
-    If the spec forbids the event, `why` is the reason. `needs` is the forbidden action that the
-    event requires after `steps`, or None if there is no such action.
+    `steps` are the actions that the spec allows. If the spec forbids the event, `why` is the
+    reason, and `needs` is the forbidden action that the event requires next, or None if there is no
+    such action.
     """
 
     place: str  # such as `broker-1.log:71`

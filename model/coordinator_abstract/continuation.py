@@ -16,8 +16,8 @@ No action is fair.
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit and
 TransactionMetadata.prepareIncrementProducerEpoch of Apache Kafka 4.3.
 Simplified: the coordinator compares the producer id and epoch as a pair; Kafka compares the two
-values separately. Kafka repeats a response with a new producer id only one time; the spec has no
-such limit.
+values separately. If the response contains a new producer id, Kafka repeats it only once; the spec
+has no such limit.
 """
 
 from __future__ import annotations

@@ -88,9 +88,9 @@ class RaisesEpochOnce(TwoPhaseCommit):
 
     The coordinator raises the epoch only when the new instance starts. Suppose that the new
     instance aborts the transaction, and that the old instance then retries its own abort request.
-    The coordinator believes that this retry is a retry of the request that raised the epoch. So it
-    answers the old instance with the epoch of the new instance. The action `complete_prepared`
-    breaks the lemma `a_decision_follows`.
+    The epoch of this retry is one below the epoch in the log, as in the retry of an abort that
+    raised the epoch. So the coordinator answers the old instance with the epoch of the new
+    instance. The action `complete_prepared` breaks the lemma `a_decision_follows`.
     """
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:

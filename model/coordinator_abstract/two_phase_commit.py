@@ -185,8 +185,8 @@ class TwoPhaseActions(AbstractCoordinator):
         that follow.
 
         The instance `answering` receives the response. If the request has keepPreparedTxn, the
-        response also contains the producer id and epoch of the ongoing transaction. This pair
-        identifies the transaction in the database.
+        response also contains the producer id and epoch of the ongoing transaction. The
+        application has stored this pair in its database, and finds the transaction there by it.
         """
         super().take_effect(i, m, answering)
         x, kept = m.transaction, s.is_kept(m)

@@ -320,8 +320,8 @@ class IdempotenceActions(IdempotenceState):
         s.status[b] = FAILED
 
     def goes_before(s, c: Batch, b: Batch) -> Bool:
-        """Returns True if batch `c` gets a lower new number than batch `b`, because the client sent
-        `c` first.
+        """Returns True if a client that renumbers its batches gives `c` a lower sequence number
+        than `b`, because it sent `c` first.
 
         In the reverse order, the claim `as_it_was_sent` breaks (bug `renumbers-backwards`, 7 steps;
         KAFKA-8483).

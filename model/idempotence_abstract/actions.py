@@ -4,8 +4,8 @@ A leader knows a producer only by the records in its log. It appends a record on
 continues the producer's records in the log. The retry of a record that is in the log does not
 continue these records.
 
-The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved. A
-retry or a late batch is a further step of one of the two actions that append.
+The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved.
+Retries and late batches have no actions of their own: the two actions that append also append them.
 
     leader       append_first, append_next, advance_high_watermark, change_leader, acknowledge
 """

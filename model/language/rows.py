@@ -152,8 +152,8 @@ class RowState(Mapping[Cell, Value]):
         return found
 
     def part(self, name: str, keys: tuple[int, ...]) -> Held:
-        """Returns the value of a variable at `keys`, or a row if the variable has more keys than
-        `keys`.
+        """Returns the value of a variable at `keys`. If the variable has further keys, returns a
+        row: the values at all of its further keys.
 
         States share the rows that no action changed. So if two states return the same object, all
         values in it are equal.

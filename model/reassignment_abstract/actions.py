@@ -307,7 +307,7 @@ class AbstractPartitionActions(Registration):
     def lose(s, r: Replica, x: RecordId) -> None:
         """A broker that starts after an unclean stop finds that it has lost a record.
 
-        Kafka: LogLoader. The broker lost the end of a log that was not flushed, or a disk.
+        Kafka: LogLoader. The broker lost a disk, or the end of a log that was not flushed.
         """
         when(s.broker[r].is_starting, s.broker[r].log[x])
         s.broker[r].log[x] = False

@@ -124,7 +124,9 @@ class Behaviour:
 
     @property
     def taken(self) -> Counter[str]:
-        """Returns how often each action was performed after the preparation."""
+        """Returns how often each action was performed, without the actions that prepared the
+        initial state.
+        """
         return Counter(call.action for call in calls_between(self.preparation, self.last))
 
     @property

@@ -25,8 +25,8 @@ from properties.refinement.history_mapping import Difference, Transition
 
 
 class ReplicasWithFailover(ControllerFailover, ElrOfReplicas):
-    """Elections with a controller that fails, as a version of `reassignment` in which no replica is
-    reassigned.
+    """The spec of elections with a controller that fails, as a version of the spec
+    `reassignment`. No replica is reassigned in this version.
     """
 
 

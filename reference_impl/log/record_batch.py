@@ -214,8 +214,9 @@ def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> 
 def with_timestamp(
     batch: bytes, head: Header, max_timestamp_ms: int, *, log_append_time: bool = False
 ) -> bytes:
-    """Returns the record batch with the largest timestamp `max_timestamp_ms`. The timestamp type of
-    the batch becomes LogAppendTime if `log_append_time` is True, otherwise CreateTime.
+    """Returns a copy of the record batch in which the field of the largest timestamp is
+    `max_timestamp_ms`. The timestamp type of the copy is LogAppendTime if `log_append_time` is
+    True, otherwise CreateTime.
 
     Kafka: DefaultRecordBatch.setMaxTimestamp.
     """

@@ -5,7 +5,7 @@ other. `->` separates a text and its replacement:
 
     comparison   <  <=    >  >=    ==  !=    is  is not    in  not in
     connective   and  or           &  |             +  -
-    negation     `not x`, `~x` -> `x`;  `if x`, `a if x else b` -> `not x`
+    negation     `not x`, `~x` -> `x`;  the condition x of `if x` and `a if x else b` -> `not x`
     quantifier   all_of  any_of    forall  exists    any  all    min  max
     conjunct     when(a, b) -> when(a); the same for all_of and any_of
     statement    an assignment to a field or an item, a call, `continue` -> pass

@@ -84,8 +84,9 @@ class Replay(Generic[HarnessT]):
     def run(self, actions: Iterable[Action], *, defective: bool) -> HarnessT:
         """Carries out the actions on a new harness, and returns the harness.
 
-        The harness has the bug of the broker if `defective` is True. Raises KeyError for an action
-        that is neither in `by_itself` nor in `effects`.
+        If `defective` is True, the broker of the harness has this replay's bug. Raises KeyError for
+        an unknown action: the broker does not perform it on its own (`by_itself`), and no function
+        carries it out (`effects`).
         """
         harness = self.start(self.defect if defective else SOUND)
         times: Counter[str] = Counter()

@@ -76,11 +76,11 @@ class RulesInForce:
         return any(one.rule.when and one.rule.when.reads_partitions for one in self)
 
     def acting_on(self, request: Request, *, applied: bool) -> list[ActiveRule]:
-        """Returns the rules that act on a request. Rules with a fault of the cluster come first.
-        Only rules with the same value of `applied` can act.
+        """Returns the rules that act on a request. Rules whose fault concerns the cluster
+        come first. Only rules with the same value of `applied` can act.
 
         `applied` is False before the broker handles the request, and True afterwards. When a rule
-        acts for the first time, its rule `then` comes into force.
+        acts for the first time, the rule in its field `then` comes into force.
         """
         of_phase = [one for one in self if one.rule.when and one.rule.when.applied == applied]
         selecting = [one for one in of_phase if one.sees(request)]

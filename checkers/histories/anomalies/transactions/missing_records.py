@@ -2,7 +2,7 @@
 
     p1 txn{id=x} k=a j=b -> ok @0 @?      op 0     the offset of b was not acknowledged
     p2 send j=c          -> ok @4         op 1
-    c1 poll              -> ok k=a@0 j=c@4         b is below 4: it is missing
+    c1 poll              -> ok k=a@0 j=c@4         read above b: b is missing
 
 If the offset of a record is unknown, the plan looks up an upper bound of this offset. The plan
 searches two kinds of offsets: offsets of acknowledged sends that began later, and log ends that
