@@ -2,8 +2,8 @@
 
 The model is KIP-320 on three brokers with the leader epochs 0 to 2: 10.8 million states. On a
 machine with other work, the wall time has little meaning, but the ratio of CPU times shows the cost
-of the second thread. In addition, two searches with one thread each run at the same time. Their
-slowdown is a property of the machine, not of the engine.
+of the second thread. In addition, two searches, each with one thread, are run at the same time.
+Their slowdown is a property of the machine, not of the engine.
 
 The result file has the load average of the machine before and after each round. This benchmark is
 not part of `make bench`. Start it with `python -m benchmarks.explore.threads`.

@@ -5,8 +5,8 @@ A condition of the induction says that an action preserves a claim or a lemma. F
 of the claims are proved, then the conditions of the lemmas that these proofs use, and so on. If a
 condition fails, Z3 has found a state in which all candidates are true, and a step from this state
 after which a candidate is false. Exploration then visits states that are reachable from Z3's state.
-An inductive subset of the candidates is true in all these states. So each candidate that is false
-in one of these states is dropped.
+Every inductive subset of the candidates is true in all these states. So each candidate that is
+false in one of these states is dropped.
 
 Source: Flanagan and Leino, Houdini, an Annotation Assistant for ESC/Java (FME 2001).
 """

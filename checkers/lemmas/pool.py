@@ -20,10 +20,11 @@ from model.language.spec import Spec
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Candidate:
-    """A clause of a context that may become a lemma. The candidates with the lowest costs are tried
-    first.
+    """A clause about a choice of quantified variables (a context) that may become a lemma. The
+    candidates with the lowest costs are tried first.
 
-    A claim or lemma of the spec is a candidate, too. It has no variables, and its cost is 0.
+    A claim or lemma of the spec is a candidate, too. Its context has no variables, and its cost
+    is 0.
     """
 
     name: str

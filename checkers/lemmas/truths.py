@@ -26,8 +26,11 @@ BATCH: Final = 4096  # states
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truths:
-    """The atoms of a context, compiled to operations on columns of states. `codes` has one list
-    for each choice of elements, with one operation for each atom.
+    """The atoms of a context (a choice of quantified variables), compiled to operations on columns
+    of states.
+
+    `codes` has one list for each assignment of elements to the variables of the context. A list has
+    one operation for each atom.
     """
 
     context: Context

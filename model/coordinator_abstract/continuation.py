@@ -64,8 +64,8 @@ class ContinuationActions(AbstractCoordinator):
 
     def keeps_last(s, i: TransactionalId) -> Bool:
         """Returns True if the coordinator's log stores a previous producer id and epoch of `i`.
-        This is the case if the last committed record of `i` is a commit or abort, or answers an
-        instance that continues.
+        This is the case in two situations: the last committed record of `i` is a commit or abort,
+        or it is the answer to an instance that continues (KIP-360).
 
         If the record of a new instance also stores a previous producer id and epoch, the claim
         `one_instance_has_an_epoch` breaks (bug `new-instance-keeps-last`, 6 steps).

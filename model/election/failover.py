@@ -168,8 +168,8 @@ class ControllerFailover(Election):
         return s.committed_registration[r]
 
     def is_still_current(s, r: Replica, changes: Bool) -> Bool:
-        """Returns True if the leader has the partition epoch of the committed partition. An
-        appended change does not alter this partition epoch.
+        """Returns True if the leader has the partition epoch of the last committed change of the
+        partition. A change that is only appended does not alter this partition epoch.
         """
         return s.broker[r].is_current
 

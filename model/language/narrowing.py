@@ -52,7 +52,7 @@ def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]
     """Returns, for each disjunct of the formula, the comparisons that limit the variable `binder`.
 
     If a value violates a comparison in every disjunct, the formula is false for this value. `free`
-    has the uids of the parameters whose values may be outside their types.
+    has the uids of those parameters of an action that are not limited to the values of their types.
     """
     match formula:
         case t.And():

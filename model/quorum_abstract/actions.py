@@ -273,7 +273,7 @@ class AbstractQuorumActions(AbstractQuorumState):
         Simplified: each fetch response has one record. The follower reads the leader's log when the
         response arrives.
 
-        At the default constants, every claim also holds if one of the guards is left out.
+        At the default constants, every claim also holds if any single guard is left out.
         """
         at = s.replica[r].end_offset
         led = s.led[s.replica[r].epoch]

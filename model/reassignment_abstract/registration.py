@@ -50,8 +50,8 @@ class Registration(AbstractPartitionState):
         return s.is_enough(isr)
 
     def may_cancel(s, isr: Set[Replica]) -> Bool:
-        """Returns True if `isr`, the ISR after the cancellation, has enough members to commit
-        records.
+        """Returns True if `isr`, the ISR after a reassignment is cancelled, has enough members to
+        commit records.
 
         Kafka lacks this rule. Without this rule, the claim `enough_members_remain` breaks (version
         `elr-of-replicas`, 5 steps).

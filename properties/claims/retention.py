@@ -34,8 +34,8 @@ class Absence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptForReaders:
-    """The history of one run on a topic partition, and the absences of the readers of this topic
-    partition.
+    """The history of one run on a topic partition, and the times at which its readers were away
+    (`absences`).
     """
 
     history: History

@@ -32,8 +32,8 @@ _ANY_NAME: Final = b"_" * len(_NAME)
 
 
 def run(data: bytes) -> None:
-    """Reads the table with the replaced file. Any exception but InputFault is a defect of the
-    reader.
+    """Replaces one file of the sample table by `data`, and reads the table. Any exception but
+    InputFault is a defect of the reader.
     """
     if not data:
         return

@@ -236,8 +236,8 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns the table `words` of bitsets without the offset `offset[i]` of the topic partition
-    `key[i]`, for each i and all owners.
+    """Returns the table `words` of bitsets in which, for each i, the bit of the offset
+    `offset[i]` of the topic partition `key[i]` is cleared for every owner.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

@@ -17,7 +17,9 @@ WIDTH = 96
 
 @dataclass(frozen=True)
 class Row:
-    """A sequence of documents, with nothing between them."""
+    """Pieces of text (documents of the pretty printer) that are printed side by side, without a
+    separator.
+    """
 
     parts: tuple[Doc, ...]
 

@@ -21,8 +21,8 @@ class AbstractShareGroupActions(Writes):
 
     @action
     def move_start(s, x: Offset) -> None:
-        """The leader moves its start offset past final records, and forgets the records below the
-        new start offset.
+        """The leader moves its start offset past acknowledged and archived records, and forgets the
+        records below the new start offset.
 
         The leader does not forget the records that a member still has.
 
@@ -30,8 +30,8 @@ class AbstractShareGroupActions(Writes):
         Simplified: this is a step of its own, which may come late or never.
         Without the guard that the offset does not go back, the claim `start_offset_never_goes_back`
         breaks in 6 steps.
-        Without the guard that the records are final, the claim `no_record_is_skipped` breaks in 1
-        step.
+        Without the guard that these records are in a final state, the claim `no_record_is_skipped`
+        breaks in 1 step.
         """
         when(
             s.is_active,

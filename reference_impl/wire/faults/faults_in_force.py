@@ -47,7 +47,7 @@ class Acting(NamedTuple):
 class Faults(Protocol):
     @property
     def are_possible(self) -> bool:
-        """False if no rule can match a request and requests are not logged."""
+        """Returns True if some rule can match a request, or if requests are logged."""
         ...
 
     @property

@@ -84,7 +84,8 @@ _ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 
 
 def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the findings about steps that skip records, steps that go back, and the anomaly G1b.
+    """Returns the findings about processes whose successive records of a topic partition skip
+    records or go back, and the findings of the anomaly G1b.
 
     In the anomaly G1b, a reader polled a part of a transaction and then a later record of the same
     topic partition, but never the last record of the transaction.
