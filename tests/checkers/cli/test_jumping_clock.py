@@ -25,6 +25,7 @@ DAY_S = 86_400.0
 WALL_CLOCK = {
     "checkers/cli/baseline.py": "the day on which an accepted violation expires",
     "checkers/conform/trial.py": "timestamps of records, and names of a run's topics",
+    "checkers/explicit/checkpoints.py": "when a checkpoint was written",
     "checkers/over_time/baseline.py": "the day on which an accepted violation expires",
     "checkers/over_time/choosing.py": "the runs of the last days",
     "checkers/record/store.py": "how much later a resumed recording goes on",

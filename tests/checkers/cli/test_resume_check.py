@@ -180,9 +180,11 @@ def test_what_cannot_be_resumed_is_refused(words: tuple[str, ...], why: str, cal
 
 
 def test_another_search_is_refused_with_the_command_of_the_first(
-    call: Call, tmp_path: Path
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    call(*SMALL, "--checkpoint", "10", "--budget", "10k-states")
+    first = (*SMALL, "--checkpoint", "10", "--budget", "10k-states")
+    monkeypatch.setattr("sys.argv", ["urteil", *first])
+    call(*first)
     for words, why in (
         (("check", "group-offsets"), "the spec of its search: replication, of this one: group-off"),
         (SMALL[:2], "the variant of its search: kip-101, of this one: fetch-divergence; "),
@@ -194,7 +196,7 @@ def test_another_search_is_refused_with_the_command_of_the_first(
         output = call(*words, "--resume", "last")
         assert output.exit_code == 2
         assert why in output.stderr
-        assert "; repeat its command, urteil " in output.stderr
+        assert "; repeat its command, urteil check replication --variant kip-101" in output.stderr
         assert len(list(tmp_path.glob("runs/*/run.json"))) == 1, "the refused run has no folder"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -17,6 +18,7 @@ import checkers.symbolic
 from checkers.symbolic.limits import Expr, Solver
 
 PIGEONS = 12  # far beyond what a solver without cardinality reasoning finishes in minutes
+QUERIES = re.compile(r"z3\.(Solver\w*|solve|prove|Opti\w*)")
 STOPPED = {"timeout", "canceled", "max. resource limit exceeded"}  # in Z3's words
 
 
@@ -97,11 +99,16 @@ def test_pop_removes_the_facts_added_since_push() -> None:
     assert z3.is_true(solver.model().eval(p))
 
 
-def test_only_limits_py_queries_z3() -> None:
-    for file in Path(checkers.symbolic.__file__).parent.glob("*.py"):
-        text = file.read_text()
-        asks = [word for word in ("z3.Solver", "z3.solve", "z3.prove", "z3.Opti") if word in text]
-        assert asks == (["z3.Solver"] if file.name == "limits.py" else []), file.name
+def test_z3_is_queried_in_two_files_and_each_sets_its_limit_of_work() -> None:
+    querying = {
+        file.name: (asks, "rlimit" in text)
+        for file in Path(checkers.symbolic.__file__).parent.glob("*.py")
+        if (asks := QUERIES.findall(text := file.read_text()))
+    }
+    assert querying == {
+        "limits.py": (["Solver"], True),
+        "small_induction.py": (["SolverFor"], True),
+    }
 
 
 def test_an_interrupt_within_the_constructor_of_a_context_leaves_no_message(
