@@ -60,8 +60,8 @@ class Cycles(Protocol):
     """The numbered transitions of a state graph. A path is a list of these numbers."""
 
     def resting(self) -> Mask:
-        """Returns a mask of the states in which no fair action leads to another state. A
-        behaviour can stutter forever in such a state.
+        """Returns a mask of the states in which a behaviour can stutter forever: no fair action
+        leads from such a state to another state.
         """
         ...
 

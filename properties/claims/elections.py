@@ -92,8 +92,8 @@ class Watched:
             yield sent.value, [seen for seen in self.moments if seen.at_ms <= at_ms][-1]
 
     def before_read(self) -> Watched:
-        """Returns the run up to the time when a reader began to read the final log, without the
-        later states.
+        """Returns the run without the states after the time when a reader began to read the final
+        log.
 
         If that time was not recorded, the function returns the whole run.
         """

@@ -308,7 +308,7 @@ class Producer:
             in_doubt = replace(batch, attempts=batch.attempts + 1, may_be_written=True)
             producer, ended = producer._end(now_ns, in_doubt, error)
             effects += ended
-        anew = replace(
+        restarted = replace(
             producer,
             begun=OpenBatches(),
             producer_id=NO_PRODUCER_ID,
@@ -318,7 +318,7 @@ class Producer:
             is_unresolved=False,
             is_draining=False,
         )
-        return anew, effects
+        return restarted, effects
 
     def _without_expired(self, now_ns: int) -> tuple[Producer, ClientEffects]:
         timeout_ms, rules = self.config.delivery_timeout_ms, self.config.library

@@ -198,7 +198,8 @@ def runs(*columns: Ints) -> tuple[Ints, Ints]:
 
 
 def any_in_run(flags: Mask, starts: Ints) -> Mask:
-    """Returns, for each range of rows, True if some row of the range has True in `flags`.
+    """Returns one truth value for each range of rows: True if `flags` has True in some row of the
+    range.
 
     `starts` has the first row of each range.
     """

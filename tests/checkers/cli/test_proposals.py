@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.checkers.cli.test_prove import COUNTER
+
 LEASE = '''
 from model.language import (
     Bool, Map, Nothing, Ordered, Scope, Set, Sort, Spec, action, all_of, any_of, forall, implies,
@@ -139,25 +141,3 @@ def test_a_spec_with_integers_has_no_proposals(call: Any, tmp_path: Path) -> Non
     output = call("prove", str(spec), "--houdini")
     assert output.exit_code == 2
     assert "--houdini: the spec has integers (Offset), which a proof cannot use" in output.stderr
-
-
-COUNTER = """
-from model.language import Bool, Int, Spec, action, invariant, when
-
-class Offset(Int): ...
-
-class Log(Spec):
-    end: Offset
-
-    def scope(s):
-        return {Offset: range(3)}
-
-    @action
-    def append(s) -> None:
-        when(s.end < 2)
-        s.end = s.end + 1
-
-    @invariant
-    def small(s) -> Bool:
-        return s.end <= 2
-"""
