@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from checkers.histories.analysis import Decision, analyze
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.parquet_layout import write_part
-from checkers.histories.io.recorded import METADATA, as_table, part_path
+from checkers.histories.io.recorded import METADATA, part_path
 from model.histories import SCHEMA_VERSION
 from properties.anomalies.declarations import Declarations
 from reference_impl.node.bugs import NO_BUGS, Bugs

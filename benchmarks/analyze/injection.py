@@ -23,8 +23,8 @@ from benchmarks.analyze.cluster import FIRST_SCENE
 from benchmarks.analyze.recorded import NULL, OPERATION, Operations
 from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.columnar.rows import as_rows
+from checkers.histories.io.operation_rows import KIND_OF, as_table
 from checkers.histories.io.parquet_layout import FEW_TEXTS
-from checkers.histories.io.recorded import KIND_OF, as_table
 from model.histories import History, Operation
 from properties.anomalies import scenes
 from properties.anomalies.catalogue import BY_ID

@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from checkers.histories.io.operation_rows import SCHEMA
 from checkers.histories.io.parquet_layout import FEW_TEXTS, write_part
-from checkers.histories.io.recorded import METADATA, SCHEMA, part_path
+from checkers.histories.io.recorded import METADATA, part_path
 from model.histories import SCHEMA_VERSION
 
 Ints = npt.NDArray[np.int64]

@@ -191,7 +191,7 @@ def explain_plan(run: Run, anomalies: tuple[str, ...], declared: Declarations) -
 
 def _check(run: Run, history: Location) -> None:
     from checkers.histories.io.checking import check, lines
-    from checkers.histories.io.recorded import UnreadableHistory
+    from checkers.histories.io.unreadable import UnreadableHistory
 
     checked = check(history)
     if checked.broken:

@@ -19,6 +19,7 @@ from checkers.histories.anomalies.findings import Finding
 from checkers.histories.columnar.memory import keep_freed
 from checkers.histories.columnar.rows import as_rows, in_order, sizes
 from checkers.histories.io.locations import Location
+from checkers.histories.io.operation_rows import as_operations
 from checkers.histories.io.partitions import (
     MAX_READS_PER_ROW,
     HistoryPartition,
@@ -30,7 +31,6 @@ from checkers.histories.io.partitions import (
     sorted_by_operation,
 )
 from checkers.histories.io.reading import parquet_parts
-from checkers.histories.io.recorded import as_operations
 from checkers.histories.io.row_rules import refuse
 from checkers.histories.plan.cost import PassCost
 from checkers.histories.plan.dataset import HistoryDataset

@@ -39,7 +39,7 @@ from checkers.histories.facts.record_locations import shuffle_kernels
 from checkers.histories.facts.retention import find_log_starts
 from checkers.histories.facts.unconfirmed_values import NO_UNCONFIRMED_VALUES, find_unconfirmed
 from checkers.histories.io import row_rules
-from checkers.histories.io.recorded import SCHEMA
+from checkers.histories.io.operation_rows import SCHEMA
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.dataset import Dataset, HistoryDataset
 from checkers.histories.plan.kernel import Kernel

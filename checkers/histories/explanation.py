@@ -19,8 +19,8 @@ from typing import Final
 import pyarrow as pa
 
 from checkers.histories import deciding
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.partitions import TableRows, partitions_of
-from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.histories.plan.kernel import Kernel, columns_of
 from checkers.histories.plan.scheduler import Pass

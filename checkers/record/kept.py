@@ -21,20 +21,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from checkers.histories.columnar.arrow import compute
+from checkers.histories.io.operation_rows import as_operations
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.recorded import (
     METADATA,
-    Tail,
-    as_operations,
-    completion_line,
-    invocation_line,
     metadata,
     numbers_of,
     part_path,
-    read_tail,
     tables,
     tail_path,
 )
+from checkers.histories.io.tails import Tail, completion_line, invocation_line, read_tail
 from checkers.scratch import locked
 from model.faults import InputFault
 

@@ -23,15 +23,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.parquet_layout import write_part
-from checkers.histories.io.recorded import (
-    METADATA,
-    as_table,
-    completion_line,
-    invocation_line,
-    part_path,
-    tail_path,
-)
+from checkers.histories.io.recorded import METADATA, part_path, tail_path
+from checkers.histories.io.tails import completion_line, invocation_line
 from checkers.record.kept import Kept, lock, reopened
 from model.histories import SCHEMA_VERSION, Isolation, MicroOperation, Operation, Outcome
 

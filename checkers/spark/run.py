@@ -23,7 +23,7 @@ from pyspark import cloudpickle
 from checkers.histories.analysis import Analysis, Decision, analysis_of, partitioned
 from checkers.histories.io.locations import Location
 from checkers.histories.io.partitions import ROWS_PER_PARTITION, HistoryPartition
-from checkers.histories.io.recorded import UnreadableHistory
+from checkers.histories.io.unreadable import UnreadableHistory
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.progress import Progress, Watcher, unwatched
 from checkers.spark.connect import is_local

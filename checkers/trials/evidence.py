@@ -22,7 +22,7 @@ from typing import Final
 
 import pyarrow.parquet as pq
 
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from checkers.systems.apache_kafka.cluster import Cluster
 from checkers.systems.system import Settings, System
 from checkers.trials.deciding import Judged

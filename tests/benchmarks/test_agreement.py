@@ -33,7 +33,7 @@ from checkers.histories.columnar.sorting import Mask
 from checkers.histories.facts.owner_offsets import OWNER_WORDS, OwnerOffsets
 from checkers.histories.facts.retention import LogStarts
 from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.plan.batch import Batch
 from model.histories import COLUMNS, History
 from model.history_notation import history

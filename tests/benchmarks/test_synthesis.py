@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.analyze.synthesis import Synthesis, synthesize
-from checkers.histories.io import reading, recorded
+from checkers.histories.io import operation_rows, reading, recorded
 from model.histories import CommitOffset, EndOffset, FetchOffset, Poll, Send
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import CATALOGUE
@@ -76,7 +76,7 @@ def test_parts_have_the_schema_of_a_recorder_and_split_no_operation(tmp_path: Pa
     folder = made(tmp_path, rows=1_200_000, partitions=256)
     parts = sorted(folder.glob("part-*.parquet"))
 
-    assert [pq.read_schema(part) for part in parts] == [recorded.SCHEMA] * 2
+    assert [pq.read_schema(part) for part in parts] == [operation_rows.SCHEMA] * 2
     ops = [pq.read_table(part, columns=["op", "position"]) for part in parts]
     assert ops[0]["op"][-1].as_py() + 1 == ops[1]["op"][0].as_py()
     assert ops[1]["position"][0].as_py() == 0

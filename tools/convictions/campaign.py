@@ -11,7 +11,7 @@ from typing import Final
 
 from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.columnar.rows import as_rows
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from model.histories import History
 from properties.anomalies.declarations import Declarations
 from reference_impl.simulation.runs import run

@@ -24,7 +24,7 @@ from checkers.histories.io.avro import rows
 from checkers.histories.io.avro.containers import only
 from checkers.histories.io.avro.schemas import AvroFault, parsed
 from checkers.histories.io.reading import whole
-from checkers.histories.io.recorded import UnreadableHistory
+from checkers.histories.io.unreadable import UnreadableHistory
 from tests.checkers.histories.io.avro.avro_histories import MARKER
 from tools.history_format import avro_schema
 

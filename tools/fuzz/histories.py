@@ -19,7 +19,7 @@ import pyarrow as pa
 from checkers.demo import __file__ as demo
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.reading import whole
-from checkers.histories.io.recorded import UnreadableHistory
+from checkers.histories.io.unreadable import UnreadableHistory
 from tools.history_format import avro_schema
 
 ENDINGS: Final = (".edn", ".ndjson", ".parquet", ".avro")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from checkers.histories.io.recorded import SHOWN, UnreadableHistory
+from checkers.histories.io.unreadable import SHOWN, UnreadableHistory
 from model.histories import COLUMNS, NEW_IN_2
 
 if TYPE_CHECKING:

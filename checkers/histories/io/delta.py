@@ -33,7 +33,7 @@ from checkers.histories.io.locations import (
     file_or_folder,
 )
 from checkers.histories.io.parquet_files import opened, tables_of
-from checkers.histories.io.recorded import UnreadableHistory, reading_parquet, shown
+from checkers.histories.io.unreadable import UnreadableHistory, reading_parquet, shown
 from checkers.histories.io.unreadable_tables import COPY, REWRITE
 from model.histories import COLUMNS
 

@@ -19,7 +19,7 @@ from typing import Final
 
 from checkers.histories.io.field_types import booleans
 from checkers.histories.io.locations import Location, Place, file_in_history
-from checkers.histories.io.recorded import SHOWN, UnreadableHistory
+from checkers.histories.io.unreadable import SHOWN, UnreadableHistory
 
 FILE: Final = "faults.ndjson"
 MOMENTARY: Final = ("elect", "reassign", "wipe")  # faults that end at once

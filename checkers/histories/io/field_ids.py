@@ -22,7 +22,7 @@ from checkers.histories.columnar.sorting import Mask
 from checkers.histories.io.deleted_values import DeletedValues, TypedColumn
 from checkers.histories.io.locations import Place
 from checkers.histories.io.parquet_files import opened, tables_of
-from checkers.histories.io.recorded import UnreadableHistory, reading_parquet
+from checkers.histories.io.unreadable import UnreadableHistory, reading_parquet
 from checkers.histories.io.unreadable_tables import COPY
 
 _ID: Final = b"PARQUET:field_id"

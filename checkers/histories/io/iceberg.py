@@ -34,7 +34,7 @@ from checkers.histories.io.locations import (
     UnreadableLocation,
     file_or_folder,
 )
-from checkers.histories.io.recorded import UnreadableHistory, shown
+from checkers.histories.io.unreadable import UnreadableHistory, shown
 from checkers.histories.io.unreadable_tables import COPY, REWRITE
 
 METADATA: Final = re.compile(r"v?(\d{1,18})(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")

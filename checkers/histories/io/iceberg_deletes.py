@@ -24,7 +24,7 @@ from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.io.iceberg_manifests import Content, TableFile
 from checkers.histories.io.locations import Place
 from checkers.histories.io.parquet_files import opened, tables_of
-from checkers.histories.io.recorded import UnreadableHistory, reading_parquet
+from checkers.histories.io.unreadable import UnreadableHistory, reading_parquet
 from checkers.histories.io.unreadable_tables import COPY
 
 _COLUMNS: Final = pa.schema([("file_path", pa.string()), ("pos", pa.int64())])

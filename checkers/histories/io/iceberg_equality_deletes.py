@@ -26,7 +26,7 @@ from checkers.histories.io.iceberg_partitions import Spec, is_unpartitioned, spe
 from checkers.histories.io.iceberg_types import arrow_type
 from checkers.histories.io.locations import Place
 from checkers.histories.io.parquet_files import opened, table_of
-from checkers.histories.io.recorded import UnreadableHistory, reading_parquet, shown
+from checkers.histories.io.unreadable import UnreadableHistory, reading_parquet, shown
 from checkers.histories.io.unreadable_tables import COPY, REWRITE
 
 

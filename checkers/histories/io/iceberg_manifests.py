@@ -22,7 +22,7 @@ from checkers.histories.io.avro.containers import Container
 from checkers.histories.io.avro.schemas import AvroFault
 from checkers.histories.io.field_types import booleans
 from checkers.histories.io.locations import Place
-from checkers.histories.io.recorded import UnreadableHistory, shown
+from checkers.histories.io.unreadable import UnreadableHistory, shown
 from checkers.histories.io.unreadable_tables import COPY, REWRITE
 
 _INTEGERS: Final = ("status", "sequence_number", "partition_spec_id", "content")

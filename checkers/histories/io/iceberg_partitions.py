@@ -29,7 +29,7 @@ import pyarrow as pa
 from checkers.histories.io.iceberg_manifests import Content, Partition, TableFile
 from checkers.histories.io.iceberg_types import arrow_type
 from checkers.histories.io.locations import Place
-from checkers.histories.io.recorded import UnreadableHistory, shown
+from checkers.histories.io.unreadable import UnreadableHistory, shown
 from checkers.histories.io.unreadable_tables import COPY
 
 IDENTITY: Final = "identity"

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from checkers.histories.io.edn import EdnSet, NotEdn, Tagged, text
 from checkers.histories.io.edn_lines import entries
-from checkers.histories.io.recorded import UnreadableHistory
+from checkers.histories.io.unreadable import UnreadableHistory
 from model.histories import (
     Assigned,
     MicroOperation,

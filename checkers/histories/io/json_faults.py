@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from checkers.histories.io.columns import unknown_column
 from checkers.histories.io.field_types import PYTHON_TYPES
-from checkers.histories.io.recorded import SHOWN, shown
+from checkers.histories.io.unreadable import SHOWN, shown
 from model.histories import COLUMNS
 
 if TYPE_CHECKING:

@@ -17,8 +17,9 @@ from checkers.histories.columnar.arrow import compute
 from checkers.histories.columnar.sorting import Mask
 from checkers.histories.io.columns import check_columns
 from checkers.histories.io.locations import Place
-from checkers.histories.io.recorded import KINDS, SCHEMA, UnreadableHistory, with_new_columns
+from checkers.histories.io.operation_rows import KINDS, SCHEMA, with_new_columns
 from checkers.histories.io.sources import first_line
+from checkers.histories.io.unreadable import UnreadableHistory
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from model.histories import COLUMNS, Isolation, Outcome
 

@@ -26,8 +26,9 @@ from checkers.histories.io.avro import rows as avro
 from checkers.histories.io.avro.containers import only
 from checkers.histories.io.avro.schemas import AvroFault
 from checkers.histories.io.json_faults import LONGEST_LINE, fault_of
-from checkers.histories.io.recorded import SCHEMA, UnreadableHistory
+from checkers.histories.io.operation_rows import SCHEMA
 from checkers.histories.io.row_rules import broken_rules, known
+from checkers.histories.io.unreadable import UnreadableHistory
 from checkers.histories.plan.batch import Batch
 from checkers.histories.topics.address import Topic
 from checkers.histories.topics.value_schemas import ValueSchemas

@@ -23,7 +23,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 from checkers.histories.io.avro.schemas import AvroFault, parsed
-from checkers.histories.io.recorded import SHOWN
+from checkers.histories.io.unreadable import SHOWN
 from model.faults import InputFault
 
 MAX_SCHEMA: Final = 16 << 20  # bytes

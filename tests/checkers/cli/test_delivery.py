@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from model.history_notation import history
 from tests.checkers.cli.conftest import Call
 

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.histories.io.assumptions import assumptions_of
-from checkers.histories.io.recorded import METADATA, as_table
+from checkers.histories.io.operation_rows import as_table
+from checkers.histories.io.recorded import METADATA
 from model.history_notation import history
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 

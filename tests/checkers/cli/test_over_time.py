@@ -38,7 +38,7 @@ def says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Says:
     """
     import pyarrow.parquet as pq
 
-    from checkers.histories.io.recorded import as_table
+    from checkers.histories.io.operation_rows import as_table
     from model.history_notation import history
 
     monkeypatch.chdir(tmp_path)

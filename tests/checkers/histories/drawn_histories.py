@@ -11,8 +11,8 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from checkers.histories.analysis import KEPT, Analysis, analysis_of
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.partitions import TableRows, partitions_of
-from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.in_process import LocalDataset
 from model.histories import (
     Assigned,

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from checkers.histories.facts.record_locations import shuffle_kernels
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.partitions import TableRows, partitions_of
-from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.dataset import Dataset
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.histories.plan.scheduler import HashCollision, run

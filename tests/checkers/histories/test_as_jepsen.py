@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from checkers.histories.analysis import Analysis, analyze
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from model.history_notation import history
 from properties.anomalies.declarations import Declarations, SubVia
 from properties.anomalies.in_jepsen import NOT_IN_JEPSEN

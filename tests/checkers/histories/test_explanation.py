@@ -14,8 +14,8 @@ import checkers.histories
 from checkers.histories import deciding, explanation
 from checkers.histories.anomalies import assumptions
 from checkers.histories.explanation import PlannedPass, PlannedStage, every_anomaly, planned
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.partitions import TableRows, partitions_of
-from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.scheduler import Pass

@@ -16,8 +16,8 @@ from checkers.histories.analysis import KEPT, Analysis, analysis_of, analyze
 from checkers.histories.anomalies.order.process_order import ANOMALIES as ORDER
 from checkers.histories.deciding import DECIDED
 from checkers.histories.io.jepsen import operations
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.partitions import TableRows, partitions_of
-from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.progress import Progress
 from checkers.verdicts import verdict_on

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from checkers.histories.io.recorded import SCHEMA, as_table
+from checkers.histories.io.operation_rows import SCHEMA, as_table
 from tests.checkers.histories.mutated_histories import changed, partitioned
 
 H = changed(1, steps=(400,))

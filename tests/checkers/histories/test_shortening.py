@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.histories.io.recorded import as_operations, as_table
+from checkers.histories.io.operation_rows import as_operations, as_table
 from checkers.histories.shortening import LONGEST, shortened, with_short_texts
 from model.history_notation import history
 

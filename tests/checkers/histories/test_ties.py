@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.analysis import Analysis, analyze
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from model.histories import (
     CommitOffset,
     EndOffset,

@@ -14,14 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.histories.io.recorded import (
-    METADATA,
-    completion_line,
-    metadata,
-    operations,
-    tables,
-    tail_path,
-)
+from checkers.histories.io.recorded import METADATA, metadata, operations, tables, tail_path
+from checkers.histories.io.tails import completion_line
 from checkers.record.kept import Kept, reopened, resumable
 from checkers.record.store import HistoryWriter
 from model.faults import InputFault

@@ -12,16 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.histories.io.recorded import (
-    SCHEMA,
-    UnreadableHistory,
-    as_operations,
-    as_table,
-    metadata,
-    operations,
-    tables,
-    tail_path,
-)
+from checkers.histories.io.operation_rows import SCHEMA, as_operations, as_table
+from checkers.histories.io.recorded import metadata, operations, tables, tail_path
+from checkers.histories.io.unreadable import UnreadableHistory
 from checkers.record.store import Described, HistoryWriter
 from model.histories import COLUMNS, CommitOffset, EndOffset, Operation, Outcome, Poll, Send
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from checkers.cli.main import urteil
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from model.history_notation import history
 
 Analysed = Callable[..., Path]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.histories.analysis import Analysis, analyze
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from checkers.report.anomalies import explained
 from checkers.report.anomaly_events import keep_rows
 from model.history_notation import history

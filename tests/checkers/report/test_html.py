@@ -27,7 +27,7 @@ from checkers.events import (
     RunStarted,
     TraceKept,
 )
-from checkers.histories.io.recorded import SCHEMA
+from checkers.histories.io.operation_rows import SCHEMA
 from checkers.plan_events import PassMeasured, StageMeasured
 from checkers.report.html import BUDGET, CAPS, report
 from checkers.report.run_result import run_result

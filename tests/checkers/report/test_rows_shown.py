@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from checkers.events import FaultShown, RowShown
 from checkers.histories.analysis import KEPT, PICTURED, Decision, analyze
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from checkers.report.rows_shown import NEARBY, rows_shown
 from model.history_notation import history
 from properties.anomalies.cycles import forms

@@ -11,7 +11,7 @@ import pytest
 
 from checkers.events import AnomalyDecided, Evidence, PropertyDecided, RowShown
 from checkers.histories.analysis import Analysis, analyze
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from checkers.report.rows_shown import rows_shown
 from checkers.report.shapes import Fingerprints, shape_of_row, shape_of_text
 from checkers.sweeping import Swept

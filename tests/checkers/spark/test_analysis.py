@@ -18,7 +18,8 @@ import pytest
 from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.io import locations, reading
 from checkers.histories.io.locations import location
-from checkers.histories.io.recorded import UnreadableHistory, as_table
+from checkers.histories.io.operation_rows import as_table
+from checkers.histories.io.unreadable import UnreadableHistory
 from checkers.histories.plan.spill import Codec
 from checkers.progress import Progress
 from checkers.spark import dataset

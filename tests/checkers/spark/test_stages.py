@@ -16,7 +16,7 @@ import pytest
 
 from checkers.histories.analysis import Analysis, analysis_of, partitioned
 from checkers.histories.explanation import every_anomaly, planned
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.plan.cost import READING
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.progress import Progress

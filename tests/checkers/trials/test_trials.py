@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.histories.io.recorded import as_operations
+from checkers.histories.io.operation_rows import as_operations
 from checkers.systems.peers import librdkafka_mock
 from checkers.systems.served import running
 from checkers.systems.system import Ability, Layout

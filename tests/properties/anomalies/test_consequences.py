@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checkers.histories.analysis import analyze
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from checkers.report.anomalies import explained
 from model.history_notation import history
 from properties.anomalies.catalogue import BY_ID

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from checkers.histories.analysis import analyze
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from model.histories import History
 from model.history_notation import history
 from properties.anomalies.assumptions import ASSUMPTIONS

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from checkers.histories.io.reading import whole
-from checkers.histories.io.recorded import UnreadableHistory
+from checkers.histories.io.unreadable import UnreadableHistory
 from tools.fuzz import histories
 from tools.fuzz.histories import run, valid_inputs
 

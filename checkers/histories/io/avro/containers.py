@@ -23,7 +23,7 @@ from typing import IO, Any, Final
 from fastavro import schemaless_reader
 
 from checkers.histories.io.avro.schemas import AvroFault, parsed, takes_no_bytes
-from checkers.histories.io.recorded import SHOWN, shown
+from checkers.histories.io.unreadable import SHOWN, shown
 from reference_impl.log.compression import BadCompression, decompress
 
 MAGIC: Final = b"Obj\x01"

@@ -18,7 +18,8 @@ from checkers.histories.io.avro.containers import MAX_BLOCK, Container
 from checkers.histories.io.avro.schemas import AvroFault
 from checkers.histories.io.columns import check_columns, unknown_column
 from checkers.histories.io.locations import Place
-from checkers.histories.io.recorded import SCHEMA, UnreadableHistory, shown
+from checkers.histories.io.operation_rows import SCHEMA
+from checkers.histories.io.unreadable import UnreadableHistory, shown
 from model.histories import COLUMNS
 
 ROWS_AT_ONCE: Final = 10_000  # as Python objects

@@ -20,7 +20,7 @@ from typing import Any, Final
 from fastavro import parse_schema
 from fastavro.schema import SchemaParseException
 
-from checkers.histories.io.recorded import SHOWN, shown
+from checkers.histories.io.unreadable import SHOWN, shown
 
 MAX_DEPTH: Final = 50
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")

@@ -15,7 +15,7 @@ from checkers.histories.facts.observed_offsets import (
     checked_rows,
     observed_offsets,
 )
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.plan.batch import Batch
 from model.histories import Isolation
 from model.history_notation import history

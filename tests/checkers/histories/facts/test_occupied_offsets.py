@@ -17,7 +17,7 @@ from checkers.histories.facts.occupied_offsets import (
     occupied_offsets,
 )
 from checkers.histories.facts.record_locations import shuffle_kernels
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.stage import Source
 from model.history_notation import history

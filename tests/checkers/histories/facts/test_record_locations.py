@@ -27,8 +27,8 @@ from checkers.histories.facts.record_locations import (
     location_of,
     shuffle_kernels,
 )
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.partitions import TableRows, partitions_of
-from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from checkers.histories.plan.dataset import Dataset
 from checkers.histories.plan.in_process import MEMORY_BYTES, LocalDataset

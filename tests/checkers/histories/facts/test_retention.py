@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from checkers.histories.columnar.fingerprints import fingerprints
 from checkers.histories.facts.retention import find_log_starts
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.partitions import TableRows, partitions_of
-from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.histories.plan.stage import Source
 from model.histories import History

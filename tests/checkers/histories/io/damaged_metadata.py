@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from checkers.histories.io.recorded import UnreadableHistory
+from checkers.histories.io.unreadable import UnreadableHistory
 
 ODD_VALUES: Final[tuple[Any, ...]] = (
     None,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from checkers.histories.io.reading import whole
-from checkers.histories.io.recorded import UnreadableHistory
+from checkers.histories.io.unreadable import UnreadableHistory
 
 
 def assert_refused(path: Path, pattern: str) -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from checkers.histories.io.checking import check, lines
 from checkers.histories.io.locations import location
+from checkers.histories.io.operation_rows import KINDS, SCHEMA, as_table
 from checkers.histories.io.reading import whole
-from checkers.histories.io.recorded import KINDS, SCHEMA, UnreadableHistory, as_table
+from checkers.histories.io.unreadable import UnreadableHistory
 from model.history_notation import history
 from tools.history_format import EXAMPLES, MEANING_OF_KINDS, PAGE, examples, page
 

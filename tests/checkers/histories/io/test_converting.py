@@ -11,8 +11,10 @@ import pytest
 
 from checkers.histories.io.converting import convert
 from checkers.histories.io.faults import FILE, faults
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.reading import whole
-from checkers.histories.io.recorded import UnreadableHistory, as_table, metadata
+from checkers.histories.io.recorded import metadata
+from checkers.histories.io.unreadable import UnreadableHistory
 from model.faults import InputFault
 from model.history_notation import history
 from tools.history_format import examples

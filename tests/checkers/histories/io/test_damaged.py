@@ -17,7 +17,8 @@ from checkers.histories.analysis import analyze
 from checkers.histories.io import reading
 from checkers.histories.io.faults import faults
 from checkers.histories.io.parquet_layout import write_part
-from checkers.histories.io.recorded import METADATA, UnreadableHistory, operations, tail_path
+from checkers.histories.io.recorded import METADATA, operations, tail_path
+from checkers.histories.io.unreadable import UnreadableHistory
 from tests.checkers.histories.io.avro.avro_histories import in_avro
 
 DEMO = Path(demo).with_name("three-anomalies.edn")

@@ -14,8 +14,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from checkers.histories.io import delta
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.reading import parquet_parts, whole
-from checkers.histories.io.recorded import UnreadableHistory, as_table
+from checkers.histories.io.unreadable import UnreadableHistory
 from model.history_notation import history
 from tests.checkers.histories.io.damaged_metadata import (
     assert_never_a_crash,

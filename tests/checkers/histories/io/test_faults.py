@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkers.histories.io.faults import MOMENTARY, Fault, Step, faults, paired, write_faults
-from checkers.histories.io.recorded import UnreadableHistory
+from checkers.histories.io.unreadable import UnreadableHistory
 
 
 def step(at_ns: int, do: str, node: int = 1) -> Step:

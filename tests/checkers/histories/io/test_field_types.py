@@ -17,15 +17,11 @@ from hypothesis import strategies as st
 
 from checkers.histories.io import delta, iceberg
 from checkers.histories.io.faults import faults
+from checkers.histories.io.operation_rows import SCHEMA
 from checkers.histories.io.reading import whole
-from checkers.histories.io.recorded import (
-    SCHEMA,
-    UnreadableHistory,
-    completion_line,
-    invocation_line,
-    metadata,
-    tail_path,
-)
+from checkers.histories.io.recorded import metadata, tail_path
+from checkers.histories.io.tails import completion_line, invocation_line
+from checkers.histories.io.unreadable import UnreadableHistory
 from checkers.histories.topics.copying import POSITIONS, TopicCopy
 from model.faults import InputFault
 from model.history_notation import history

@@ -20,8 +20,9 @@ from pyiceberg.types import StringType
 from checkers.histories.io import iceberg, parquet_files
 from checkers.histories.io.converting import convert
 from checkers.histories.io.locations import FileSet
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.reading import parquet_parts, whole
-from checkers.histories.io.recorded import UnreadableHistory, as_table
+from checkers.histories.io.unreadable import UnreadableHistory
 from model.history_notation import history
 from tests.checkers.histories.io.iceberg_tables import (
     Tables,

@@ -16,8 +16,9 @@ from pyiceberg.table import Table
 
 from checkers.histories.io import iceberg
 from checkers.histories.io.converting import convert
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.reading import parquet_parts, whole
-from checkers.histories.io.recorded import UnreadableHistory, as_table
+from checkers.histories.io.unreadable import UnreadableHistory
 from model.history_notation import history
 from tests.checkers.histories.io import described_tables as described
 from tests.checkers.histories.io.iceberg_tables import (

@@ -12,8 +12,9 @@ import pytest
 from pyiceberg.table import Table
 
 from checkers.histories.io.iceberg_manifests import Content, files
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.reading import whole
-from checkers.histories.io.recorded import UnreadableHistory, as_table
+from checkers.histories.io.unreadable import UnreadableHistory
 from model.history_notation import history
 from tests.checkers.histories.io.iceberg_tables import folder_of, iceberg_tables, rewrite
 

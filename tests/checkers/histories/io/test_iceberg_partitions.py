@@ -17,8 +17,9 @@ from pyiceberg.table import Table
 from checkers.histories.io import iceberg
 from checkers.histories.io.iceberg_manifests import Content, Partition, TableFile
 from checkers.histories.io.iceberg_partitions import partition_specs, values_of_partitions
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.reading import whole
-from checkers.histories.io.recorded import UnreadableHistory, as_table
+from checkers.histories.io.unreadable import UnreadableHistory
 from model.history_notation import history
 from tests.checkers.histories.io.iceberg_tables import Tables, folder_of, iceberg_tables
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from checkers.histories.io.jepsen import operations
+from checkers.histories.io.operation_rows import as_operations
 from checkers.histories.io.reading import whole
-from checkers.histories.io.recorded import as_operations
 from model.histories import Assigned, Operation, Poll, Rebalanced, Send
 from tests.checkers.histories.io.refusals import assert_refused
 

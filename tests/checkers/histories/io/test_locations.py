@@ -15,10 +15,11 @@ from checkers.histories.analysis import analyze
 from checkers.histories.io import delta, iceberg, locations, reading, small_files
 from checkers.histories.io.converting import convert
 from checkers.histories.io.locations import FileSet, Remote, UnreadableLocation, location
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.partitions import row_groups
 from checkers.histories.io.reading import parquet_parts, whole
-from checkers.histories.io.recorded import UnreadableHistory, as_table
 from checkers.histories.io.sources import sources
+from checkers.histories.io.unreadable import UnreadableHistory
 from model.history_notation import history
 from tests.checkers.histories.io.iceberg_tables import folder_of, iceberg_tables
 from tests.checkers.histories.io.s3_server import KEY_ID, MOST_KEYS, SECRET, Store, served

@@ -18,7 +18,8 @@ import pytest
 from checkers.histories.io import parquet_files
 from checkers.histories.io.parquet_files import opened, table_of, tables_of
 from checkers.histories.io.reading import parquet_parts, whole
-from checkers.histories.io.recorded import METADATA, UnreadableHistory, part_path
+from checkers.histories.io.recorded import METADATA, part_path
+from checkers.histories.io.unreadable import UnreadableHistory
 from model.histories import COLUMNS, SCHEMA_VERSION
 from tests.checkers.histories.io.test_damaged import DEMO
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkers.histories.io import parquet_layout
+from checkers.histories.io.operation_rows import SCHEMA, as_table
 from checkers.histories.io.parquet_layout import FEW_TEXTS, write_part
-from checkers.histories.io.recorded import SCHEMA, as_table
 from model.history_notation import history
 
 SOME = as_table(history("p0 send a=x -> ok @0\np1 poll -> ok a=x@0\np2 send a=y -> info"))

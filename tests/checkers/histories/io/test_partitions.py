@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.analysis import partitioned
+from checkers.histories.io.operation_rows import SCHEMA, as_table
 from checkers.histories.io.partitions import (
     HistoryPartition,
     TableRows,
@@ -25,7 +26,6 @@ from checkers.histories.io.partitions import (
     row_groups,
     sorted_by_operation,
 )
-from checkers.histories.io.recorded import SCHEMA, as_table
 from model.history_notation import history
 
 

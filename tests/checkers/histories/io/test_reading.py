@@ -10,16 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.histories.io.operation_rows import SCHEMA, as_operations, as_table
 from checkers.histories.io.reading import parquet_parts, whole
-from checkers.histories.io.recorded import (
-    METADATA,
-    SCHEMA,
-    UnreadableHistory,
-    as_operations,
-    as_table,
-    completion_line,
-    invocation_line,
-)
+from checkers.histories.io.recorded import METADATA
+from checkers.histories.io.tails import completion_line, invocation_line
+from checkers.histories.io.unreadable import UnreadableHistory
 from model.histories import COLUMNS, NEW_IN_2, SCHEMA_VERSION
 from model.history_notation import history
 from tests.checkers.histories.io.avro.avro_histories import in_avro

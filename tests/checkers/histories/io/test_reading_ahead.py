@@ -12,8 +12,8 @@ import pytest
 from checkers.histories.io import reading_ahead
 from checkers.histories.io.locations import Place, UnreadableLocation
 from checkers.histories.io.reading_ahead import LOCAL_FILES_AT_ONCE, read_in_order
-from checkers.histories.io.recorded import UnreadableHistory
 from checkers.histories.io.sources import Reader
+from checkers.histories.io.unreadable import UnreadableHistory
 
 
 def files(folder: Path, count: int) -> list[Path]:

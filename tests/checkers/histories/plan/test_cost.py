@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from checkers.histories.analysis import analyze
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.cost import READING, PassCost, StageCost, TaskCost
 from checkers.histories.plan.in_process import LocalDataset

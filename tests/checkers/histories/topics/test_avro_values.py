@@ -16,7 +16,8 @@ from typing import Any
 import fastavro
 import pytest
 
-from checkers.histories.io.recorded import UnreadableHistory, as_table
+from checkers.histories.io.operation_rows import as_table
+from checkers.histories.io.unreadable import UnreadableHistory
 from checkers.histories.topics.address import Topic
 from checkers.histories.topics.rows import RowReader
 from checkers.histories.topics.value_schemas import schemas_at

@@ -38,7 +38,7 @@ from checkers.histories.facts.record_locations import (
     shuffle_kernels,
 )
 from checkers.histories.facts.unconfirmed_values import find_unconfirmed
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.histories.plan.kernel import Kernel

@@ -17,7 +17,7 @@ from checkers.histories.analysis import analyze
 from checkers.histories.anomalies.groups import pipelines
 from checkers.histories.anomalies.transactions import transactions
 from checkers.histories.deciding import decide
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from model.histories import History
 from model.history_notation import history
 from properties.anomalies.assumptions import ASSUMPTIONS

@@ -18,7 +18,7 @@ from checkers.histories.anomalies.groups.committed_offsets import (
 )
 from checkers.histories.columnar.fingerprints import fingerprints
 from checkers.histories.columnar.pairs import hash_of_pair
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.plan.batch import NEVER_NS, Batch
 from model.histories import CommitOffset, History
 from properties.anomalies.groups.offsets import NONE

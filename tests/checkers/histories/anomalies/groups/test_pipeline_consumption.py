@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from checkers.histories.anomalies.groups.committed_offsets import LONG_AGO
 from checkers.histories.anomalies.groups.pipeline_consumption import group_positions
 from checkers.histories.columnar.fingerprints import fingerprints
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.plan.batch import NEVER_NS, Batch
 from model.histories import CommitOffset, FetchOffset, History, Poll
 from tests.checkers.histories.random_histories import random_history

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 
 from checkers.histories.anomalies.order.assignments import assignments, assignments_without
 from checkers.histories.anomalies.order.process_order import ANOMALIES
-from checkers.histories.io.recorded import as_table
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.plan.batch import Batch
 from model.histories import History
 from model.history_notation import history

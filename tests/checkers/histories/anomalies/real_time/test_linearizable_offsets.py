@@ -23,8 +23,8 @@ from checkers.histories.columnar.rows import as_rows
 from checkers.histories.deciding import decide
 from checkers.histories.facts.record_locations import RECORD
 from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.partitions import TableRows, partitions_of
-from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.histories.plan.kernel import Kernel

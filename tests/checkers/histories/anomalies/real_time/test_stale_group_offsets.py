@@ -22,8 +22,8 @@ from checkers.histories.anomalies.real_time.stale_group_offsets import (
 from checkers.histories.columnar.rows import as_rows
 from checkers.histories.facts.record_locations import RECORD
 from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.partitions import TableRows, partitions_of
-from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.histories.plan.stage import Source

@@ -21,8 +21,9 @@ from checkers.histories.io.avro import containers, rows
 from checkers.histories.io.avro.containers import CODECS, MAGIC
 from checkers.histories.io.checking import check
 from checkers.histories.io.converting import convert
+from checkers.histories.io.operation_rows import as_table
 from checkers.histories.io.reading import whole
-from checkers.histories.io.recorded import UnreadableHistory, as_table
+from checkers.histories.io.unreadable import UnreadableHistory
 from model.histories import NEW_IN_2
 from model.history_notation import history
 from tests.checkers.histories.io.avro.avro_histories import block, header, in_avro, long
