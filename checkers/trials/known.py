@@ -149,10 +149,10 @@ DIRECTED: Final = {
 
 
 def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
-    """Returns the known programs (lists of calls) that break a claim in a configuration of the
+    """Returns the known programs (lists of calls) that decide a claim in a configuration of the
     cluster.
 
-    If the claim states that something can happen, the programs make it happen.
+    They break the claim. If the claim states that something can happen, they make it happen.
     """
     rows = (row for row in _rows(suite) if row.claim == claim and row.where == setting)
     # None of these programs needs a seeded bug.

@@ -307,11 +307,11 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def an_added_partition_is_in_the_log_or_marked(s) -> Bool:
-        """A partition is added only to a begun transaction.
+        """A partition is added only to a transaction that has begun.
 
-        While requests and markers arrive in order (`disordered` is false), the transaction is
-        ongoing in the log, committed or aborted, unless the log has a newer producer id or epoch
-        than the transaction.
+        While requests and markers arrive in order (`disordered` is false), one of three things is
+        true. The log has the transaction as ongoing. Or the transaction is committed or aborted. Or
+        the log has a newer producer id or epoch than the transaction.
         """
         return forall(
             implies(

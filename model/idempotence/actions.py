@@ -320,11 +320,11 @@ class IdempotenceActions(IdempotenceState):
         s.status[b] = FAILED
 
     def goes_before(s, c: Batch, b: Batch) -> Bool:
-        """Returns True if a client that renumbers its batches gives `c` a lower sequence number
-        than `b`, because it sent `c` first.
+        """Returns True if the client sent `c` before `b`. Then `c` gets the lower sequence number
+        when the client renumbers its batches.
 
-        In the reverse order, the claim `as_it_was_sent` breaks (bug `renumbers-backwards`, 7 steps;
-        KAFKA-8483).
+        If the client renumbers its batches from the last to the first, the claim `as_it_was_sent`
+        breaks (bug `renumbers-backwards`, 7 steps; KAFKA-8483).
         """
         return c < b
 

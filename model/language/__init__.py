@@ -11,7 +11,7 @@ In each line of the following table, the construct stands on the left, and its m
 sorts       class Replica(Sort)         elements without an order: only == and !=
             class LeaderEpoch(Ordered)  ordered, with a least element: < <= is_next_after least()
             class Offset(Int)           integers of a range: + 1, - 1, Offset(0); not provable
-            labels = ("EMPTY", "OPEN")  in an Int: printed instead of 0, 1, ...
+            labels = ("EMPTY", "OPEN")  names of an Int's values 0, 1, ... in the output
             Bool, Replica | Nothing     formulas; a value that may be absent
 constants   replicas: int = 3           or Annotated[int, range(1, 10)]; read as Python values
 state       Map[K, V], Set[K], Record   total functions; a set maps to Bool; records group fields
@@ -51,8 +51,8 @@ Four rules:
   read.
 - If an action writes a cell twice, the later write wins. If a `for` ranges over a set, the cells of
   all other elements keep their values.
-- In three places an integer must be in the range of its sort: as a key, as an assigned value, and
-  in a term that may also be `nothing`. If the integer is out of range, exploration reports an error
+- An integer must be in the range of its sort if it is a key, if it is assigned, or if it is a value
+  of a sort with `nothing` (`Offset | Nothing`). If the integer is out of range, exploration reports an error
   of the spec, which names the action, the line and the conjunct.
 - Python's `and`, `or`, `not`, `if` and `a < b < c` need a truth value, which a term does not have.
 

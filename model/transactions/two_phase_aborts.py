@@ -42,7 +42,8 @@ class WithoutKeeping(TwoPhaseCommit):
     """The version `kip-939`, but a new instance may send InitProducerId without keepPreparedTxn.
     The coordinator then aborts the ongoing transaction of the old instance.
 
-    Before this abort, the database must refuse the old instance, and must have no prepared state.
+    An instance sends this request only after the application's database refuses commits of the old
+    instance, and only if the database has no prepared state.
     """
 
     newest_in_database: Instance  # the database refuses older instances

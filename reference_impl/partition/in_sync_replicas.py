@@ -231,8 +231,8 @@ class InSyncReplicas:
         return replace(self, state=state, remotes=remotes, proposal=None, proposal_correlation=None)
 
     def with_metadata(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the replicas with the registration `state`. If it has a newer partition epoch,
-        the pending proposal ends.
+        """Returns a copy of this object whose registration is `state`. If `state` has a newer
+        partition epoch, the copy has no pending proposal.
         """
         # With the same partition epoch, only the configuration has changed.
         if state.partition_epoch == self.state.partition_epoch:

@@ -49,7 +49,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A Parquet file of a snapshot. `path` is the unchanged text in a manifest."""
+    """A Parquet file of a snapshot. `path` is the file's path as the manifest has it."""
 
     path: str
     sequence: int

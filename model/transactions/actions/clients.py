@@ -117,8 +117,10 @@ class Clients(Markers):
         return s.is_waiting(k) & ((outcome == ABORT) | acknowledged)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """Returns True if the client may request this outcome for the records that it has sent. It
-        may always request an abort. It may request a commit only if the transaction has a record.
+        """Returns True if the client may request `outcome` for a transaction that may be empty.
+
+        The client may always request an abort. It may request a commit only if the transaction has
+        a record.
         """
         return (outcome == ABORT) | exists(s.sent[k][p] for p in TopicPartition)
 

@@ -15,11 +15,11 @@ The liveness property `converges` is evaluated ten rounds after the last action.
 member sends a heartbeat. If the coordinator refuses the heartbeat, the member drops its state, and
 rejoins. Otherwise, the member revokes the partitions that are no longer assigned to it.
 
-In this replay, the model has one partition, and chooses the member that gets the partition. On the
+The model has one partition, and the model chooses the member that gets the partition. On the
 broker, the uniform assignor chooses. So the harness has a topic of two partitions, and the first
-member always subscribes to it. The second partition stands for the partition of the model. The
-second member gets this partition if it subscribes. Otherwise, the first member gets both
-partitions.
+member always subscribes to the topic. The topic's second partition stands for the partition of the
+model. If the second member subscribes, it gets the second partition. Otherwise, the first member
+gets both partitions.
 
 Simplified: a member joins and gets its assignment by one heartbeat, while the model takes three
 steps. Epochs increase more often than in the model. If the counterexample fences a member, the

@@ -1,4 +1,4 @@
-"""The checked options of a cluster that clients reach over the network."""
+"""The options of a cluster that clients reach over the network, and the checks of the options."""
 
 from __future__ import annotations
 

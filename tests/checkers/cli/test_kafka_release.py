@@ -44,7 +44,7 @@ def test_a_bug_of_the_release_has_a_row_of_its_own(call: Any) -> None:
 
 
 def test_a_version_that_holds_is_explored_at_the_constants_of_its_row(call: Any) -> None:
-    """At its default constants, it has more than ten million states."""
+    """At its default constants, the version for Kafka 3.9 has more than ten million states."""
     output = call("check", "coordinator-abstract", "--kafka", "3.9")
     false = [row for row in rows(output) if row[1] != "holds"]
     assert false == [

@@ -2,9 +2,9 @@
 
 Most dependencies lead forward in time, from an operation to an operation that ended later. Some
 dependencies lead back in time. For example, a send ended at 8, and a poll of its record ended at 3.
-This dependency leads back over the time range 3 to 8. A cycle returns to its start, so each of its
-operations is in the time range of a dependency that leads back. The plan looks for cycles only
-inside these time ranges, in four stages:
+This dependency leads back over the time range 3 to 8. A cycle that leads forward over some time
+must also lead back over this time. So each operation of a cycle ends in the time range of a
+dependency that leads back. The plan looks for cycles only inside these time ranges, in four stages:
 
 1. The plan collects the dependencies that lead back.
 2. The plan collects all dependencies inside the union of the time ranges of stage 1.

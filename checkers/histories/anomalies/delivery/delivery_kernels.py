@@ -212,8 +212,8 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each index i, the polls in this batch of the history's operations by the
-    application `owner[i]` at the offset `offset[i]` of the topic partition `key[i]`.
+    """Returns the polls of this batch by the application `owner[i]`, at the offset `offset[i]` of
+    the topic partition `key[i]`, for each index i.
 
     The column `query` of the result has the index i.
     """

@@ -1,4 +1,4 @@
-"""The states that a shard stores as two numbered halves are read unchanged, in fewer bytes."""
+"""A shard stores a state as the numbers of its two halves, and returns the state unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""message.timestamp.type of a topic: with LogAppendTime the served broker sets the timestamps."""
+"""If message.timestamp.type of a topic is LogAppendTime, the broker sets the timestamps."""
 
 from __future__ import annotations
 
