@@ -52,7 +52,7 @@ Four rules:
 - If an action writes a cell twice, the later write wins. If a `for` ranges over a set, the cells of
   all other elements keep their values.
 - An integer must be in the range of its sort if it is a key, if it is assigned, or if it is a value
-  of a sort with `nothing` (`Offset | Nothing`). If the integer is out of range, exploration reports an error
+  of a sort with `nothing` (`Offset | Nothing`). If it is out of range, exploration reports an error
   of the spec, which names the action, the line and the conjunct.
 - Python's `and`, `or`, `not`, `if` and `a < b < c` need a truth value, which a term does not have.
 
