@@ -220,7 +220,7 @@ def _same_broken(broken: Sequence[BrokenAssumption], rows_of: Mapping[str, list[
 
 @dataclass(slots=True)
 class _Literal:
-    """The results of the literal definitions.
+    """The results of the literal definitions: one short, slow function for each anomaly.
 
     `rows` has the violations of each anomaly, and `observed` the number of operations that were
     checked.

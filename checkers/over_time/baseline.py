@@ -236,8 +236,8 @@ def written(run: KeptRun, *, owner: str, reason: str, expires: date) -> str:
     """Returns the text of a baseline for a run. It has an entry for each violation of each claim
     whose verdict fails the run.
 
-    A claim fails the run even if only some of its violations are known. In this case, the known
-    violations have an entry, too.
+    If a claim has known and new violations, the run fails, and the text has an entry for both
+    kinds.
     """
     lines = [
         f"# Known violations of {run.id}: {run.command_line}",

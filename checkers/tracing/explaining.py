@@ -1,5 +1,5 @@
-"""Converts a validated trace of a real broker to an explained trace: each event with the actions
-of the spec that it became.
+"""Converts a validated trace of a real broker to an explained trace. An explained trace shows, for
+each event of the broker, the actions of the spec that stand for the event.
 """
 
 from __future__ import annotations

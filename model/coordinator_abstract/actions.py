@@ -136,10 +136,11 @@ class AbstractCoordinatorActions(Coordinator):
         """Returns True if the partition accepts a marker: the marker's epoch is larger than every
         epoch of the producer id `p` that the partition has seen.
 
-        If the producer id has no pending record, the partition also accepts an equal epoch, because
-        the marker is a repeated one. Without this exception, the claim `markers_are_accepted`
-        breaks (bug `refuses-repeated-markers`, 8 steps; KAFKA-19999). If every equal epoch is
-        accepted, the claim `faithful` breaks (bug `lax-markers`, 17 steps; KAFKA-19446).
+        The partition also accepts a marker with an equal epoch if the producer id has no pending
+        record: an earlier copy of this marker has ended the transaction. Without this exception,
+        the claim `markers_are_accepted` breaks (bug `refuses-repeated-markers`, 8 steps;
+        KAFKA-19999). If every equal epoch is accepted, the claim `faithful` breaks (bug
+        `lax-markers`, 17 steps; KAFKA-19446).
         """
         seen = s.seen_epoch[t][p]
         has_pending = exists(s.pending[y][t] & (s.stamp[y].producer_id == p) for y in Transaction)

@@ -79,9 +79,9 @@ class TwoPhaseLemmas(TwoPhaseActions):
         """Returns True if the appended record of an ongoing transaction has the transaction and the
         partitions of the last committed record.
 
-        The appended record must also have the producer id and epoch of the last committed record.
-        If the appended record keeps the transaction for a new instance, it has another producer id
-        or epoch instead (`keeps_the_transaction`).
+        There are two cases. If the appended record keeps the transaction for a new instance, it has
+        another producer id or epoch (`keeps_the_transaction`). Otherwise, it has the producer id
+        and epoch of the last committed record.
         """
         m, n = s.log[i], s.appended[i]
         return s.keeps_the_partitions(i) & ite(

@@ -206,11 +206,10 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
             s.unreplicated[x] = is_closed & (s.high_watermark <= s.marker_offset[x])
 
     def is_restored(s, x: Transaction) -> Bool:
-        """Returns a formula that is always true: after a restart, the leader still knows that the
-        marker of `x` is not replicated.
+        """Returns True if a restarted leader still knows that the marker of `x` is not replicated.
 
-        Without this rule, the claim `stable_offset_never_goes_back` breaks (version `kafka-4.3`, 8
-        steps).
+        Here it always does. Without this rule, the claim `stable_offset_never_goes_back` breaks
+        (version `kafka-4.3`, 8 steps).
         """
         return true
 

@@ -268,9 +268,9 @@ class LossyReplication(AbstractReplication):
 
         Kafka: Partition.maybeIncrementLeaderHW.
         Simplified: min.insync.replicas is 1.
-        If a leader of a later, lossy epoch has begun to lead, the action `commit_too_late` replaces
-        this action. Without the guard that there is no such leader, the claim
-        `isr_has_what_is_committed` breaks in 6 steps.
+        A leader is replaced if a leader of a later epoch has begun to lead, and this later epoch
+        began with a loss of records. A replaced leader takes the action `commit_too_late` instead.
+        Without this guard, the claim `isr_has_what_is_committed` breaks in 6 steps.
         """
         when(~s.is_replaced(s.replica[r].leader_epoch))
         super().advance_high_watermark(r, mark)

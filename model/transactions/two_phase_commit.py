@@ -236,7 +236,8 @@ class TwoPhaseCommit(Transactions):
         Simplified: the instance reads the database and ends the transaction in one step.
 
         If only the producer ids are compared, the claim `the_client_decides` breaks (bug
-        `ignores-prepared-epoch`, 16 steps). If the epoch is not raised a second time, the claim
+        `ignores-prepared-epoch`, 16 steps). The new instance has raised the epoch once, and the
+        decision raises the epoch again. If the decision does not raise the epoch, the claim
         `no_two_instances_are_one` breaks (bug `raises-epoch-once`, 9 steps). Without the guard that
         the instance has the newest epoch, the claim `states_follow_the_table` breaks in 10 steps.
         """

@@ -3,9 +3,9 @@
 The *detailed spec*, `share-group`, is close to Kafka's code. The *abstract spec*,
 `share-group-abstract`, is small enough to be proved. In the detailed spec, a record has one of five
 states, and the leader delivers records in the order of the log. The start offset moves in the step
-that makes the move possible. So the coordinator's result for a write is two abstract steps: the
-result, and the move of the start offset. The acceptance and the rejection of a record by a consumer
-are the same abstract action.
+that makes the move possible. In the abstract spec, the move is a step of its own. So the step in
+which the leader learns the result of a write is two abstract steps. The acceptance and the
+rejection of a record by a consumer are the same abstract action.
 
 The abstract state contains the largest start offset that was ever stored. The detailed state of
 Kafka 4.3 may have lost this offset.

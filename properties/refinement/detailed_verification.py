@@ -32,10 +32,10 @@ from properties.refinement.state_mapping import Step
 
 
 class WithoutEmptyEnds(Verification):
-    """The version `verification`, except that a client receives no response to EndTxn for a
-    transaction without partitions.
+    """The version `verification`, except that a client never learns the end of a transaction
+    without partitions, because the client receives no response to EndTxn.
 
-    In Kafka, a client sends no EndTxn for a transaction without partitions.
+    Kafka's client sends no EndTxn for such a transaction.
     """
 
     @action(fair="weak")

@@ -125,11 +125,11 @@ class GroupCoordinator:
     def once_written(
         self, context: Context, group: str, entries: list[Entry], owed: PendingResponse
     ) -> StepResult[GroupCoordinator]:
-        """Appends `entries` to the log. The response `owed` is sent when the entries are
+        """Appends `entries` to the log. It sends the pending response (`owed`) when the entries are
         replicated.
 
-        If there are no entries, the response waits for the group's newest append. If no append of
-        the group is in progress, the response is sent at once.
+        If there are no entries, the pending response waits for the group's newest append. If no
+        append of the group is in progress, the method sends it at once.
         """
         if entries:
             return self.append(context, entries, PendingAppend(group, (owed,)))

@@ -149,7 +149,8 @@ class _Requests:
     def take(self, source: Source | None) -> list[_Waiting]:
         """Removes and returns the waiting requests for a pass over `source`.
 
-        If `source` is None, these are the requests for texts of hashes.
+        If `source` is None, these are the requests that read no dataset: they look up the text that
+        a hash stands for.
         """
         ready = [one for one in self.waiting if one.source is source]
         self.waiting = [one for one in self.waiting if one.source is not source]

@@ -46,8 +46,8 @@ SixthT = TypeVar("SixthT")
 
 
 class Source(Enum):
-    """The datasets of the analysis, in the order in which the scheduler reads them if stages of
-    several datasets wait.
+    """The datasets of the analysis. If stages of several datasets wait, the scheduler reads the
+    datasets in this order.
     """
 
     OPERATIONS = "operations"

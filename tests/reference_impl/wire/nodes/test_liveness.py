@@ -280,10 +280,10 @@ def test_a_lost_wake_up_is_found(
 @settings(max_examples=25)
 @given(steps_of(WITHOUT_SILENT_BROKERS))
 def test_an_accepting_broker_always_names_a_live_broker(steps: list[Step]) -> None:
-    """A client that gets metadata without any broker may forget all brokers, as librdkafka does.
+    """A broker accepts connections only when its metadata names a live broker.
 
-    Then its sends fail for minutes. So a broker accepts connections only when its metadata names a
-    live broker, and a stall of the event loop does not fence all brokers.
+    A client that gets metadata without any broker may forget all brokers, as librdkafka does. Then
+    its sends fail for minutes.
     """
     assert carry_out(steps).host.nameless == set()
 
