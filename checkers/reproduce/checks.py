@@ -59,8 +59,8 @@ def deleted(stage: Stage) -> Seen:
 
 
 def registered(*brokers: int, at: int) -> Check:
-    """Returns a check that succeeds if the metadata of the broker `at` has exactly these
-    brokers. A broker is in the metadata if it is registered and not fenced.
+    """Returns a check that succeeds if the metadata of the broker `at` has exactly the brokers
+    `brokers`. A broker is in the metadata if it is registered and not fenced.
     """
 
     def check(stage: Stage) -> Seen:

@@ -226,8 +226,9 @@ class ContinuationLemmas(ContinuationActions):
         )
 
     def continues(s, i: TransactionalId) -> Bool:
-        """Returns True if the appended record of `i` has an unused producer id or epoch, and stores
-        the present producer id and epoch of the log as its previous producer id and epoch.
+        """Returns True if the appended record of `i` has an unused producer id or epoch, and its
+        fields `last_id` and `last_epoch` are the producer id and epoch of the last committed
+        record.
         """
         m, n = s.log[i], s.appended[i]
         return all_of(

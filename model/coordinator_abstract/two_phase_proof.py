@@ -222,8 +222,9 @@ class TwoPhaseLemmas(TwoPhaseActions):
     # ---- decisions
 
     def is_below_a_later_transaction(s, x: Transaction) -> Bool:
-        """Returns False if the log has a later transaction whose records have the producer id of
-        `x` and an epoch below the epoch of the markers of `x`. Otherwise returns True.
+        """Returns True if the markers of `x` have an epoch that is at most the epoch of a later
+        transaction's records. Also returns True if the log has no later transaction with the
+        producer id of `x`.
 
         The later transaction may be ongoing, prepared or complete.
         """

@@ -89,12 +89,12 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def an_ongoing_record_follows(s) -> Bool:
-        """A record that adds a partition has the producer id and epoch of the last committed
-        record, and all partitions of that record.
+        """If the coordinator appends a record with an ongoing transaction, the record has the
+        producer id, the epoch and all partitions of the last committed record.
 
-        While requests and markers arrive in order (`disordered` is false), the new record never has
-        a committed or aborted transaction. If a transaction is ongoing in the log, the new record
-        has this transaction.
+        While requests and markers arrive in order (`disordered` is false), the transaction of the
+        appended record is neither committed nor aborted. If the last committed record has an
+        ongoing transaction, the appended record has the same transaction.
         """
         return forall(
             implies(

@@ -170,10 +170,10 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def transactions_are_in_the_log(s) -> Bool:
-        """If the log has a transaction, the first record of the transaction is in the log. If the
-        transaction also has a marker, this marker is a later record of the same producer.
+        """If `written` has a transaction, its first record is below the log's end. If `closed` has
+        a transaction, its marker is a later record of the same producer.
 
-        The lemma is true because a new leader forgets the transactions and markers that its log
+        The lemma is true because a new leader removes the transactions and markers that its log
         does not have.
         """
         return forall(

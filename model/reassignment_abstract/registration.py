@@ -91,8 +91,8 @@ class Registration(AbstractPartitionState):
             s.elr[e][r] = stays
 
     def forget_proposals(s) -> None:
-        """Drops the requests of the newest leader to change the ISR, because the registration
-        changes.
+        """Drops the newest leader's pending proposals for the ISR, because the partition's
+        registration changes.
 
         Kafka: the controller rejects an AlterPartition request with an old partition epoch.
         """

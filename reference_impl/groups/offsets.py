@@ -134,7 +134,7 @@ class GroupOffsets:
         return replace(self, groups=self.groups - {group})
 
     def with_groups_of_offsets(self) -> GroupOffsets:
-        """Returns the offsets without groups that have neither a committed nor a pending offset."""
+        """Returns a copy whose groups are exactly those with a committed or a pending offset."""
         places = (*self.committed, *(place for known in self.pending.values() for place in known))
         return replace(self, groups=frozenset(place.group for place in places))
 

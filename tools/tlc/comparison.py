@@ -108,8 +108,9 @@ def _smallest(variant: Variant) -> Explored:
 
     First, the variant's own constants are tried. If the explorer does not finish with them, the
     spec's default constants are tried. If the explorer still does not finish, or visits more than
-    `SOON` states, the constants in `SMALLER` are tried. Of these, the first ones with which the
-    variant violates its property are preferred.
+    `SOON` states, the constants in `SMALLER` are tried. `SMALLER` has several sets of constants for
+    a spec. The result has the first set with which the variant violates its property. If there is
+    no such set, it has the first set that is small enough.
     """
     own = _explored(variant, dict(variant.at))
     if variant.at and own[2].why_stopped not in ("exhausted", "all decided"):

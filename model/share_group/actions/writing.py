@@ -87,10 +87,10 @@ class Writes(Deliveries):
         return s.stored_epoch <= s.write[w].leader_epoch
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the start offset that the coordinator stores with the write `w`: the start offset
-        in the write, or the stored start offset if it is larger.
+        """Returns the start offset that the coordinator stores with the write `w`: the larger of
+        the stored start offset and the start offset of the write.
 
-        Kafka up to 4.3 always stores the start offset in the write. So the claim
+        Kafka up to 4.3 stores the start offset of the write, also if it is smaller. So the claim
         `acknowledgements_last` breaks (version `kafka-4.3`, 12 steps).
         """
         return later_of(s.stored_start, s.write[w].start)

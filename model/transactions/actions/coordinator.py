@@ -100,8 +100,8 @@ class Coordinator(Partitions):
     def take_effect(s, metadata: Metadata, answering: Instance | Nothing) -> None:
         """Applies a record of the coordinator's log that is now committed.
 
-        If the record prepares a commit or abort, the coordinator sends the markers. The instance
-        `answering`, if any, receives its producer id and epoch.
+        If the record prepares a commit or abort, the coordinator sends the markers. If `answering`
+        is an instance, this instance receives the producer id and epoch of the record.
         """
         k, decides = metadata.transaction, metadata.state == PREPARE
         s.decided[k] = ite(decides, metadata.outcome, s.decided[k])

@@ -9,16 +9,16 @@ first") must precede another operation ("the second"):
     process   the first ended ok, and the same process then ran the second
     realtime  the first ended ok before the second was invoked
 
-The dependencies ww, wr and rw do not depend on the outcomes of the operations, because a consumer
-receives only committed records. The dependencies through time (process and realtime) require that
-the first operation ended ok. An operation with another outcome may take effect later. If an
-operation has no ww or wr dependency, it has no dependencies through time.
+The dependencies ww, wr and rw exist whatever the outcomes of the two operations are, because the
+log proves them. The dependencies through time (process and realtime) require that the first
+operation ended ok. An operation with another outcome may take effect later. If an operation has no
+ww or wr dependency, it has no dependencies through time.
 
-The next value of a log is the value at the next offset at which a poll or an acknowledgement proves
-a value. If this offset has several values, all of them are next values. If a value was observed at
-several offsets, it is a next value only at the largest of them. If an operation polled several
-values of a topic partition, only the last of them has an rw dependency, because the next poll
-continues after this value.
+The next value of a log is the value at the next known offset. An offset is known if a poll or an
+acknowledgement proves its value. If the next known offset has several values, each of them is a
+next value. A value that was observed at several offsets counts only at the largest of these
+offsets. If an operation polled several values of a topic partition, only the last of them has an rw
+dependency, because the next poll continues after this value.
 
 Source: Adya, "Weak Consistency"; Elle's wr and ww graphs of jepsen.tests.kafka, and the rw graph
 that is commented out there.

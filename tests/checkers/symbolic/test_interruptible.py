@@ -57,7 +57,9 @@ def test_a_query_outside_the_main_thread_needs_no_watcher() -> None:
 
 
 def test_no_ctrl_c_is_lost_in_a_sequence_of_short_queries() -> None:
-    """Python drops an exception in a destructor; the run then ends at the next `poll`."""
+    """If Ctrl-C arrives in a destructor, Python drops its KeyboardInterrupt. The run then ends at
+    the next `poll`.
+    """
     rng, context = random.Random(1), z3.Context()
     solver = Solver(context)
     solver.add([z3.Int("x", context) > 0])

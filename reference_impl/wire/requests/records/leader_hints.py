@@ -50,8 +50,8 @@ class LeaderHints:
         return {"current_leader": leader}
 
     def endpoints(self) -> dict[str, Any]:
-        """Returns the response field `node_endpoints`, or {} if the address of no named leader
-        is known.
+        """Returns the response field `node_endpoints` with the leaders whose address is known.
+        Returns {} if there is none.
         """
         if not self.states:
             return {}

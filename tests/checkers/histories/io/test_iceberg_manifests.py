@@ -1,4 +1,6 @@
-"""A damaged manifest of an Iceberg table is refused, or its unused fields are not read."""
+"""A damaged manifest of an Iceberg table is refused. Damage in a field that nobody reads changes
+nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The broker answers as a Kafka broker without an authorizer, share groups and streams groups.
+"""The broker answers as a Kafka broker that has no authorizer, no share groups and no streams
+groups.
 
 Delegation tokens need an authenticated connection, so requests for them are refused too.
 """
