@@ -131,8 +131,8 @@ class InForce:
         """The range as text, such as `2.0 to 2.1` or `to 2.4`. If no release is in the range, the
         text is `none`.
 
-        If both ends are unknown, the text is the name of the client that has the bug. For Kafka,
-        the text is `unknown`.
+        The text begins with the name of the client, if the releases are those of a client and not
+        of Kafka. If both ends of a range of Kafka's releases are unknown, the text is `unknown`.
         """
         if not self.released:
             return "none"

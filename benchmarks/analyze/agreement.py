@@ -19,10 +19,11 @@ differ are printed. `--seed NUMBER --histories 1` repeats the comparison of one 
 
 A history is analysed in partitions (ranges of consecutive operations). Each partition costs about
 as much as twenty histories. So four of each thousand histories are analysed alone, each three times
-with different borders of the partitions. All other histories are joined into three histories: those
-that break an assumption, because they would hide anomalies of the rest; twenty further ones, so
-that the partitions are small; and the remaining ones. These joined histories are divided into up to
-forty partitions, and about half of their original histories have operations in several partitions.
+with different borders of the partitions. All other histories are joined into three long histories.
+The first has the histories that break an assumption, because a broken assumption would hide
+anomalies of the others. The second has only twenty histories, so that its partitions are small. The
+third has the rest. A long history is divided into at most forty partitions, so about half of its
+short histories have operations in several partitions.
 """
 
 from __future__ import annotations

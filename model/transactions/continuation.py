@@ -1,4 +1,4 @@
-"""Transactions whose client continues after an error, and whose coordinator's response is lost.
+"""Transactions whose client continues after an error. The response to InitProducerId may be lost.
 
 The client sends InitProducerId with its producer id and epoch (KIP-360). The coordinator raises the
 epoch, and stores the previous producer id and epoch in its log. So if the client repeats its
@@ -7,8 +7,9 @@ request, the coordinator recognizes the request, and answers with the same epoch
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit and
 TransactionMetadata.prepareIncrementProducerEpoch of Apache Kafka 4.3.
 Simplified: a client continues at most once, and only after it knows how all its transactions ended.
-It then begins no transaction until it has the response to InitProducerId. A response to a new
-instance is not lost. If no coordinator fails, no response is lost.
+It then begins no transaction until it has the response to InitProducerId. A response is lost only
+if the coordinator fails, and only if the client continues with it: a response to a new instance is
+never lost.
 """
 
 from __future__ import annotations

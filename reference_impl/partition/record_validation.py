@@ -1,10 +1,11 @@
-"""The checks of a producer's record batch that do not need the state of the producer. They are made
-in this order:
+"""The checks of a producer's record batch that need only the batch, and not the state of its
+producer. They are made in this order:
 
-    request -> one batch of version 2 -> size, checksum, header -> each record -> in sequence?
+    request -> one batch of version 2 -> size, checksum, header -> each record -> producer state
 
 The request must have exactly one record batch, and its version must be 2. This check is made before
-the verification of a transaction. All other checks are made just before the append.
+the verification of a transaction. The other checks of this module are made just before the append.
+Another module then checks the state of the producer.
 
 Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, UnifiedLog.append,
 LogValidator.

@@ -147,10 +147,10 @@ class OwnerOffsets:
         """Returns the offsets inside given intervals that owners received, as three arrays.
 
         Interval i has the offsets from `low[i]` to `high[i] - 1` of the topic partition `key[i]`,
-        and belongs to the owner `owner[i]`. The arrays have an entry for each pair of an interval
-        and a row whose word overlaps the interval. The three entries of a pair are the number of
-        the interval, the number of the row, and the bits of the row's word that are inside the
-        interval.
+        and belongs to the owner `owner[i]`. A row of this object has a word: 64 consecutive offsets
+        of a topic partition, as bits. The arrays have one entry for each pair of an interval and a
+        word that overlap. The three arrays contain the number of the interval, the number of the
+        row, and the bits of the word that are inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))

@@ -20,7 +20,9 @@ ResultT = TypeVar("ResultT")
 
 
 def result_of(plan: Plan[ResultT], sources: Mapping[Source, Callable[[], Dataset]]) -> ResultT:
-    """Runs a query plan and returns its result; fails if two strings of a column have one hash."""
+    """Runs a query plan and returns its result; fails if two strings of a column have the same
+    hash.
+    """
     result = run(plan, sources)
     assert not isinstance(result, HashCollision)
     return result

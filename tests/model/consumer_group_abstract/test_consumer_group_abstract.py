@@ -1,4 +1,6 @@
-"""For KIP-848, one owner of each partition is proved; without any one rule the proof fails."""
+"""KIP-848 groups: each partition has at most one owner. This is proved, and a spec that lacks one
+of the rules fails the proof.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The guarantees of read_committed readers are proved; without any one rule the proof fails."""
+"""The guarantees of read_committed readers are proved. A spec that lacks one of the rules fails the
+proof.
+"""
 
 from __future__ import annotations
 

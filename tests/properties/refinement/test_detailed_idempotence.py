@@ -1,6 +1,7 @@
-"""Each step of the spec `idempotence` is none or more steps of the abstract spec with restarts.
+"""Each step of the spec `idempotence` is zero, one or more steps of `idempotence-abstract
+with-restarts`.
 
-Here `idempotence` is called the detailed spec, because it has more detail than the abstract one.
+The tests call `idempotence` the detailed spec, because it has more detail than the abstract spec.
 """
 
 from __future__ import annotations

@@ -246,7 +246,8 @@ def test_a_table_inside_a_folder_is_refused(table: Path, tmp_path: Path) -> None
 def written_by_hand(table: Path) -> tuple[Path, Path]:
     """Returns the checkpoint of version 0 of a new table, and the commit of its version 1.
 
-    Their bytes are the same in each run, so damages by a seed are the same too.
+    Their bytes are the same in each run. So the damage that a seed draws is also the same in each
+    run.
     """
     log = table / "_delta_log"
     log.mkdir(parents=True)

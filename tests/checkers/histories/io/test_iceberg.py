@@ -180,7 +180,7 @@ def test_a_column_that_was_dropped_and_added_again_is_another_one(tables: Tables
 
 
 def with_error(error: str, op: int) -> pa.Table:
-    """Returns the rows of TABLE as one operation with that error."""
+    """Returns the rows of TABLE as one operation with the number `op` and the error `error`."""
     errors, numbers = pa.array([error] * TABLE.num_rows), pa.array([op] * TABLE.num_rows)
     table = TABLE.set_column(11, TABLE.schema.field("error"), errors)
     return table.set_column(0, TABLE.schema.field("op"), numbers)
