@@ -107,7 +107,8 @@ class AnswersUncommitted(ControllerFailover):
 
     @action(fair="weak")
     def refuse_isr(s, leader: Replica) -> None:
-        """The controller refuses the request of a leader that does not wait for a change.
+        """The controller refuses a leader's request for another ISR. A leader that waits for a
+        change to be committed sends no request.
 
         Kafka: the version `controller-failover` cites the source of this action.
         """

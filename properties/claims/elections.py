@@ -246,9 +246,8 @@ def _names(brokers: set[int]) -> str:
 def writes_to_leader(watched: Watched) -> Iterator[str]:
     """Claim: a leader epoch has only one leader and, at each offset, only one value.
 
-    The claim also says that every record that a leader committed is in the final log. One kind of
-    record is an exception: a leader committed the record after a reader had begun to read the final
-    log. This is possible if the producers have acks=1.
+    The claim also says that the final log has every record that a leader committed before the
+    reader of the final log began. Producers with acks=1 may have records that are committed later.
     """
     led: defaultdict[int, set[int]] = defaultdict(set)
     written: defaultdict[tuple[int, int], set[str]] = defaultdict(set)

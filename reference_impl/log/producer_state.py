@@ -3,8 +3,8 @@ batch.
 
 Each replica computes the state from its own log. After a crash or a truncation, the computation
 begins with a snapshot, which has only the newest batch of each producer. A producer without an open
-transaction expires if it is inactive for `producer.id.expiration.ms`. A producer does not expire
-because its records are deleted.
+transaction expires if it is inactive for `producer.id.expiration.ms`. The deletion of its records
+does not make a producer expire.
 
 Source: KIP-98, KIP-360, KIP-890; ProducerAppendInfo, ProducerStateManager; docs/kafka-rules.md C1,
 with the same order of the checks.

@@ -149,8 +149,8 @@ def preload() -> None:
 
 
 def wait_for(child: int, folder: Path) -> Verdict:
-    """Waits for a process that runs tests, and returns its verdict. Kills all processes that it has
-    started.
+    """Waits for a process that runs tests, and returns its verdict. When the process has ended or
+    has exceeded `LIMIT_S` seconds, kills all processes that it started.
     """
     result = folder / RESULT
     result.unlink(missing_ok=True)

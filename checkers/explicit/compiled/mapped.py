@@ -29,8 +29,8 @@ def cannot_grow(number: int) -> OSError | InputFault:
     """Returns the error for a file that the system refused to enlarge. `number` is the error number
     of the system.
 
-    A full disk is an OSError, which the command turns into an error that names the folder. Every
-    other reason is an InputFault.
+    The error for a full disk is an OSError; the command line adds the name of the folder. The error
+    for any other reason is an InputFault.
     """
     if number in FULL:
         return OSError(number, os.strerror(number))

@@ -27,8 +27,8 @@ class LongPolls:
         """Waits until `wake` is called for one of the topic partitions, or until the timeout has
         passed.
 
-        Returns at once if `is_unchanged` returns False: a topic partition has changed since the
-        caller read it.
+        Returns at once if a topic partition has changed since the caller read it. `is_unchanged`
+        returns False in this case.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()

@@ -1,4 +1,6 @@
-"""A trace of a real broker opens line by line: each line has the steps that explain it."""
+"""The page shows a trace of a real broker line by line. Each line has the steps of the spec that
+explain it.
+"""
 
 from __future__ import annotations
 

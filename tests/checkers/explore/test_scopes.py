@@ -1,4 +1,6 @@
-"""Of a wide sort, the arguments near the values of the state are tried, and no others."""
+"""If a sort has very many values, actions are tried only with those near the values of the
+state.
+"""
 
 from __future__ import annotations
 

@@ -79,7 +79,9 @@ def test_the_leader_corrects_the_offset_deltas_only_if_it_compresses_the_batch()
 
 
 def test_a_rebuilt_batch_begins_with_the_time_of_its_first_record() -> None:
-    """Kafka: MemoryRecordsBuilder.appendWithOffset takes the base timestamp from this record."""
+    """Kafka: MemoryRecordsBuilder.appendWithOffset takes the base timestamp from the first
+    record.
+    """
     early = filter_records(encode([Record(value=b""), *RECORDS]), list(enumerated()), None)
     assert header(early).base_timestamp_ms == 0
     after = header(appended(early, CompressionType.GZIP))

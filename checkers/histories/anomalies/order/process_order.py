@@ -1,11 +1,12 @@
-"""Defines the query plan that finds steps of processes that skip records or go back in a log.
+"""Defines the query plan that finds processes that skip records of a log, or go back in a log.
 
     p1 send k=a -> ok @0
     p1 send k=b -> ok @1
     c1 poll     -> ok k=a@0 k=b@1
     c1 poll     -> ok k=a@0          a step from offset 1 to offset 0: nonmonotonic-poll
 
-A step is two records of a key that a process polled (or sent) one directly after the other.
+A *step* of a process is two records of a key that the process polled (or sent) one directly after
+the other.
 
 Source: `properties.anomalies.order`.
 """

@@ -1,4 +1,6 @@
-"""A node that a signal has stopped does not answer the command's process, which goes on."""
+"""If a signal stops the process of a node, the process that controls the cluster goes on without
+the node's answers.
+"""
 
 from __future__ import annotations
 
