@@ -61,7 +61,8 @@ LONGEST_PATH: Final = 20_000  # steps
 class Explorer:
     """Answers the requests of one server. The data that it stores between requests is only a cache.
 
-    The code of a .py file is run only if the command line names the file, too.
+    A request may name a .py file. The code of this file is run only if the command line also names
+    the file.
     """
 
     opened: Answer

@@ -204,8 +204,10 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
         """Every process in the group or in the coordinator's log is joining, or has received an
         assignment before.
 
-        The lemma is true because only a process that asks to join becomes a member. So a process in
-        the group cannot choose another group.instance.id (`start_static`).
+        The lemma is true because only a process that asks to join becomes a member.
+
+        A process may choose its group.instance.id only before it asks to join (`start_static`). So
+        by this lemma, a process in the group keeps its group.instance.id.
         """
         return forall(
             implies(

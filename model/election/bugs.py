@@ -323,7 +323,8 @@ class FallsBackOnAnyRefusal(Election):
 class JoinsBelowHighWatermark(Election):
     """A follower joins the ISR although its log ends below the leader's high watermark.
 
-    To join, the follower needs only the records that the leader had when its epoch began.
+    In this bug, the leader lets a follower join that has only the records from before the leader's
+    epoch.
     """
 
     def has_caught_up(s, leader: Replica, end: Offset) -> Bool:

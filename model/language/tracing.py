@@ -92,8 +92,8 @@ class Recorder:
 
 
 class After:
-    """Reads variables in the state after a step. It is the recorder of `after`, the parameter of an
-    action property.
+    """Stands for `after`, the parameter of an action property: it reads variables in the state
+    after a step.
     """
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node:

@@ -208,8 +208,8 @@ class PipelineActions(PipelineState):
         """Returns True if the transaction has an offset for each partition whose inputs it has
         processed.
 
-        Applications must obey this rule. Without this rule for applications, the claim
-        `each_input_at_most_once` breaks (bug `commits-without-offsets`, 11 steps).
+        An application may commit only then. Without this rule, the claim `each_input_at_most_once`
+        breaks (bug `commits-without-offsets`, 11 steps).
         """
         return forall(
             implies(s.written[x][p][o], s.pending[x][p]) for p in TopicPartition for o in Offset

@@ -65,8 +65,9 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def committed_effects_are_new(s) -> Bool:
-        """If a commit marker will deliver an output record, no reader has received this output
-        record before, and no other commit marker will deliver it.
+        """If the commit marker of a transaction is still to be written, no reader has received an
+        output record of this transaction. And no other such marker makes the same output record
+        visible.
 
         The lemma is true because a transaction commits only output records of inputs above the
         committed position.

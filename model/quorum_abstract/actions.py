@@ -225,8 +225,8 @@ class AbstractQuorumActions(AbstractQuorumState):
         return s.led[own].begun & ~s.elected[own][r]
 
     def agrees(s, r: Replica, offset: Offset) -> Bool:
-        """Returns True if the log of the leader of the replica's epoch has the replica's record
-        at this offset.
+        """Returns True if, at this offset, the replica has the same record as the leader of its
+        epoch.
         """
         led = s.led[s.replica[r].epoch]
         return all_of(

@@ -2,8 +2,8 @@
 
 The first byte of an input selects a file of a small table with deleted rows: its metadata, manifest
 list, a manifest or a delete file. The remaining bytes replace the content of the selected file. The
-folder of the table has another name in each run. So an input contains a fixed text of the same
-length in place of the folder's name.
+folder of the table has another name in each run. So that an input means the same in each run, it
+contains a fixed text in place of the folder's name; both have the same length.
 """
 
 from __future__ import annotations

@@ -130,11 +130,12 @@ class FairCycles:
         return source, int(self.targets[edge])
 
     def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
-        """Returns the transitions of a shortest path from an initial state to a state of `ends`.
-        Returns None if there is no path.
+        """Returns the transitions of a shortest path through the graph, or None if there is no
+        path.
 
-        The path visits a state of `begun`, and it stays in `within` from this state on. The path is
-        empty if an initial state is in all three masks.
+        The path leads from an initial state to a state of `begun`, and from there through states of
+        `within` to a state of `ends`. The path is empty if an initial state is in `begun`, `within`
+        and `ends`.
         """
         node: int = self._c.fair_path(self._at, _of(begun), _of(within), _of(ends))
         if node == NONE:

@@ -1,6 +1,7 @@
-"""A killed process of Spark ends an analysis in one line, or costs one more attempt of a task.
+"""If a process of Spark is killed, the analysis ends with an error of one line, or Spark runs the
+task again.
 
-The tasks of the test kill processes themselves, so each is killed in the middle of a task.
+The test's own tasks kill the processes. So each process is killed while it runs a task.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def test_a_file_that_the_system_refuses_is_an_error_with_the_next_move(tmp_path:
 
 
 def test_an_initial_state_without_memory_ends_the_search() -> None:
-    """Otherwise the search would end with no states, in which every claim holds."""
+    """A search without any state would say that every claim holds."""
     at = Instance.of(Kip101())
     library = Library(at)
     with library.opened(1, ()):

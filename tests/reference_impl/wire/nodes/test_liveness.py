@@ -1,4 +1,4 @@
-"""After any faults, a served cluster accepts records again, within seconds of its clock.
+"""After any faults, a served cluster accepts records again, after a few seconds on its clock.
 
     faults at random times -> all brokers run and are connected -> each partition accepts a record,
                                                                    and all replicas commit it

@@ -1,4 +1,4 @@
-"""Histories in Avro, as fastavro writes them, and container files of any bytes."""
+"""Histories as Avro files that fastavro writes, and Avro files that are made from given bytes."""
 
 from __future__ import annotations
 

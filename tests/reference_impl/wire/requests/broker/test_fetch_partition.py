@@ -1,4 +1,6 @@
-"""A fetch session remembers its partitions and their responses, but no replica."""
+"""A fetch session keeps its partitions and their last responses, and keeps no replica's log in
+memory.
+"""
 
 from __future__ import annotations
 
