@@ -159,8 +159,8 @@ class Session:
     # ------------------------------------------------------------ receivers
 
     def receiver(self, to: str) -> int:
-        """Returns the id of the broker that the field `to` of a step describes, such as
-        `leader ~t 0`.
+        """Returns the id of the broker that must receive a request. `to` describes the broker, for
+        example as `leader ~t 0`: the leader of partition 0 of the topic `~t`.
 
         If the partition does not exist, returns the leader of another partition of the topic. If
         the topic does not exist, returns the broker with the lowest id.

@@ -86,8 +86,8 @@ class Store:
         self._database.execute("COMMIT")
 
     def add_missing(self) -> None:
-        """Adds each run whose folder exists but which is not in the store. A run whose file of
-        events has another size than in the store is added again.
+        """Adds each run whose folder exists but which is not in the store. A run is added again if
+        its file of events has changed its size since it was added.
         """
         known = dict(self._database.execute("SELECT id, events_bytes FROM run"))
         for folder in run_folders(self.base):

@@ -67,8 +67,9 @@ class Contents:
         return Entry(offset, epoch, self._of.get((broker, offset, epoch), anywhere))
 
     def epoch(self, broker: int, offset: int) -> int | None:
-        """Returns the leader epoch of the record at an offset of a broker's log, as it was when the
-        log was last read with this record. Returns None if no reading had a record at this offset.
+        """Returns the leader epoch of the record at an offset of a broker's log. The log is read
+        again and again: the last reading that has a record at this offset decides. Returns None if
+        there is none.
         """
         return self._epochs.get((broker, offset))
 

@@ -77,7 +77,9 @@ class ControllerFailover(Election):
     dropped: Dropped
 
     def scope(s) -> Scope:
-        """Returns the size of each type of the state. The type `Faults` also counts failovers."""
+        """Returns the values of each type of the state. The values of the type `Faults` must
+        suffice to count the failovers.
+        """
         faults = max(s.max_unclean, s.max_losses, s.max_disruptions, s.max_failovers)
         return {**super().scope(), Faults: range(faults + 1)}
 

@@ -65,9 +65,8 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def committed_effects_are_new(s) -> Bool:
-        """If the commit marker of a transaction is still to be written, no reader has received an
-        output record of this transaction. And no other such marker makes the same output record
-        visible.
+        """If a transaction is decided as committed and is not complete, no reader has received one
+        of its output records. And no other such transaction has the same output record.
 
         The lemma is true because a transaction commits only output records of inputs above the
         committed position.

@@ -260,7 +260,8 @@ class AbstractReadCommitted(AbstractDeliveries):
     def memory_is_the_log(s) -> Bool:
         """The leader remembers exactly the transactions whose marker is not replicated.
 
-        A leader of Kafka 4.3 forgets these transactions when it restarts.
+        The lemma is false of Kafka 4.3: there, a leader forgets these transactions when it
+        restarts.
         """
         return forall(
             iff(s.unreplicated[x], s.closed[x] & (s.high_watermark <= s.marker_offset[x]))

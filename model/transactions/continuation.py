@@ -62,8 +62,9 @@ class Continuation(Transactions):
     def is_appending(s) -> Bool:
         """Returns True if a record that the coordinator appended to its log is not committed yet.
 
-        The record may be equal to the latest committed record. So the method also returns True if
-        an instance waits for an answer.
+        The appended record may be equal to the latest committed record, so a comparison of the two
+        is not enough. An instance that waits for an answer also shows that an append is not
+        committed.
         """
         return super().is_appending() | (s.answering != nothing)
 

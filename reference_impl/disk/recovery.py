@@ -160,8 +160,8 @@ class _Replay:
             found = found[len(below) :]
 
     def take_up_to(self, offset: Offset) -> None:
-        """Applies the pending producer snapshot files up to `offset`. The complete file with the
-        largest offset decides the producer state.
+        """Reads the pending producer snapshot files up to `offset`, and takes the producer state
+        from the last complete one.
 
         Incomplete files are deleted.
         """

@@ -1,7 +1,7 @@
 """The reason for each failed test of docs/others-suites.md.
 
-Each reason is a difference that an Apache Kafka without an authorizer and share groups would also
-have. A test checks that exactly the failed tests have a reason.
+An Apache Kafka that has no authorizer and no share groups would fail each test for the same reason.
+A test checks that exactly the failed tests have a reason.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A counterexample of group offsets that expire too soon, replayed on the coordinator's code.
 
-The row has the spec and its variant (the spec with a seeded bug), the bug of the broker, and the
+This table has the spec and its variant (the spec with a seeded bug), the bug of the broker, and the
 claim that the counterexample violates:
 
     spec and variant                      bug of the broker             claim

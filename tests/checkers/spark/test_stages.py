@@ -70,7 +70,9 @@ def jobs_in_ui(spark: SparkSession) -> list[dict[str, Any]]:
 
 @contextmanager
 def described(spark: SparkSession, count: int) -> Iterator[list[str]]:
-    """Fills the list with the descriptions of the `count` jobs that the block starts."""
+    """Yields a list. At the end of the `with` block, the list has the descriptions of the `count`
+    jobs that the block started.
+    """
     before, names = len(jobs_in_ui(spark)), list[str]()
     yield names
     deadline = time.monotonic() + 60  # the UI learns of jobs a little later

@@ -1,4 +1,6 @@
-"""Deleted segments and topics are renamed at once; their files go after file.delete.delay.ms."""
+"""Deleted segments and topics are renamed at once. Their files are deleted after
+file.delete.delay.ms.
+"""
 
 from __future__ import annotations
 
