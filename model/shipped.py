@@ -109,11 +109,12 @@ class NotShipped(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """The version of a spec that has the rules of a Kafka release, and the bugs of this release.
+    """What a Kafka release is in a spec: the version with the rules of the release, and the bugs
+    that the release has.
 
-    Each bug is a variant of the spec of its own. `uncertain` contains a bug if the recorded ranges
-    of releases do not decide whether the release has it. A bug that needs a certain broker or
-    client setting is neither in `bugs` nor in `uncertain`.
+    Each bug is a separate variant of the spec. `uncertain` contains a bug if the recorded ranges of
+    releases do not decide whether the release has it. A bug that needs a certain broker or client
+    setting is neither in `bugs` nor in `uncertain`.
     """
 
     spec: str

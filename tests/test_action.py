@@ -1,4 +1,4 @@
-"""The GitHub action and workflow parse, and the commands in them exist and run."""
+"""The GitHub action and the workflow are valid YAML. Their commands exist and run."""
 
 from __future__ import annotations
 

@@ -73,10 +73,10 @@ def send_all(
 ) -> None:
     """Sends `count` records, each to a random partition.
 
-    If the outcome of a send is unknown, a new process sends the following records. An outcome is
-    unknown if there is no delivery report for 60 seconds, or if its error does not prove that the
-    record was never appended. The function returns early when sends with unknown outcomes have
-    taken 60 seconds in total.
+    If the outcome of a send is unknown, a new process sends the following records. There are two
+    cases of an unknown outcome. Either there is no delivery report for 60 seconds, or the report
+    has an error after which the record may have been appended. The function returns early when
+    sends with unknown outcomes have taken 60 seconds in total.
     """
     process = shared.new_process()
     unanswered_s = 0.0

@@ -87,8 +87,8 @@ class ClassicGroupActions(ClassicGroupState):
         s.is_rebalancing = true
 
     def persists_replacement(s) -> Bool:
-        """Returns a formula that is always true, except in the bug `forgets-replacement`: the
-        coordinator writes the replacement of a static member to its log.
+        """True: the coordinator writes the replacement of a static member to its log. In the bug
+        `forgets-replacement` it does not.
         """
         return true
 
@@ -178,8 +178,8 @@ class ClassicGroupActions(ClassicGroupState):
             s.persisted.owners[x] = owns
 
     def waits_no_longer(s) -> Bool:
-        """Returns a formula that is always true, except in the bug `waits-for-leader`: the
-        coordinator may cease to wait for the leader's assignment.
+        """True: the coordinator may cease to wait for the leader's assignment. In the bug
+        `waits-for-leader` it may not.
         """
         return true
 

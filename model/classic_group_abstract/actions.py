@@ -63,8 +63,7 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
         s.instance[m] = instance
 
     def keeps_when_joining(s, m: Member, p: TopicPartition) -> Bool:
-        """Returns a formula that is always false: a consumer gives up its partitions before it
-        joins again.
+        """False: a consumer that joins again keeps no partition.
 
         Without this rule, the claim `only_owners_commit` breaks (bug `reads-on-when-joining`, 10
         steps).
@@ -111,8 +110,7 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
         s.is_rebalancing = true
 
     def persists_replacement(s) -> Bool:
-        """Returns a formula that is always true: the coordinator writes the replacement of a static
-        member to its log.
+        """True: the coordinator writes the replacement of a static member to its log.
 
         Without this rule, the claim `a_stable_group_survives` breaks (bug `forgets-replacement`, 6
         steps).

@@ -86,8 +86,8 @@ class ConsumerGroupActions(ConsumerGroupState):
             s.target[q] = ite((q == p) | (s.target[q] == nothing), owner, s.target[q])
 
     def closes_empty_group(s) -> Bool:
-        """Returns a formula that is always true: when the final member is removed, the new group
-        epoch becomes the assignment epoch, too.
+        """True: when the last member is removed, the new group epoch becomes the assignment epoch,
+        too.
 
         Without this rule, the claim `an_empty_group_is_settled` breaks (bug
         `leaves-empty-group-open`, 2 steps; KAFKA-20442).

@@ -120,8 +120,7 @@ class StaticMembersActions(StaticMembersState):
     # ---- away, and back
 
     def keeps_while_away(s) -> Bool:
-        """Returns a formula that is always true: while a member is away, its assigned partitions
-        are not free.
+        """True: while a member is away, its assigned partitions are not free.
 
         Without this rule, the claim `no_double_assignment` breaks (bug `frees-while-away`, 9
         steps).
@@ -154,8 +153,8 @@ class StaticMembersActions(StaticMembersState):
         s.is_away[m] = true
 
     def compares_member_ids(s) -> Bool:
-        """Returns a formula that is always true: the coordinator accepts a request with a
-        group.instance.id only if it has the member id of the present member.
+        """True: the coordinator accepts a request with a group.instance.id only if the request has
+        the member id of the present member.
 
         Without this rule, the claim `a_member_that_is_away_owns_nothing` breaks (bug
         `fences-no-instance`, 12 steps).

@@ -210,8 +210,7 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         s.owns[m][p] = False
 
     def keeps_when_fenced(s, m: Member, p: TopicPartition) -> Bool:
-        """Returns a formula that is always false, because a fenced consumer drops its partitions
-        before it joins again.
+        """False: a fenced consumer keeps no partition when it joins again.
 
         Without this rule, the claim `one_reader` breaks (bug `reads-on-when-fenced`, 11 steps).
         """

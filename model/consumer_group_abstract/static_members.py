@@ -64,8 +64,7 @@ class StaticMembersActions(StaticMembersState):
         return super().accepts_commit(m, p) & ~s.is_away[m]
 
     def keeps_while_away(s) -> Bool:
-        """Returns a formula that is always true: while a member is away, its assigned partitions
-        are not free.
+        """True: while a member is away, its assigned partitions are not free.
 
         Without this rule, the claim `no_double_assignment` breaks (bug `frees-while-away`, 8
         steps).

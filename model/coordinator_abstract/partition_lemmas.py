@@ -107,11 +107,11 @@ class PartitionLemmas(CoordinatorLemmas):
         )
 
     def sees_nothing_above_the_records(s, t: TopicPartition, i: TransactionalId) -> Bool:
-        """Returns a formula that is always true. The log has the epoch of the ongoing transaction's
-        records, so the lemma `partitions_see_no_newer_epoch` already limits this epoch.
+        """True here. The version `kip-939` has another formula in this place.
 
-        The spec's version `kip-939` replaces this formula, because a new instance may keep the
-        transaction under another epoch.
+        Without `kip-939`, the log has the epoch of the ongoing transaction's records, and the lemma
+        `partitions_see_no_newer_epoch` already limits this epoch. In `kip-939`, a new instance may
+        keep the transaction under another epoch.
         """
         return all_of()
 

@@ -127,9 +127,7 @@ class VerificationActions(AbstractCoordinator):
         return m.producer_epoch <= marker_epoch
 
     def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
-        """Returns a formula that is always false: in transaction version 1, only InitProducerId
-        changes the producer id.
-        """
+        """False: in transaction version 1, only InitProducerId changes the producer id."""
         return false
 
     @action

@@ -230,8 +230,7 @@ class PipelineActions(PipelineState):
         s.committed[x] = True
 
     def reads_on(s, i: Instance) -> Bool:
-        """Returns a formula that is always false: after an abort, the instance `i` must read again
-        from the committed offsets.
+        """False: after an abort, the instance `i` reads again from the committed offsets.
 
         Without this rule, the claim `position_is_exact` breaks (bug `reads-on-after-abort`, 10
         steps).

@@ -206,10 +206,10 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
             s.unreplicated[x] = is_closed & (s.high_watermark <= s.marker_offset[x])
 
     def is_restored(s, x: Transaction) -> Bool:
-        """Returns True if a restarted leader still knows that the marker of `x` is not replicated.
+        """True: a restarted leader still knows that the marker of `x` is not replicated.
 
-        Here it always does. Without this rule, the claim `stable_offset_never_goes_back` breaks
-        (version `kafka-4.3`, 8 steps).
+        Without this rule, the claim `stable_offset_never_goes_back` breaks (version `kafka-4.3`, 8
+        steps).
         """
         return true
 

@@ -164,8 +164,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leader_that_commits_waits_for_every_member(s) -> Bool:
-        """If a leader may commit, its maximal ISR includes every member (`is_member`) of the
-        leader's epoch.
+        """If the leader of an epoch may commit, its maximal ISR includes every replica that was in
+        the ISR or the ELR in this epoch (`is_member`).
         """
         return forall(
             implies(

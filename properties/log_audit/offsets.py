@@ -53,8 +53,8 @@ def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
 
 
 def cleaned_to(replicas: list[ReplicaLog]) -> int:
-    """Returns the highest offset below which at least one of the replicas may have been
-    compacted.
+    """Returns the offset up to which compaction may have removed records from a replica's log. The
+    result is the largest of these offsets among all replicas.
     """
     checkpointed = max(log.metadata.cleaned_to for log in replicas)
     compacted = [log for log in replicas if any(batch.compacted for batch in log.batches)]

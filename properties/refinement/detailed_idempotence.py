@@ -3,8 +3,9 @@
 
 The *detailed spec*, `idempotence`, is close to Kafka's code. The *abstract spec*,
 `idempotence-abstract`, is small enough to be proved. The abstract spec has one log and no follower.
-The abstract state contains all earlier sequence numbers of a batch, which the detailed state does
-not contain.
+When a client renumbers its batches, a batch gets another sequence number. The abstract state
+contains all sequence numbers that a batch has had. The detailed state contains only the present
+one.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: there is one partition. No records are deleted, and the client gives up no batch.

@@ -59,7 +59,9 @@ class GroupOffsets:
         return cls(skipped=_skipped(log, bugs)).caught_up(log, bugs)
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> GroupOffsets:
-        """Returns the offsets after the log was read up to its high watermark."""
+        """Reads the log up to its high watermark, and returns the offsets with the changes that the
+        log contains.
+        """
         if self.read_to >= log.high_watermark:
             return self
         committed, pending, groups = dict(self.committed), dict(self.pending), set(self.groups)

@@ -172,8 +172,8 @@ class Library:
         return self._checked(left)
 
     def expand(self, quota: int) -> int:
-        """Computes the successors of the next states of the level, at most `quota` states per
-        thread. Returns the number of states that remain to expand.
+        """Expands at most `quota` further states of this level per thread: computes their
+        successors. Returns the number of the level's states that are not yet expanded.
         """
         left: int = self.c.search_expand(self.search, quota)
         return self._checked(left)

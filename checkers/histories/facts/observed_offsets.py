@@ -44,8 +44,8 @@ LOG_OF: Final = np.array([LOG, LOG, LOG, STABLE])
 
 @dataclass(frozen=True, slots=True)
 class ObservedOffsets:
-    """The rows with an offset in one batch of the history's operations, in the order of
-    completion.
+    """The rows of one batch that have an offset, in the order of completion. A batch is a range of
+    the history's operations.
     """
 
     row: Ints

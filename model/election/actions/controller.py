@@ -91,8 +91,8 @@ class Controller(Brokers):
 
         Kafka: the registration of the broker lacks its previous broker epoch.
 
-        Without this rule, the claim `leader_completeness` breaks (bug `admits-unclean`, 9 steps;
-        KAFKA-18635).
+        Such a broker leaves the ISR and the ELR when it registers. If it stays, the claim
+        `leader_completeness` breaks (bug `admits-unclean`, 9 steps; KAFKA-18635).
         """
         return ~s.broker[r].stopped_cleanly
 

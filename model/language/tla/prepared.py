@@ -132,7 +132,9 @@ class Prepared:
 
     @property
     def fixed(self) -> dict[str, int | bool]:
-        """The constants that the module contains as values instead of names, with these values."""
+        """The value of each constant whose name the module does not have. The module has the value
+        instead.
+        """
         sizes = self._sizes()
         names = (n for n in self.spec.constants if camel(n) not in self.constants)
         return {n: getattr(self.spec, n) for n in names if n not in sizes}

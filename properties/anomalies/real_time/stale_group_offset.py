@@ -152,10 +152,11 @@ def observed(history: History) -> int:
 
 
 def _later_fetches(some: Collection[Commit | Fetch]) -> int:
-    """Returns the number of fetches that could contradict an earlier operation of their register.
+    """Returns how many fetches could contradict an earlier operation. `some` are the operations on
+    the committed offset of one group and topic partition.
 
-    The first operation of the register that completes is not included. If it is a fetch, it
-    contradicts nothing, because the initial offset is unknown.
+    If the first operation to complete is a fetch, this fetch is not counted. It contradicts
+    nothing, because the initial offset is unknown.
     """
     ended = [one for one in some if one.completed_ns < FOREVER_NS]
     first = min(ended, key=lambda one: (one.completed_ns, one.op, isinstance(one, Fetch)))

@@ -71,7 +71,8 @@ class Cluster:
 
 
 def without(folder: Path) -> tuple[str, ...]:
-    """Returns a prefix for a command, so that the command finds the folder empty.
+    """Returns words to put before a command, so that `folder` is empty for this command: an empty
+    file system is mounted over it.
 
     Returns `()` if the user may not mount.
     """

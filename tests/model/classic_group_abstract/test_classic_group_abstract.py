@@ -1,4 +1,4 @@
-"""In classic groups, one owner of each partition is proved; without any one rule, it fails."""
+"""Classic groups: one owner of each partition is proved. Without one of the rules, it fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions are proved for coordinators that fail; without any one rule the proof fails."""
+"""Transactions are proved for coordinators that fail. Without one of the rules, the proof fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The effect of each input exactly once is proved; without any one rule the proof fails."""
+"""Each input has its effect exactly once: this is proved. Without one of the rules, it fails."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ Begin = Callable[[Spec], Play]
 
 
 def test_the_registration_is_proved_without_bounds() -> None:
-    """`urteil verify` proves all claims: `urteil prove reassignment-abstract`."""
+    """This test proves some of the claims. `urteil verify` proves all of them."""
     proved = [
         "an_eligible_replica_remains",
         "enough_members_remain",

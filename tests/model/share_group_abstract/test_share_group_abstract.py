@@ -1,4 +1,4 @@
-"""The guarantees of share groups are proved; without any one rule the proof fails."""
+"""The guarantees of share groups are proved. If one of the rules is left out, the proof fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each step of `transactions kip-360-v1` is none or more steps of `coordinator-abstract`."""
+"""Each step of `transactions kip-360-v1` is zero, one or more steps of `coordinator-abstract`."""
 
 from __future__ import annotations
 

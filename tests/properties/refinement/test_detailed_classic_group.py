@@ -1,4 +1,4 @@
-"""Each step of the spec `classic-group` is none or more steps of `classic-group-abstract`.
+"""Each step of the spec `classic-group` is zero, one or more steps of `classic-group-abstract`.
 
 Here `classic-group` is called the detailed spec, because it has more detail than the abstract one.
 """

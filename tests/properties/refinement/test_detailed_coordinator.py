@@ -1,4 +1,4 @@
-"""Each step of the spec `transactions` is none or more steps of `coordinator-abstract`.
+"""Each step of the spec `transactions` is zero, one or more steps of `coordinator-abstract`.
 
 Here `transactions` is called the detailed spec, because it is more detailed than the abstract one.
 """

@@ -1,4 +1,4 @@
-"""Every step of elections with a failing controller is none or more steps of the proved spec."""
+"""Each step of `election controller-failover` is zero, one or more steps of the proved spec."""
 
 from __future__ import annotations
 

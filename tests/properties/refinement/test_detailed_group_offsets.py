@@ -1,4 +1,4 @@
-"""Every step of the spec `group-offsets` is none or more steps of the proved abstract pipeline.
+"""Each step of the spec `group-offsets` is zero, one or more steps of `pipeline-abstract`.
 
 Here `group-offsets` is called the detailed spec, because it has more detail than the abstract one.
 Its offsets are never reset, expired or deleted.

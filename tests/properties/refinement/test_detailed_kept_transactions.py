@@ -1,4 +1,4 @@
-"""Each step of `transactions` with KIP-939 is none or more steps of `coordinator-abstract`."""
+"""Each step of `transactions` with KIP-939 is zero, one or more steps of `coordinator-abstract`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each step of the spec `transactions` is none or more steps of `read-committed-abstract`.
+"""Each step of the spec `transactions` is zero, one or more steps of `read-committed-abstract`.
 
 Here `transactions` is called the detailed spec, because it has more detail than the abstract one.
 """

@@ -1,4 +1,4 @@
-"""Every step of the spec `reassignment` is none or more steps of the proved abstract partition."""
+"""Each step of the spec `reassignment` is zero, one or more steps of `reassignment-abstract`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each step of `transactions` with verification is none or more of `coordinator-abstract`."""
+"""Each step of `transactions verification` is zero, one or more steps of `coordinator-abstract`."""
 
 from __future__ import annotations
 

@@ -160,8 +160,8 @@ def test_a_rejected_commit_has_opened_its_transaction(group: Group) -> None:
 def test_an_aborted_commit_has_created_its_group(group: Group) -> None:
     """A transactional commit creates its group, even if the transaction aborts.
 
-    A commit by an unknown member shows whether the group exists: the error is then
-    UNKNOWN_MEMBER_ID, otherwise ILLEGAL_GENERATION.
+    A commit by an unknown member shows whether the group exists. If it exists, the error is
+    UNKNOWN_MEMBER_ID. If not, the error is ILLEGAL_GENERATION.
 
     Kafka: OffsetMetadataManager.validateTransactionalOffsetCommit, ClassicGroup.validateMember.
     """

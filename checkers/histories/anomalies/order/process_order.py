@@ -149,10 +149,11 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _outranked(context: Context) -> Plan[Batch | None]:
-    """Returns the values that are not the record at an offset under the rules of Jepsen.
+    """Returns the values that Jepsen ignores, because another value of the same offset ranks
+    higher.
 
-    If several values were observed at an offset, the rules choose one of these values as the
-    record. Returns None if the option `--jepsen` is not set.
+    If several values were observed at an offset, Jepsen takes one of them as the record at this
+    offset. Returns None if the option `--jepsen` is not set.
     """
     if not context.declared.jepsen:
         return None

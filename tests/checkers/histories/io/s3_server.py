@@ -1,7 +1,7 @@
 """A small S3 server on loopback: objects in memory, lists, ranges, and one pair of credentials.
 
-It answers HEAD and GET as S3 does, and refuses requests of another key. It does not verify
-signatures.
+The server answers HEAD and GET as S3 does. It refuses requests with another access key, but does
+not verify signatures.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def declaring(content: bytes, *places: tuple[bytes, bytes], rows: int = MANY) ->
 
 @contextmanager
 def little_memory() -> Generator[None]:
-    """Limits the memory of this process to 2 GiB more than it has; an allocation beyond fails."""
+    """Lets this process allocate at most 2 GiB more memory. A larger allocation fails."""
     limits = resource.getrlimit(resource.RLIMIT_AS)
     has = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (has + SPARE, limits[1]))

@@ -56,8 +56,8 @@ class Ask:
 class Frame:
     """Arbitrary bytes, sent with a length before them.
 
-    The outcome is `CLOSED` if the broker closes the connection. Otherwise, the outcome records only
-    whether the broker's answer is empty.
+    The outcome is `CLOSED` if the broker closes the connection. Otherwise, the outcome says whether
+    the broker's answer is empty, and nothing else about it.
     """
 
     data: bytes
