@@ -11,8 +11,8 @@ Only this work is timed. The claim `exactly_once_costs` states that the ratios t
 above 1.
 
 If a transaction begins while markers of the previous transaction are being written, it gets
-CONCURRENT_TRANSACTIONS. librdkafka then retries after retry.backoff.ms, which is 100 of the 110 ms
-of a small transaction. With a backoff of 10 ms, a small transaction takes 37 ms.
+CONCURRENT_TRANSACTIONS. librdkafka then retries after retry.backoff.ms, by default 100 ms. So a
+small transaction takes 110 ms. With a backoff of 10 ms, it takes 37 ms.
 """
 
 from __future__ import annotations

@@ -48,7 +48,9 @@ def compared(spec: Spec) -> str:
 
 
 def least_memory(spec: Spec) -> int:
-    """Returns the smallest memory limit in bytes that suffices if the transitions are in files."""
+    """Returns the smallest memory limit, in bytes, at which a search for liveness succeeds if its
+    transitions are in files.
+    """
     task = Task(spec=spec, claims=(), lively=spec.liveness_properties)
     search = Search(task, graph_memory=ENOUGH)
     with search.searched():

@@ -99,8 +99,8 @@ def read(walk: Walk, text: str) -> tuple[Start, tuple[Call, ...]]:
 def follow(walk: Walk, start: Start, calls: Sequence[Call], known: Path | None = None) -> Path:
     """Returns the path that makes the calls one after another, from an initial state.
 
-    The path ends before the first call that is not possible. `known` is an earlier path or None.
-    The states of its common beginning with the new path are reused.
+    The path ends before the first call that is not possible. `known` is an earlier path or None. If
+    both paths begin with the same calls, the states of `known` after these calls are reused.
     """
     taken, states = list[Call](), [start.state]
     verdicts = dict[tuple[str, int], bool | None]()

@@ -159,8 +159,8 @@ def _properties(path: Path) -> Iterator[View]:
 
 
 def judged_from(path: Path) -> int:
-    """Returns the number of the first state of the path in which the properties are evaluated.
-    In a long path, they are evaluated only in the last states.
+    """Returns the number of the first state in which the properties are evaluated. In a long path,
+    they are evaluated only in the last states.
     """
     return max(len(path.states) - (JUDGED_WIDE if path.walk.wide else JUDGED), 0)
 

@@ -68,8 +68,8 @@ class Proposal:
 class Proposer:
     """Searches for lemmas that prove the targets. A target is the name of a claim of the spec.
 
-    `prove` tries to prove a spec without bounds. `seconds` limits the time of the search, but it
-    does not interrupt a call of `prove`.
+    `prove` tries to prove a spec for sorts of any size. `seconds` limits the time of the search,
+    but it does not interrupt a call of `prove`.
     """
 
     spec: Spec

@@ -15,8 +15,8 @@ DEMO: Final = Path(demo.__file__).with_name("three-anomalies.edn")
 
 
 def make_archive() -> Path:
-    """Makes the archive for the selected Java, and returns its file. Java collects the classes
-    while Spark analyzes the bundled example.
+    """Makes an archive of Java classes, with which Spark starts faster, and returns its file. Java
+    collects the classes while Spark analyzes the bundled example.
 
     Raises InputFault if there is no Java.
     """

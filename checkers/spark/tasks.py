@@ -96,7 +96,7 @@ def process(
     and at the end a row with the cost of the task.
 
     `batches` has the indexes of the partitions of this task. If `targets` is not None, each table
-    is split by the shuffle key into at most `targets` rows.
+    is split by the shuffle key into at most `targets` tables.
     """
     prepare_worker(len(sys.modules))
     meter = Meter()

@@ -36,8 +36,9 @@ _FILES: Final = ("main.go", "go.mod", "go.sum")
 
 @contextmanager
 def kfake(layout: Layout) -> Generator[Remote]:
-    """Serves kfake in a process that ends when the `with` block ends, or when this process ends.
-    Raises InputFault if kfake cannot be built, and SystemFailed if it does not start.
+    """Serves kfake in a child process. The child ends when the `with` block ends, or when the
+    Python process ends. Raises InputFault if kfake cannot be built, and SystemFailed if it does not
+    start.
     """
     settings = (f"{name}={value}" for name, value in layout.settings.items())
     call = [str(_built()), str(layout.brokers), *settings]

@@ -2,7 +2,7 @@
 
 Just before an append, the leader's thread writes a log line with the producer, the producer epoch
 and the sequence numbers of the batch. The spec has only one log, which is the log of the newest
-leader. Each line has an action of the spec, and the events that it stands for:
+leader. This table has the actions of the spec, and the events that each action stands for:
 
     append_first    the first record of a producer in a producer epoch; its sequence number is 0
     append_next     each further record of the same producer and producer epoch

@@ -163,7 +163,8 @@ class ReplicationState(NamedTuple):
         )
 
     def shown(self, registered: Registration, node: int) -> Iterator[str]:
-        """Yields lines of text on the controller's registration and on each replica. An arrow
+        """Yields lines of text: one on the partition's registration in the controller, and some on
+        each replica. An arrow
         marks the replica of the broker `node`.
         """
         yield (

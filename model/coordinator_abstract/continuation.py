@@ -320,7 +320,8 @@ class Continuation(ContinuationLemmas):
 
     @invariant
     def only_the_newest_instance_has_the_epoch(s) -> Bool:
-        """Only the newest instance has the producer id and epoch in the coordinator's log.
+        """If the coordinator's log has a producer id and epoch, only the newest instance of the
+        transactional id may have the same producer id and epoch.
 
         The newest instance is the latest instance that sent InitProducerId without a producer id
         and epoch. So a replaced instance never receives the present epoch, even if it requests to

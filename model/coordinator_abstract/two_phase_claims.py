@@ -71,8 +71,9 @@ class TwoPhaseCommit(DatabaseLemmas):
 
     @invariant
     def only_the_newest_epoch_writes(s) -> Bool:
-        """A transaction with a pending record is committed or aborted, or it has the newest
-        producer id and epoch of its transactional id, or a new instance keeps it (keepPreparedTxn).
+        """A transaction with a pending record is in one of three cases. Either it is committed or
+        aborted. Or it has the newest producer id and epoch of its transactional id. Or a new
+        instance keeps it (keepPreparedTxn).
         """
         return forall(
             implies(

@@ -357,8 +357,8 @@ class VerificationActions(AbstractCoordinator):
         id.
 
         The action `write_marker` of the spec's version `kip-1228` has the same source in Kafka, the
-        same simplifications and the same guards. A late marker does not count as written, because
-        the coordinator does not wait for a late marker.
+        same simplifications and the same guards. A marker that the coordinator no longer waits for
+        is late. A late marker does not count as written.
         """
         counts = s.marked[x][t] | s.is_awaited(x)
         ends_records = s.is_ongoing(t, s.stamp[x].producer_id)

@@ -47,8 +47,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @invariant
     def nothing_committed_is_skipped(s) -> Bool:
-        """The reader has received every record below its position that is committed or outside of
-        transactions.
+        """The reader has received every committed record, and every record outside of transactions,
+        that is below the reader's position.
         """
         return forall(
             implies(

@@ -295,8 +295,8 @@ class LossyReplication(AbstractReplication):
 
         The follower must have fetched up to the leader's high watermark, and up to the offset at
         which the epoch began. If both offsets are 0, a follower that has fetched nothing may join,
-        too. In this case, the follower must be in this epoch, and its log must agree with the
-        leader's log.
+        too. Such a follower must be in the epoch `own`, and its log must agree with the leader's
+        log.
         """
         is_copy = all_of(
             s.replica[f].leader_epoch == own,

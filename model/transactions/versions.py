@@ -235,8 +235,8 @@ class Version1(Transactions):
 
     def may_be_fenced(s, i: Instance) -> Bool:
         """Returns True if the instance may receive an error. In addition to the reasons of
-        transaction version 2, it may receive an error after a fence whose append to the
-        coordinator's log failed.
+        transaction version 2, it may receive an error after the coordinator tried to raise the
+        epoch, but failed to append the new epoch to its log.
         """
         return super().may_be_fenced(i) | s.fence_failed
 

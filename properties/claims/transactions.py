@@ -157,8 +157,9 @@ def transactional_implies_idempotent(run: Transacted) -> tuple[Breach, ...]:
 
 
 def read_committed_waits(run: Transacted) -> tuple[Breach, ...]:
-    """Claim: a reader receives no record of an open or void transaction. If a record of an open
-    transaction is in the log, a reader receives no record that follows it.
+    """Claim: a reader at read_committed receives no record of a transaction that is open or that
+    did not commit. If a record of an open transaction is in the log, a reader receives no record
+    that follows it.
 
     The end offset that readers at read_committed see never goes back.
     """

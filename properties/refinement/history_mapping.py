@@ -52,10 +52,10 @@ class Walk:
     """The numbers of explained and unexplained steps in an exploration of both specs, or in random
     walks.
 
-    `pairs` is the number of times that steps were taken from a pair of states. `explained` has, for
-    each abstract action, the number of detailed steps that the action explains. A step that does
-    not change the abstract state counts as `none`. `unexplained` lists the steps that no abstract
-    actions explain.
+    `pairs` is the number of visits of a pair of states: one of the detailed spec, and one of the
+    abstract spec. `explained` has, for each abstract action, the number of detailed steps that the
+    action explains. A step that does not change the abstract state counts as `none`. `unexplained`
+    lists the steps that no abstract actions explain.
     """
 
     pairs: int

@@ -110,9 +110,9 @@ def _bound(history: History, key: str, in_log_ns: int) -> tuple[int, int] | None
     """Returns an upper bound of the unknown offset of a record, and the operation that proves the
     bound.
 
-    The record was in the log `key` at the time `in_log_ns`. The bound is lower than the offset of
-    each send that began later, and lower than each high watermark that was read later. Returns None
-    if no later operation gives a bound.
+    The record was in the log `key` at the time `in_log_ns`. So its offset is lower than the offset
+    of each send that began later, and lower than each high watermark that was read later. Returns
+    None if there is no such later operation.
     """
     bounds = [
         (micro.offset - 1, number)

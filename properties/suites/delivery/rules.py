@@ -101,10 +101,10 @@ class DeliveryMachine(ClusterMachine):
 
     @rule(count=st.integers(1, 3))
     def send_and_lose_requests(self, count: int) -> None:
-        """Sends values; their requests never reach a broker.
+        """Sends values, and loses the first requests with these values.
 
-        The links from the producer to the brokers are cut for 10 ms. Later retries can reach a
-        broker.
+        The links from the producer to the brokers are cut for 10 ms. Retries after this time can
+        reach a broker.
         """
         self.cut_requests_of(self._producer)
         self._send(count)

@@ -72,8 +72,9 @@ class Search:
 
     @property
     def rules_of_each(self) -> int:
-        """The number of rule calls per run: `rules` multiplied by the suite's share of rules.
-        The share is below 1 if the rules of the suite are slow.
+        """The number of rule calls per run: `rules` multiplied by the suite's factor
+        `share_of_rules`. The factor is below 1 for a suite whose rules are slow, so that its runs
+        do not take longer.
         """
         return max(1, round(self.rules * self.suite.share_of_rules))
 

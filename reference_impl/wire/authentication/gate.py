@@ -65,8 +65,8 @@ class Gate:
         now_ms: Callable[[], int],
         note: Callable[[Connection, str], None],
     ) -> asyncio.Protocol:
-        """Returns the protocol of an accepted connection. It is a `TlsHandshake` if the listener
-        uses TLS, and otherwise `connection` itself.
+        """Returns the asyncio.Protocol that reads an accepted connection. It is a `TlsHandshake` if
+        the listener uses TLS, a `_Guard` if clients must authenticate, and otherwise `connection`.
         """
         if self.security.protocol is NO_SECURITY.protocol:
             return connection

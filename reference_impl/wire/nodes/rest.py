@@ -12,8 +12,8 @@ Each line shows timers, the node that has them, and the condition under which th
 The timer WAITS lets waiting requests time out, REPLICA_LAG removes slow followers from the ISR, and
 FETCH repeats a fetch that got no response.
 
-A resting timer fires after a replica has changed. A changed replica is another object, so the
-objects are compared.
+A resting timer fires after a replica has changed. A replica is immutable: it has changed if it is
+another object than before.
 
 If no timer rested, the followers of 500 partitions would send 2,000 fetches a second. Kafka sends
 fewer fetches, because a fetch session reads all partitions of a leader.

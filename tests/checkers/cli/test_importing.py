@@ -1,4 +1,4 @@
-"""Imports of a command run without garbage collections and without threads of NumPy."""
+"""While a command imports its modules, Python collects no garbage and NumPy starts no threads."""
 
 from __future__ import annotations
 

@@ -216,10 +216,11 @@ def test_a_group_is_formed_step_by_step(session: Session) -> None:
 
 
 def test_a_request_is_sent_again_while_markers_are_written() -> None:
-    """A request is sent again while Kafka writes the markers of the previous transaction.
+    """While Kafka writes the markers of a transaction, it answers the next request with an error,
+    and the request is sent again.
 
-    The error is then CONCURRENT_TRANSACTIONS. If the broker verifies the transaction, the error may
-    also be COORDINATOR_NOT_AVAILABLE for TxnOffsetCommit, or NOT_ENOUGH_REPLICAS for Produce.
+    The error is CONCURRENT_TRANSACTIONS. If the broker verifies the transaction, the error may also
+    be COORDINATOR_NOT_AVAILABLE for TxnOffsetCommit, or NOT_ENOUGH_REPLICAS for Produce.
     """
     wrong = txn_commit_offsets("unknown member", "~x", "~g", "~t", "p", 3, retries=False)
     assert retried_errors(wrong) == {"CONCURRENT_TRANSACTIONS", "COORDINATOR_NOT_AVAILABLE"}

@@ -54,7 +54,6 @@ class BeginsAboveTheLeast(Spec):
 
     @action
     def stay(s) -> None:
-        """Keeps the level."""
         s.level = s.level
 
 

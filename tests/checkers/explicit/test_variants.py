@@ -1,4 +1,6 @@
-"""A variant with a bug violates its claim as recorded; a sound variant keeps all its claims."""
+"""A variant with a bug violates its claim after the recorded number of steps. A variant without a
+bug keeps all its claims.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,9 @@ OTHER_LOSS = Lost(partition="t-1", first=0, last=9)
 
 @dataclass
 class ServedBrokers:
-    """A cluster that answers requests, and only records actions on its brokers, such as a crash."""
+    """A cluster that answers requests. An action on a broker, such as a crash, is recorded and not
+    carried out.
+    """
 
     servers: str
     done: list[tuple[str, int]]

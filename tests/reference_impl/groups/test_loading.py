@@ -1,7 +1,7 @@
 """A group coordinator handles no request until it has loaded its log.
 
-A coordinator is elected with a log whose end may not be replicated. Until the high watermark
-reaches this end, a record may still be lost, so the coordinator cannot know its groups.
+A new coordinator's log may end above the high watermark. Until the high watermark reaches this end,
+a record may still be lost, so the coordinator cannot know its groups.
 """
 
 from __future__ import annotations

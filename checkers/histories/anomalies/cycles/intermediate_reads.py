@@ -41,9 +41,9 @@ def intermediate_reads(context: Context, steps: Batch, observations: int) -> Pla
     """Returns the processes that polled a part of a transaction, but never the transaction's last
     record.
 
-    `steps` has pairs of records that a process polled one directly after the other, if the process
-    skipped records between them. `observations` is the number of all steps that begin at a record
-    of a transaction, unless this record is the last record of the transaction.
+    A step of a process is two records that the process polled one directly after the other. `steps`
+    has the steps that skip records. `observations` counts all steps that begin inside a
+    transaction: at any of its records but the last.
     """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)

@@ -110,9 +110,10 @@ class LogEnds:
         return applies
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: False for each checked offset that certainly no log end contradicts.
+        """Returns a mask: True for each checked offset that a log end may contradict. False is
+        certain.
 
-        True is not certain, because the exact times of most observations are unknown.
+        True is not certain: the exact times of most observations are unknown.
         """
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))

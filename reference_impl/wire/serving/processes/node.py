@@ -158,8 +158,8 @@ class ControllerNode(Node):
         return self.host.image
 
     async def next_start(self, after: int) -> tuple[int, MetadataImage]:
-        """Returns the number of a broker's next start, which is larger than `after`, and the
-        cluster metadata.
+        """Returns two results: the number of a broker's next start, which is larger than `after`;
+        and the cluster metadata.
         """
         return self.host.next_start(after), self.host.image
 

@@ -21,8 +21,8 @@ Positions = dict[tuple[str, str], tuple[int, int, bool]]
 def positions(h: History) -> Positions:
     """Returns three facts about each group and key (topic partition).
 
-    They are the lowest offset, the highest offset committed outside a transaction, and whether a
-    transaction that ended ok committed an offset.
+    They are the lowest offset, the highest offset that was committed outside of a transaction, and
+    whether a transaction that ended ok committed an offset.
     """
     found: Positions = {}
     for it in h:

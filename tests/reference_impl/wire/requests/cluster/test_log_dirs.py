@@ -47,7 +47,9 @@ def test_a_replica_moves_only_within_its_folder(
     is_at_leader: bool,
     error: str,
 ) -> None:
-    """The checks have the order of Kafka: ReplicaManager.alterReplicaLogDirs."""
+    """Kafka: ReplicaManager.alterReplicaLogDirs. The error is that of the first check that
+    fails.
+    """
     number = leader - 1 if is_at_leader else leader % 3
     folder = {"path": path, "topics": [{"name": topic, "partitions": [0]}]}
     answer = connect(cluster.bootstrap_servers, number).call(

@@ -1,4 +1,4 @@
-"""A controller that is killed alone: brokers go on, and it continues with its metadata."""
+"""If only the controller is killed, the brokers go on. A restarted controller has its metadata."""
 
 from __future__ import annotations
 
