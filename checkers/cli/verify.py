@@ -273,7 +273,9 @@ def parts_of(release: str) -> Mapping[str, Callable[[Run], None]]:
     newest_patch(release)
 
     def model_of_release(run: Run) -> None:
-        """Explore each spec with this release's rules, and the version that fixes a violation."""
+        """Explore each spec with this release's rules. If a claim is violated, explore the version
+        that fixes it, too.
+        """
         check_release(run, EVERY, release, ReleaseOptions(recorded_only=True))
 
     def proof_of_release(run: Run) -> None:

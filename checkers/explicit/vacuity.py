@@ -2,8 +2,8 @@
 witnesses that are never reached.
 
 A claim about the members of a set is vacuous if the set is always empty. If an action is never
-taken, the report names its first conjunct that is never true in a state where the conjuncts before
-it are true.
+taken, the report names a conjunct of its guard: the first one that is never true together with all
+conjuncts before it.
 """
 
 from __future__ import annotations

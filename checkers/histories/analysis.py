@@ -1,7 +1,7 @@
 """Analyzes a history without Spark (`analyze`), and defines the verdicts that all engines return.
 
-If the history breaks an assumption, the analysis gives no verdict on any anomaly. Otherwise an
-error of the recorder could be reported as an error of the broker.
+If the history breaks an assumption, the analysis gives no verdict on any anomaly. The fault may be
+the recorder's, and must not be reported as the broker's.
 """
 
 from __future__ import annotations

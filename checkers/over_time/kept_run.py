@@ -57,8 +57,8 @@ class KeptVerdict:
 
     @property
     def word(self) -> str:
-        """The verdict as text. It is `known` if the file of known violations has every
-        violation, and `permitted` if another violation does not fail the run.
+        """The verdict as text. It is `known` if the file of known violations has every violation.
+        It is `permitted` if a violation does not fail the run although it is not in this file.
         """
         if self.known:
             return "known"

@@ -1,7 +1,7 @@
 """Decides a case of a reproduction: its history is analyzed by the code of `urteil analyze`.
 
 A case shows the defect if its history has all anomalies that the reproduction names. An anomaly
-counts even if a client's settings permit it, such as lost records with acks=1. The case is
+counts even if a client's settings permit it. For example, acks=1 permits lost records. The case is
 undecided if a step did not happen, or if an assumption about the history is broken.
 
 Some defects are not visible in a history. They are visible in the log directories, which are

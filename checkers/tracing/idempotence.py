@@ -76,7 +76,7 @@ class PartitionIdempotence:
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
-        """Returns the partition in the state before the first event of the trace.
+        """Returns the partition, in the state that it has before the first event of the trace.
 
         If no event names the producer of a batch, returns a refusal.
         """

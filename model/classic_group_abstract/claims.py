@@ -267,8 +267,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def the_log_has_the_owner_reported(s) -> Bool:
-        """If the latest assignment of a consumer has the generation of the coordinator's log, the
-        log has an owner for each partition of this assignment.
+        """If a consumer's latest assignment is from the generation in the coordinator's log, the
+        log has an owner for each partition of the assignment.
 
         The owner is this consumer, or a process with the same group.instance.id.
         The lemma is true because the consumer received the assignment that is in the log.

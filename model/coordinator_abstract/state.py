@@ -13,8 +13,8 @@ Simplified:
 - The record of a commit or abort already has the producer id of the next transaction.
 - The next epoch is any larger epoch.
 - Only the spec's version `kip-360` has an expected producer id and epoch in InitProducerId.
-- Only the spec's version `kip-890-part-1` has partitions that verify transactions, and transaction
-  version 1.
+- Only the spec's version `kip-890-part-1` has transaction version 1. Only there, partitions verify
+  transactions.
 - Only the spec's version `kip-939` has two-phase commit.
 - Partitions lose no records.
 """

@@ -255,7 +255,7 @@ class MinIsrOfPartition0(Election):
     in_force=kafka("4.0", LATEST, needs="several log directories"),
 )
 class MissesRemovedDisk(Election):
-    """A broker that lost its replica with one of its disks counts as stopped cleanly.
+    """A broker counts as stopped cleanly although it lost a disk, and its replica with the disk.
 
     The operator removes the disk from log.dirs, and another log directory has the file that marks a
     clean shutdown. So the broker stays in the ELR, and is elected with an empty log. This loss was

@@ -147,7 +147,8 @@ class QuorumLogLemmas(AbstractQuorum):
         """A replica's log has no record of an epoch larger than the replica's own epoch.
 
         The variable `led` has a log for each epoch. In the log of an epoch, no record has a larger
-        epoch, and all records from the start offset on have exactly this epoch.
+        epoch. From the offset at which the epoch began (`start_offset`), all records have exactly
+        this epoch.
         """
         return all_of(
             forall(

@@ -217,8 +217,8 @@ class Registration(AbstractPartitionState):
     # ---- the operator
 
     def disturb(s, number: Disturbance) -> None:
-        """Records a request of the operator or an unclean stop, under a number larger than all
-        earlier numbers.
+        """Gives a number to a disturbance: a request of the operator, or an unclean stop of a
+        broker. The number is larger than all earlier ones.
 
         In an exploration, the constant `disturbances` limits these numbers.
         """

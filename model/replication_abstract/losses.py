@@ -149,9 +149,9 @@ class LossyReplication(AbstractReplication):
         Kafka: PartitionChangeBuilder.canElectLastKnownLeader, with
         eligible.leader.replicas.version=1.
         Simplified: the replica may be dead.
-        Without the guard that the epoch is larger, the claim `isr_has_what_is_committed` breaks in
-        10 steps. Every claim also holds if the ISR need not be empty, or if any replica may be
-        elected.
+        Without the guard that the new leader epoch is larger than the newest one, the claim
+        `isr_has_what_is_committed` breaks in 10 steps. Every claim also holds if the ISR need not
+        be empty, or if any replica may be elected.
         """
         s.needs_fault()
         when(

@@ -234,11 +234,11 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """The replica that the variable `departure` has for a leader epoch is in the ISR of this
-        epoch, and has moved to a newer epoch.
+        """The replica in `departure` of a leader epoch is in the ISR of this leader epoch, and has
+        moved to a newer one.
 
-        The field `bound` of `departure` is the offset up to which this replica fetched in the
-        earlier epoch.
+        The field `bound` of `departure` is the offset up to which the replica fetched in the leader
+        epoch that it left.
         """
         return forall(
             implies(

@@ -35,9 +35,10 @@ class AbstractShareGroup(AbstractShareGroupProof):
 class Kafka43(AbstractShareGroup):
     """Kafka 4.3: a write that arrives late moves the stored start offset back.
 
-    The coordinator has already forgotten the records between the two offsets. So the next leader
-    delivers these records again, although members have the answer that their acknowledgements
-    succeeded. The actions `persist` and `lose_answer` break the lemma `confirmed_is_stored`.
+    The coordinator has already forgotten the records between the new and the old start offset. So
+    the next leader delivers these records again, although members have the answer that their
+    acknowledgements succeeded. The actions `persist` and `lose_answer` break the lemma
+    `confirmed_is_stored`.
     """
 
     def start_to_store(s, w: Slot) -> Offset:

@@ -68,7 +68,9 @@ class Refinement(StateMapping[Transactions]):
         return AbstractCoordinator(**self.bounds())
 
     def bounds(self) -> Constants:
-        """Returns constants with which the abstract spec is large enough for the detailed spec."""
+        """Returns constants of the abstract spec: with them, it has a value for every client,
+        transaction and epoch of the detailed spec.
+        """
         return {
             "transactional_ids": 1,
             "instances": self.detailed.instances,

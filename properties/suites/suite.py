@@ -27,7 +27,9 @@ Outcome = Literal["holds", "violated", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """An expected verdict on one claim in one setting. The broker may have seeded bugs."""
+    """The verdict that is expected on one claim in one setting, with a broker that has the seeded
+    bugs `bugs`.
+    """
 
     claim: str
     setting: str
@@ -49,7 +51,7 @@ def inside(claim: str, setting: str, because: str) -> Side:
 
 
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
-    """Returns the expected verdict that some run violates the claim.
+    """Returns the expectation that some run violates the claim.
 
     `because` is the reason: how the setting or the bugs violate the claim's condition.
     """

@@ -162,7 +162,8 @@ def change_without(
     """Returns the registration after `broker` has left the ISR. If `unclean_shutdown` is set,
     `broker` leaves the ELR, too.
 
-    If `elr` is False, the only remaining member of the ISR does not leave the ISR.
+    If `elr` is False, the partition has no eligible leader replicas. Then the last member of the
+    ISR stays in the ISR.
     """
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:

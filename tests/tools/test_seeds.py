@@ -27,7 +27,9 @@ def test_each_seed_has_a_search_inside_and_one_for_each_side_outside() -> None:
 def test_a_claim_that_cannot_be_shown_or_broken_is_in_the_record(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One partition has one order, so no reader sees another one there."""
+    """All readers of a partition see its records in one order. So no run can show the claim that
+    two readers see two orders.
+    """
     unreachable = inside("order_is_per_partition", "several", "one partition has one order")
     log = SUITES["log"]
     few = replace(campaign.PROFILE, runs=1, rules=1)

@@ -56,7 +56,7 @@ class FieldIds:
         """Yields the rows of the file that are not deleted.
 
         Raises UnreadableHistory if the columns of the file have no field ids, or if the file lacks
-        a column whose value is unknown.
+        a column. A column that the table partitions by may be missing, because its value is known.
         """
         constants = self.of_partitions.get(path, {})
         deleted, by_value = self.deleted.get(path, _NONE), self.deleted_values.get(path, ())

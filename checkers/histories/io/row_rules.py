@@ -76,8 +76,8 @@ def known(table: pa.Table, unmapped: Counter[str]) -> pa.Table:
 
 
 def refuse(odd: pa.Table, path: Place | str) -> None:
-    """Raises UnreadableHistory if `odd`, a result of `odd_rows`, has a row. The message
-    describes the lowest operation in it.
+    """Raises UnreadableHistory if `odd`, a result of `odd_rows`, has a row. The message describes
+    the row with the lowest operation number.
     """
     if odd.num_rows:
         first = min(odd.to_pylist(), key=lambda row: (row["op"], row["what"]))

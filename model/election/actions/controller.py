@@ -7,9 +7,10 @@ has every committed record.
 Every action that changes the partition elects a leader. The first of these rules that finds a
 broker decides:
 
-1. the current leader, if it is live and in the ISR, or in the ELR while the ISR is empty; 2. the
-first live member of the ISR, in the order of the replica list; 3. if the ISR is empty, the first
-live member of the ELR; 4. the last known leader, by the rule of the version.
+1. the current leader, if it is live. It must be in the ISR; if the ISR is empty, in the ELR;
+2. the first live member of the ISR, in the order of the replica list;
+3. if the ISR is empty, the first live member of the ELR;
+4. the last known leader, by the rule of the version.
 
 Source: Kafka's PartitionChangeBuilder and ReplicationControlManager; KIP-631, KIP-497, KIP-966.
 Simplified: a controlled shutdown is one step. A change of the controller is committed at once, and

@@ -52,8 +52,8 @@ class Gate:
 
     @classmethod
     def of(cls, security: Security) -> Gate:
-        """Returns the gate of the security settings `security`, with the certificates that the
-        settings name, and with the users' credentials. Raises BadSecurity if a file is unusable.
+        """Returns a `Gate` for the security settings `security`. It has the certificates that the
+        settings name, and the users' credentials. Raises BadSecurity if a file is unusable.
         """
         return cls(security, Credentials.of(security), server_context(security))
 

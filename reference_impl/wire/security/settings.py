@@ -29,8 +29,8 @@ MAKE_CERTIFICATE: Final = (
 
 
 class BadSecurity(InputFault):
-    """Raised for wrong security settings. The message names the wrong option and the next move
-    of the user.
+    """Raised for wrong security settings. The message names the wrong option, and says what the
+    user should do.
     """
 
 

@@ -100,7 +100,7 @@ URTEIL = (sys.executable, "-c", "from checkers.cli.main import main; main()")
 
 
 def killed(folder: Path, words: tuple[str, ...], wrote: str, text: bytes = b"") -> list[Path]:
-    """Starts a command, and kills it once a file that matches `wrote` contains the text.
+    """Starts a command, and kills it as soon as a file whose path matches `wrote` contains `text`.
 
     Then waits until the processes that the command started have ended by themselves, and returns
     those that ran before the kill.

@@ -1,4 +1,6 @@
-"""A checkpoint is whole or refused, and a failure while it is written leaves the one before."""
+"""An incomplete or damaged checkpoint is refused. If the writing of a checkpoint fails, the
+previous checkpoint stays.
+"""
 
 from __future__ import annotations
 

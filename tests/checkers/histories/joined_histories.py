@@ -60,9 +60,10 @@ class Joined:
         return [row for which in range(len(self.each)) for row in self.rows_of(which, find)]
 
     def rows_of(self, which: int, find: Callable[[History], Sequence[Any]]) -> list[Any]:
-        """Finds the violations in one of the histories; the operation numbers are the joined ones.
+        """Finds the violations in the history `each[which]`. The operation numbers in the result
+        are those of the joined history.
 
-        `which` is the place of the history in `each`.
+        The histories in `each` are joined to one history, in this order.
         """
         return [self.renumbered(row, which) for row in find(self.each[which])]
 

@@ -44,7 +44,8 @@ def disks(cluster: Cluster) -> Stage:
 
 
 def answering(stage: Stage, monkeypatch: pytest.MonkeyPatch, error: str) -> list[Any]:
-    """Replaces the brokers: each AlterReplicaLogDirs request gets a response with this error.
+    """Replaces the brokers: each AlterReplicaLogDirs request gets a response with the error
+    `error`.
 
     Returns a list, to which the body of each request is appended when it is sent.
     """

@@ -111,7 +111,9 @@ def test_a_late_marker_that_ends_no_record_leaves_the_order() -> None:
 
 
 def test_a_late_record_is_committed_with_the_next_transaction() -> None:
-    """Verification compares producer ids and epochs, and both transactions have the same ones."""
+    """Two transactions of a client have the same producer id and epoch. Verification compares only
+    these, so it accepts a record of the first transaction in the second one.
+    """
     run = begin(BelievesLateRecords()).do("commit_append 0", *ABORTED, *ENDED, *NEXT)
     run.do(*VERIFIED, "append 0 0", "request_commit 1", "prepare_commit 1 0 0", "commit_append 0")
     run.do("write_marker 1 0 0")

@@ -3,11 +3,12 @@
 Jepsen's verdicts are in `tests/data/jepsen/generated.json`. There are three differences, each with
 its condition:
 
-- `unseen` has a defect in Jepsen: `last_polled` below.
+- `unseen` has a defect in Jepsen: see the function `last_polled` in this module.
 - Elle calls a graph empty if it has no edge; Urteil calls a history empty only if it has no
   operation.
 - With `ww-deps`, if an offset has several values, or a value several offsets, Jepsen chooses one.
-  Urteil takes more dependencies, so cycles differ. Of several cycles, each may name another one.
+  Urteil takes more dependencies, so cycles differ. If there are several cycles, the two may report
+  different ones.
 """
 
 from __future__ import annotations

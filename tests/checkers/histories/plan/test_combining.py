@@ -1,4 +1,4 @@
-"""Rows of several partitions are merged by each task, and the result is that of all rows."""
+"""Each task merges the rows of its partitions. The result is the same as without this merge."""
 
 from __future__ import annotations
 

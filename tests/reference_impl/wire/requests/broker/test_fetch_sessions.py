@@ -101,7 +101,7 @@ def named(answer: Any) -> list[int]:
 
 
 def values(answer: Any) -> dict[int, list[bytes | None]]:
-    """Returns the values of each partition in a response that has records."""
+    """Returns the values in a response, for each partition that has records there."""
     return {
         one.partition_index: [
             record.value for batch in batches(one.records) for _, record in decode(batch)
@@ -346,7 +346,7 @@ def test_a_session_returns_the_records_of_full_fetches(
 def test_a_forgotten_change_of_a_partition_is_noticed(
     cluster: Served, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The comparison with full fetches fails if a session returns an old answer."""
+    """If a session returns an old answer, the test that compares it with full fetches fails."""
     monkeypatch.setattr(fetches, "_unchanged", lambda broker, partition: partition.unchanged)
     with pytest.raises(AssertionError):
         test_a_session_returns_the_records_of_full_fetches(cluster, connect, monkeypatch, 1)
