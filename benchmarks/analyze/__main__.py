@@ -3,8 +3,9 @@
     --rows 1e6 1e7 --partitions 256 1 --checks linearizable shared all --ways in-process polars
 
 A *way* is an engine of this project, or a peer such as Polars. Each size has a result file with the
-latest measurement of each way. The output ends with the growth of the cost with the size. The exit
-code is 1 if a way failed, or found anomalies other than the injected ones.
+latest measurement of each way. The last lines of the output compare the cost of a row in the
+different sizes. The exit code is 1 if a way failed, or found anomalies other than the injected
+ones.
 
 1e8 rows take about 25 minutes on two cores, and 25 GB of disk.
 """

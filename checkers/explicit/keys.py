@@ -79,10 +79,11 @@ class Numbering:
         return made
 
     def change(self, cell: int, old: Any, new: Any) -> Keys:
-        """Returns the number to add to the key of a state, modulo 2^64, if the byte `cell` changes
-        from `old` to `new`.
+        """Returns the numbers to add to the keys of states, modulo 2^64, if the byte `cell` of each
+        state changes from `old` to `new`.
 
-        The array has a column for each permutation of the symmetry reduction.
+        The result is an array with a row for each state, and a column for each permutation of the
+        symmetry reduction.
         """
         if len(self.permutations) == 1:
             difference = np.subtract(new, old, dtype=np.int64).view(np.uint64)

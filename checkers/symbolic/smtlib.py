@@ -35,7 +35,7 @@ class Script:
 
     `of_slice` is a second script. It assumes only a slice: the claims that the spec names as
     sufficient for the condition. Its result `unsat` proves the condition, but its result `sat`
-    decides nothing. The text is empty if the spec names no slice for the condition.
+    decides nothing. `of_slice` is empty if the spec names no slice for the condition.
     """
 
     name: str  # such as append-atomic, for a file

@@ -227,7 +227,7 @@ def _isr(event: Event) -> tuple[int, ...]:
 
 
 def _ignored(_watch: _Watch, _event: Event) -> None:
-    """Does nothing. The claims read no part of the state that this event changes."""
+    """Does nothing, because no claim reads what this event changes."""
 
 
 _STEPS: Final[Mapping[Step, Callable[[_Watch, Event], None]]] = {

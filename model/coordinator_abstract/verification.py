@@ -243,7 +243,8 @@ class VerificationActions(AbstractCoordinator):
         """Returns True if the partition `t` has pending records of the producer id `p`. Further
         records of this producer id then need no verification.
 
-        Kafka: UnifiedLog.hasOngoingTransaction, which compares no epoch before Kafka 4.0.
+        Kafka: UnifiedLog.hasOngoingTransaction. Before Kafka 4.0, this method does not compare the
+        epoch.
         """
         return exists(s.pending[y][t] & (s.stamp[y].producer_id == p) for y in Transaction)
 

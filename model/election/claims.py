@@ -210,7 +210,7 @@ class ElectionClaims(Controller):
 
     @action_property
     def epochs_grow(s, after: Self) -> Bool:
-        """The leader epochs and broker epochs that brokers may learn never decrease, and each new
+        """The published leader epoch and the published broker epochs never decrease, and each new
         leader begins a new leader epoch.
 
         Also, the leader epoch of a broker never decreases while the broker is running.

@@ -80,12 +80,13 @@ class AnswersUncommitted(ControllerFailover):
 
     @action
     def refuse_partition_epoch(s, leader: Replica) -> None:
-        """The controller refuses a request because an appended change has made its partition epoch
-        old.
+        """The controller refuses a request with an old partition epoch: a change that is appended,
+        and not yet committed, has raised the partition epoch.
 
         Kafka: after the error INVALID_UPDATE_VERSION, the request remains pending
         (Partition.handleAlterPartitionError).
-        Simplified: the controller refuses only requests with the newest committed partition epoch.
+        Simplified: the partition epoch of a refused request is the newest committed one, and no
+        older one.
         """
         when(
             s.presumes_leadership(leader),

@@ -112,8 +112,8 @@ class Kip966(Election):
     """
 
     def is_tolerable(s) -> Bool:
-        """Returns True while fewer than min.insync.replicas brokers have lost records. An
-        unclean stop alone loses no records.
+        """Returns True while the number of brokers that have lost records is below
+        min.insync.replicas. An unclean stop alone loses no records.
         """
         return s.losses < min(s.min_isr, s.replicas)
 

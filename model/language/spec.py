@@ -209,8 +209,8 @@ class Spec:
         return tuple(p for m in self._methods(None) if (p := self._predicate(m)) is not None)
 
     def check_replaced(self) -> None:
-        """Checks the methods of base classes that this class replaces. Raises SpecError for a
-        mistake in such a method.
+        """Checks the replaced methods: those of a base class that this class overrides. Raises
+        SpecError for a mistake in such a method.
 
         Tracing does not run these methods, so nothing else would find the mistake.
         """

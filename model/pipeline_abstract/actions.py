@@ -74,7 +74,8 @@ class PipelineActions(PipelineState):
 
     @action
     def learn_generation(s, i: Instance) -> None:
-        """An instance learns the present generation, and stops reading all its partitions.
+        """An instance learns the present generation, and stops reading: from now on it reads no
+        partition.
 
         Kafka: ConsumerCoordinator.onJoinPrepare and onJoinComplete.
         Simplified: both methods are one step.

@@ -304,8 +304,8 @@ class Reassignments(ReassignedPartition):
     def may_commit(s, leader: Replica) -> Bool:
         """Returns True if the leader's ISR is large enough to commit records.
 
-        The ISR needs at least min.insync.replicas members, or at least as many members as the
-        leader knows replicas.
+        The ISR needs min.insync.replicas members. If the leader knows fewer replicas than that, the
+        ISR needs all of them.
 
         Kafka: Partition.effectiveMinIsr.
         """

@@ -25,8 +25,8 @@ def after_power_loss(log: PartitionLog, *, kept_percent: int, garbled: bool) -> 
     """Returns the log after a power loss, in which `kept_percent` of the unflushed bytes reached
     the disk.
 
-    If `garbled`, the final `GARBLED` of these bytes are corrupted. The log ends before the first
-    batch that is incomplete or corrupt.
+    If `garbled` is True, the last of these bytes are corrupted; the constant `GARBLED` is their
+    number. The log ends before the first batch that is incomplete or corrupt.
     """
     tail = b"".join(batch.data for batch in log.batches(log.flushed))
     kept = tail[: len(tail) * kept_percent // 100]

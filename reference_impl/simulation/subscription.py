@@ -50,7 +50,8 @@ class Subscription:
         return {place: reader.position for place, reader in self.readers.items()}
 
     def poll(self) -> Steps[tuple[Poll, ...]]:
-        """Returns the next records of the owned partitions, each partition's in log order.
+        """Returns the next records of the owned partitions. The records of one partition are in log
+        order.
 
         If necessary, the member first sends a heartbeat or joins the group again.
         """

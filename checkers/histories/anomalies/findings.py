@@ -36,7 +36,8 @@ class Context:
     """The facts about a history that several checkers need, such as its assumptions and its
     unconfirmed values.
 
-    An unconfirmed value was polled at an offset where no send of the value was acknowledged.
+    A value is unconfirmed if it was polled at an offset, and no send of the value was acknowledged
+    at this offset.
     """
 
     declared: Declarations

@@ -37,10 +37,10 @@ class FieldIds:
 
     - `columns` has the id and the name of each column.
     - `of_partitions` has, for a column that a file may lack, the column's value in all rows of the
-      file. If the value is unknown, it has a text with the reason.
+      file. Instead of an unknown value, it has a text with the reason.
     - `deleted` has the positions of the deleted rows of a file, in ascending order.
-    - `deleted_values` has the combinations of values that delete rows of a file, with the sequence
-      number of the file.
+    - `deleted_values` has the combinations of values that delete rows of a data file, each with the
+      sequence number of the data file.
     """
 
     columns: tuple[tuple[int, str], ...]

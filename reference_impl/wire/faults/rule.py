@@ -212,11 +212,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """The requests at which a fault rule acts. A field that is None excludes no request.
+    """The requests at which a fault rule acts: those that match all fields. A field that is None
+    matches every request.
 
-    The patterns `client_id` and `topic` may have the wildcards * and ?. The requests that match all
-    fields get the numbers 1, 2, 3 and so on, from the time when the rule was added. Each line shows
-    a field, and the numbers on which the rule acts:
+    The patterns `client_id` and `topic` may have the wildcards * and ?. From the time when the rule
+    was added, the requests that match are numbered 1, 2, 3 and so on. Six further fields select
+    some of these numbers:
 
         nth=4                the rule acts only on number 4
         every=3              the rule acts on the numbers 3, 6, 9 and so on

@@ -42,7 +42,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def stopped(folder: Path, by: signal.Signals, states: int, *words: str) -> tuple[int, str]:
-    """Starts a command and ends it by a signal, once its checkpoint has so many states.
+    """Starts a command, and ends it by a signal when its checkpoint has more than `states` states.
 
     Returns its exit code, and the text on stderr.
     """

@@ -238,7 +238,7 @@ def test_a_line_that_kafka_logs_first_is_not_taken_early(tmp_path: Path) -> None
     """A trace is rejected if the leader logs a fetch before the follower does.
 
     The follower writes its line before it sends the fetch, so this line is never late. Validation
-    moves a line forward only if Kafka may write it late.
+    may take a line before its place in the trace only if Kafka may write this line late.
     """
     found = run(tmp_path, *ONE_RECORD[:3], (1, records(2, 0)), (2, fetches(0)))
     assert found.forbidden is not None

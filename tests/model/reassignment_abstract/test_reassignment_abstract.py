@@ -87,7 +87,9 @@ def members(run: Play, name: str, epoch: int) -> list[int]:
 
 
 def test_the_finding_of_kafka_4_3_is_a_run(play: Begin) -> None:
-    """docs/findings/stale-elr-member.md: the brokers 1, 2 and 3 are b0, b1 and b2."""
+    """The run has the steps of docs/findings/stale-elr-member.md, where the brokers b0, b1 and b2
+    are called 1, 2 and 3.
+    """
     run = play(Kafka43(disturbances=2)).do(*WITH_ELR, *MOVED)
     assert (members(run, "isr", 1), members(run, "elr", 1)) == ([2], [0, 1])
     run.do("delete_replica 0", "replace_replica 1 0 2")

@@ -1,4 +1,6 @@
-"""A broker deletes its replicas of deleted topics, and answers the clients that wait at them."""
+"""A broker deletes its replicas of deleted topics, and answers the clients that wait for these
+topics.
+"""
 
 from __future__ import annotations
 

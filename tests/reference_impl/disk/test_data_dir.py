@@ -27,7 +27,9 @@ def directory(tmp_path: Path) -> LogDirectory:
 
 
 def keep(directory: LogDirectory, cluster: InstantCluster) -> None:
-    """Writes the logs of broker 1, which goes on as the directory returns it."""
+    """Writes the logs of broker 1 to the directory. The cluster goes on with the broker that the
+    directory returns.
+    """
     broker = cluster.nodes[NodeId(1)]
     assert isinstance(broker, Broker)
     cluster.nodes[NodeId(1)] = directory.keep(broker, cluster.now_ms)

@@ -242,7 +242,7 @@ CHANGES: dict[str, Callable[[Written], None]] = {
 def test_a_process_that_dies_in_a_change_loses_nothing_that_the_change_keeps(
     written: Written, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a process dies while it changes a log, no batch is lost that the change does not remove.
+    """If a process dies while it changes a log, every batch is kept that the change should keep.
 
     A truncation at offset 4, for example, must keep all batches before offset 4. The test stops the
     change before each of its file operations in turn.

@@ -144,7 +144,9 @@ def offsets_left(log: PartitionLog, config: LogConfig, now_ms: int) -> list[int]
 
 
 def test_records_younger_than_the_minimal_lag_are_not_compacted() -> None:
-    """KIP-58: min.compaction.lag.ms. The first segment with a younger record ends the search."""
+    """KIP-58: min.compaction.lag.ms. Compaction ends before the first segment with a younger
+    record.
+    """
     log = timed(10, 20, 30, 5)
     config = replace(ALWAYS, min_compaction_lag_ms=10)
     assert offsets_left(log, config, now_ms=29) == [0, 1, 2, 3, 4]  # one record has no other

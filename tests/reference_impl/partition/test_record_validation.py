@@ -192,7 +192,8 @@ def test_a_topic_limits_the_timestamps_of_its_records(
 
 
 def test_with_log_append_time_the_timestamps_of_the_producer_have_no_limits() -> None:
-    """Only the LogAppendTime bit, which a producer must not set, is refused.
+    """The broker ignores the producer's timestamps. It refuses only a batch whose LogAppendTime bit
+    is set, because a producer must not set this bit.
 
     Kafka: LogValidator.validateTimestamp.
     """

@@ -144,7 +144,8 @@ def count_dependencies(
 
 
 def dependencies_back_in_time(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the dependencies whose second operation does not end after the first operation.
+    """Returns the dependencies whose second operation ends before the first operation ends, or at
+    the same time.
 
     For an operation that did not end ok, its start is used instead of its end. The result has one
     row for each pair of operations and kind of dependency.

@@ -1,4 +1,4 @@
-"""Three brokers in a process each: clients continue if a broker is killed, stopped or shut down."""
+"""Each of three brokers is a process. Clients continue if one is killed, stopped or shut down."""
 
 from __future__ import annotations
 
