@@ -32,7 +32,9 @@ from tools.named_specs import add_specs
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the record, or replays the recorded traces, and returns the exit code."""
+    """Writes the record of counterexamples, or replays the recorded traces, and returns the exit
+    code.
+    """
     parser = ArgumentParser(prog="python -m tools.counterexamples", description=__doc__)
     add_specs(parser)
     parser.add_argument("--replay", action="store_true", help="replay the recorded traces")

@@ -32,7 +32,7 @@ class ErrorMessage:
 
 
 def error_messages(folders: Iterable[str] = FOLDERS) -> list[ErrorMessage]:
-    """Returns the errors in the folders, sorted by file and line."""
+    """Returns the error messages that the code in the folders creates, sorted by file and line."""
     files = sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
     trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in files}
     classes = error_classes(trees)

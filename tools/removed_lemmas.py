@@ -85,8 +85,8 @@ def cases() -> Iterator[Case]:
 
 
 def conduct(case: Case, whole: Spec, seconds: float = BUDGET_S) -> Row:
-    """Removes the lemmas of the case from the spec `whole`, tries to prove the claims without them,
-    and searches for lemmas that replace them.
+    """Removes some lemmas from the spec `whole`, tries to prove the claims without these lemmas,
+    and searches for lemmas that replace them. `case` names the lemmas to remove.
     """
     began = time.process_time()
     own = [c.name for c in whole.claims if c.lemma]

@@ -97,8 +97,8 @@ class Instance:
     # ---- values
 
     def unpacked(self, raw: int, sort: SortInfo) -> Value:
-        """Returns the value of the type `sort`, such as broker 2, that a byte of a packed state
-        stores.
+        """Returns the value of a byte of a packed state. The value has the type `sort`; for
+        example, it is broker 2.
         """
         if sort.flavour == "bool":
             return bool(raw)

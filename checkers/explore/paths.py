@@ -132,8 +132,8 @@ def follow(walk: Walk, start: Start, calls: Sequence[Call], known: Path | None =
 def walked(walk: Walk, text: str, known: Path | None = None) -> Path:
     """Returns the path that `text` describes. Raises PathFault if a step is not possible.
 
-    `known` is an earlier path or None. The states of its common beginning with the new path are
-    reused.
+    `known` is an earlier path or None. If both paths begin with the same steps, the states of
+    `known` after these steps are reused.
     """
     found = follow(walk, *read(walk, text), known)
     if found.stopped is not None:

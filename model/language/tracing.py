@@ -75,8 +75,8 @@ class Recorder:
 
     @contextmanager
     def recording(self, action: Action, code: CodeType) -> Generator[None]:
-        """While the context is open, records in `action` each guard and each assignment that is
-        executed. `code` is the code of the action's method.
+        """While the context is open, each executed guard and assignment is added to `action`.
+        `code` is the code of the action's method.
         """
         self.action = action
         _traced.append(action)

@@ -2,8 +2,8 @@
 truncates its log.
 
 Each version is a class that replaces a few methods of an earlier version. The modules of the public
-specification are built in the same way. `ladder.py` lists the scopes in which each version loses
-committed records.
+TLA+ specification (see the source below) are built in the same way. `ladder.py` lists the scopes in
+which each version loses committed records.
 
 Source: hachikuji/kafka-specification d68782b: Kip101, Kip279, Kip320FirstTry, Kip320; the KIPs.
 `FetchDivergence`: KIP-595 and Kafka 2.7 and later, where a Fetch carries the epoch of the

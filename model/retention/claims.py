@@ -1,6 +1,4 @@
-"""The claims about retention: deleted records stay deleted, and no record is lost that was not
-deleted.
-"""
+"""The claims about retention: deleted records stay deleted, and all other records are kept."""
 
 from __future__ import annotations
 

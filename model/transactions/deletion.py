@@ -110,7 +110,8 @@ class TopicIds(Transactions):
         Kafka: LogManager.asyncDelete.
         Simplified: the partition's leader learns of the deletion at once.
 
-        Without the guard, the claim `stable_offsets_do_not_go_back` breaks in 9 steps.
+        Without the guard that the topic exists, the claim `stable_offsets_do_not_go_back` breaks in
+        9 steps.
         """
         when(s.topic[p] == CREATED)
         for k in Transaction:

@@ -53,6 +53,6 @@ def test_a_step_that_no_action_explains_ends_the_count(exploration: object) -> N
 
 
 def test_the_lines_of_kafka_are_counted_again() -> None:
-    """Kafka elected the last known leader; the log lines of this election are kept."""
+    """The tests' data has Kafka's log lines of one election of the last known leader."""
     counts = real(["kafka_trace_losses/last-known-leader"])["replication-abstract"]
     assert counts["elect_last_known"] == 1

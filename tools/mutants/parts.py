@@ -1,4 +1,4 @@
-"""The parts of the product to mutate, and the tests that must notice a mutant.
+"""The parts of the product that are mutated, and for each part the tests that must notice a mutant.
 
 The tests of a part run in groups, until a group kills the mutant. Each group also has the tests of
 the earlier groups. The first group is the test file whose path matches the path of the mutated

@@ -127,8 +127,8 @@ class PrefixMaxIndex:
 
 
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
-    """Returns the index of the rows with the groups `group`, the values `reach` and the times
-    `time_ns`.
+    """Returns a `PrefixMaxIndex` for rows that are given as three columns: the groups `group`, the
+    values `reach` and the times `time_ns`.
 
     The groups are numbered from 0, without gaps.
     """

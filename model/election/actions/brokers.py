@@ -372,8 +372,8 @@ class Brokers(ElectedPartition):
         s.losses = s.losses + 1
 
     def misses_clean_shutdown_file(s) -> Bool:
-        """Returns True if a broker notices at its start that its disk was replaced, because the
-        file that marks a clean shutdown is missing.
+        """True: a broker notices at its start that its disk was replaced. It notices this by the
+        missing file that marks a clean shutdown.
         """
         return true
 

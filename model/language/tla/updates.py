@@ -53,8 +53,8 @@ class Change:
 
     @property
     def loop(self) -> t.Local | None:
-        """The variable `b` if the assignment is to `log[b]` for all `b`. For any other assignment,
-        it is None.
+        """The bound variable `b` of an assignment to `log[b]` for all `b`. None for any other
+        assignment.
         """
         key = self.keys[0]
         if isinstance(key, t.Local) and key.uid in self.loops:

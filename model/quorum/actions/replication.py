@@ -209,9 +209,9 @@ class QuorumActions(Elections):
         Simplified: the voters change at most `max_voter_changes` times. A change counts even if its
         record is lost.
 
-        Without the rule `may_change_voters`, the claim `leaders_have_committed_records` breaks.
-        Runs that break the claim are too long for the default constants. A test replays two of
-        these runs.
+        Without the rule `may_change_voters`, the claim `leaders_have_committed_records` breaks. The
+        default constants permit only shorter runs than those that break the claim. A test replays
+        two of these longer runs.
         """
         log = s.log[r]
         when(

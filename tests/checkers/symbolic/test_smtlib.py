@@ -1,4 +1,4 @@
-"""The conditions of a proof in SMT-LIB: Z3 reads them back and decides them as before."""
+"""Z3 reads the conditions of a proof in SMT-LIB, and decides them as it did in the proof."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The known programs of a suite break a claim, or show an event that a claim says can happen.
+"""The known programs of a suite decide its claims: they break a claim, or they show that an event
+can happen.
 
 A program is the list of calls of one run. The simulation found most programs. The others were
-written by hand, and only those are run here.
+written by hand. The tests run only the programs that were written by hand.
 """
 
 from __future__ import annotations

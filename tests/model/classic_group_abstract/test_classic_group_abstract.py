@@ -1,4 +1,6 @@
-"""Classic groups: one owner of each partition is proved. Without one of the rules, it fails."""
+"""Classic groups: each partition has at most one owner. Without one of the rules, the proof
+fails.
+"""
 
 from __future__ import annotations
 

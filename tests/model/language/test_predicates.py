@@ -21,11 +21,11 @@ class Elections(Spec):
         return forall(~s.leads[b] for b in Broker)
 
     def first(s, b: Broker) -> Broker:
-        """No formula."""
+        """Returns an element, so it is not a formula."""
         return b
 
     def among(s, brokers: Set[Broker]) -> Bool:
-        """No formula of elements: a set is no sort."""
+        """Has a set as parameter, so it is not a formula of elements: a set is not a sort."""
         return forall(brokers[b] for b in Broker)
 
     @action

@@ -1,4 +1,6 @@
-"""A transaction completes without a deleted topic, and with the topic that is created again."""
+"""A transaction completes without its deleted topics. A topic that is created again under the same
+name belongs to the transaction if records are sent to it.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Defines the facts about the whole history that a search for dependencies in one part of the
-history needs.
+"""Defines facts about the whole history. A search for dependencies in one part of the history needs
+these facts.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ _NONE: Final = -1  # below every operation
 
 @dataclass(frozen=True, slots=True)
 class PossibleSteps:
-    """The operations through which a cycle can pass: the cycle enters by a poll, and leaves by a
-    send.
+    """The operations through which a cycle of dependencies can pass. The dependency that leads to a
+    process ends at a poll. The dependency that leads on begins at a send.
 
     - `both` has the operations that poll and send.
     - `before_send` has the operations that poll, if the same or a later operation of the process

@@ -2,7 +2,7 @@
 
 A batch is large if it has many records, or if its decompressed records have many bytes. In the
 event loop, such a batch would delay all other requests. The checks of a batch need only its bytes,
-so a thread can make them.
+so they can run in a thread.
 """
 
 from __future__ import annotations
