@@ -39,7 +39,8 @@ class StateMachine:
 
     def diagram(self) -> str:
         """Returns a drawing of the state machine as text. Each entry of `steps` is one line with an
-        arrow. Below, the drawing lists the meaning of the states and the explored constants.
+        arrow. Below, the drawing lists the meaning of the states, and the constants at which the
+        spec was explored.
         """
         return "\n".join([self.of, *self._drawing(), *self._legend(), *self._scopes()])
 

@@ -21,8 +21,8 @@ from benchmarks.pairs import pairing, write_results
 
 
 def at_once(one: Contender) -> Measurement:
-    """Runs two processes of the contender at the same time, and returns the measurement of the
-    slower one.
+    """Runs `one` in two processes at the same time, and returns the measurement of the slower
+    process.
     """
     with ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(one.run) for _ in range(2)]

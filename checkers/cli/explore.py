@@ -82,7 +82,7 @@ def explore_command(
 ) -> None:
     """Walk through the states of SPEC, a name or the path of a .py file, in a local web page.
 
-    \b
+    
     urteil explore replication --variant kip-101 --set replicas=2
     urteil explore replication --compare kip-101
     urteil explore replication --path 'controller_elect_leader(b0); controller_shrink_isr(b1)'
@@ -92,8 +92,8 @@ def explore_command(
     The page shows the state, each enabled action with its changes, and each disabled action with
     the conjunct that is false. It steps back, searches for a state by a formula, shows a
     counterexample of each property, and compares two variants. The address of the page contains
-    the path, so the address can be sent to others. With RUN, a run folder or a trace, the page
-    opens the counterexample of urteil check (*.itf.json), or the trace of a broker, line by line
+    the path, so the address can be sent to others. RUN is a run folder or a trace. The page then
+    opens the counterexample of urteil check (*.itf.json), or line by line the trace of a broker
     (*.trace.json). The page needs no network; Ctrl-C ends the server.
     """
     explorer = _explorer(spec, variant, assignments, scope, path, compare)

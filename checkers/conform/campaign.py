@@ -1,9 +1,8 @@
 """Sends sequences of requests to two systems, and compares the two answers to each request.
 
-One of the systems may be a recording of the answers that a cluster gave earlier. If the two answers
-to a request that only reads have a difference without a known reason, the request is sent again, at
-most 8 times. The reason for the difference may be that one of the answers does not yet show an
-earlier change.
+One of the systems may be a recording of the answers that a cluster gave earlier. A request that
+changes nothing is sent again, at most 8 times, if the two answers differ without a known reason:
+one of the answers may not show an earlier change yet.
 
 After some differences, the two systems are in different states. The remaining requests of the
 sequence are then sent only if the compared system is a running cluster. The answers to these

@@ -2,8 +2,8 @@
 BATCHES), or one row for each record (the schema RECORDS).
 
 A row of BATCHES is a batch, or the bytes at the end of a segment that are no batch. The column
-`fault` distinguishes these two cases. A row of RECORDS has the fields of a record on which replicas
-must agree.
+`fault` distinguishes these two cases. A row of RECORDS has those fields of a record that must be
+equal in all replicas.
 
 For any file, the result equals the result of the reader in `tests/checkers/log_dirs/plain.py`.
 

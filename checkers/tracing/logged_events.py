@@ -1,5 +1,5 @@
-"""The events that log lines report, and the rows of a table that describes how to read these
-lines.
+"""The events that log lines report, and the rows of a table. Each row of this table describes one
+kind of log line.
 """
 
 from __future__ import annotations

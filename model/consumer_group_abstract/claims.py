@@ -175,8 +175,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def members_with_partitions_have_an_epoch(s) -> Bool:
-        """If a member has a partition, or if a response to it is in flight, its epoch is larger
-        than the smallest epoch.
+        """If a member has a partition, or waits for a response that is in flight, the member's
+        epoch is larger than the smallest epoch.
 
         The lemma is true because the coordinator moves a member to the assignment epoch before it
         assigns a partition to the member.

@@ -176,8 +176,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
         """Returns True if the instance `c` may have requested the commit or abort in the record
         `m`, and no other instance may have requested it.
 
-        This instance is the client of the transaction. If a new instance kept the transaction, it
-        is the newest instance that kept the transaction.
+        This instance is the client of the transaction, or the newest instance that has kept the
+        transaction for itself.
         """
         x = m.transaction
         return ite(s.is_ended_for_another(m), s.keeper[x] == c, super().has_ended(m, c))

@@ -236,8 +236,8 @@ class MinIsrOfPartition0(Election):
     Kafka limits min.insync.replicas to the number of replicas of partition 0. The spec describes
     another partition, which has more replicas.
 
-    If the ISR of this partition has only one member, the controller empties the ELR, although this
-    member alone commits no record. The replicas of the ELR have every committed record, but they
+    If the ISR of this partition has only one member, the controller empties the ELR. But an ISR
+    with one member commits no record. The replicas of the ELR have every committed record, but they
     can no longer be elected. A replica that lacks these records may be elected instead.
 
     Kafka: ReplicationControlManager.getTopicEffectiveMinIsr.

@@ -58,8 +58,8 @@ class ChangedMinIsr(Election):
 
     By the first rule, a change of min.insync.replicas does not clear the ELR while the ISR is
     empty. By the second rule, the controller empties the ELR if it elects a leader that may commit
-    alone. By the third rule, the response to AlterPartition has the value by which the controller
-    built the ELR.
+    alone. By the third rule, the response to AlterPartition has the value of min.insync.replicas by
+    which the controller built the ELR.
     """
 
     other_min_isr: Annotated[int, range(1, 6)] = 1

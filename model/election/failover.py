@@ -222,7 +222,7 @@ class ControllerFailover(Election):
         partition is appended, because the leader's partition epoch is then old.
         Simplified: the simplifications of this action in the version `kafka-4.1` apply.
 
-        Every claim also holds without the guard that this version adds.
+        Every claim also holds without the guard that no change of the partition is appended.
         """
         when(s.is_partition_committed())
         super().grant_isr(leader)

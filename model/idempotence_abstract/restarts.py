@@ -80,8 +80,8 @@ class RestartsState(AbstractIdempotenceClaims):
         )
 
     def is_open(s, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
-        """Returns True if a batch has the number `p`, `e`, `q`, and the client waits for the answer
-        to this batch under this number.
+        """Returns True if a client waits for the answer to the batch of producer `p` that has the
+        producer epoch `e` and the sequence number `q`.
         """
         return s.is_number[p][e][q] & ~s.is_replaced[p][e][q] & ~s.acked[p][e][q]
 

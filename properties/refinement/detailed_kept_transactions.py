@@ -2,8 +2,8 @@
 
 The *detailed spec*, `transactions`, is close to Kafka's code. The *abstract spec*,
 `coordinator-abstract`, is small enough to be proved. A new instance of the client sends
-InitProducerId with keepPreparedTxn (KIP-939). It then ends the *kept* transaction, which an older
-instance has prepared, as the database decided.
+InitProducerId with keepPreparedTxn (KIP-939). An older instance has prepared a transaction. The new
+instance *keeps* this transaction, and ends it by the decision of the database.
 
 In its version `kip-939`, the abstract spec remembers more than the detailed state: the refusals of
 the database, the requests of new instances, and which instance kept a transaction. All other

@@ -3,7 +3,7 @@ raised their log starts:
 
     request -> the leader's log start moves
             -> a follower's next fetch returns the new log start; the follower adopts it
-            -> the follower's following fetch reports its log start to the leader
+            -> the fetch after this one reports the follower's log start to the leader
             -> the low watermark reaches the requested offset -> response
 
 The low watermark is the lowest log start among the live replicas.

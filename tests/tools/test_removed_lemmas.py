@@ -1,4 +1,6 @@
-"""The record of removed lemmas is about lemmas of today, and the page has its figures."""
+"""The record of removed lemmas names only lemmas that exist, and docs/how-to/your-proof.md has the
+record's figures.
+"""
 
 from __future__ import annotations
 

@@ -53,8 +53,7 @@ class ValueSchemas:
 
 
 def schemas_at(text: str) -> ValueSchemas:
-    """Returns the schemas in a schema registry if `text` is an address, or else in the folder
-    `text`.
+    """Returns the schemas at the place `text`: the address of a schema registry, or a folder.
 
     Raises InputFault if the address contains credentials, or if the folder does not exist.
     """

@@ -147,8 +147,8 @@ class Heal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elect:
-    """Elects `broker` as the leader. If `broker` is None, elects the live ISR member that
-    follows the present leader in the list.
+    """Elects `broker` as the leader. If `broker` is None, elects the live broker that comes after
+    the present leader in the list of ISR members.
     """
 
     topic: str

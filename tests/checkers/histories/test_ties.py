@@ -77,7 +77,9 @@ WRITTEN = st.builds(Poll, st.just("o"), OFFSETS, st.sampled_from("abcdef"))
 
 @st.composite
 def steps(draw: st.DrawFn, process: int, value: str, begins: int, ends: int) -> Operation:
-    """Draws an operation of a process of a pipeline; if it sends, it sends this value."""
+    """Draws an operation of the process `process` of a pipeline. If the operation sends a record,
+    the record has the value `value`.
+    """
     f = draw(st.sampled_from(KINDS))
     did: list[MicroOperation] = []
     if f == "txn":

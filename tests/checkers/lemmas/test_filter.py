@@ -26,7 +26,7 @@ SPECS = [Lease(), TRANSACTIONS, find("consumer-group-abstract", None).make({"epo
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: type(spec).__name__)
 def test_random_clauses_have_the_truth_that_the_interpreter_finds(spec: Spec) -> None:
-    """In random states, most of which are unreachable, so that many clauses are false."""
+    """The states are random. Most of them are unreachable, so many clauses are false."""
     at, drawn = Instance.of(spec), Random(1)
     states = [bytes(drawn.randrange(at.size(sort)) for _, sort in at.cells) for _ in range(3)]
     candidates = [

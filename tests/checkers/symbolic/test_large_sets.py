@@ -29,7 +29,9 @@ class Copy(Sort):
 
 
 class Copies(Spec):
-    """A record is kept while fewer copies are lost than it had when it was committed."""
+    """A record is kept while the number of lost copies is smaller than the number of copies at the
+    commit.
+    """
 
     copies: Set[Copy]
     lost: Set[Copy]

@@ -252,9 +252,9 @@ def _row(
 
 
 def anti_dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns one finding for each form of cycle with anti-dependencies.
+    """Returns one `Finding` for each form of cycle with anti-dependencies.
 
-    Without the option `--rw-deps`, the findings have no rows.
+    Without the option `--rw-deps`, no cycle is searched for, and no `Finding` has rows.
     """
     if not context.declared.rw_deps:
         none = schema_of(Cycle).empty_table()

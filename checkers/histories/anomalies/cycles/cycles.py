@@ -92,14 +92,14 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def find_info_senders(
     unconfirmed: UnconfirmedValues, senders: UnconfirmedSenders
 ) -> Plan[InfoSenders]:
-    """Returns the operations that did not end ok, although a value that they sent was polled, with
-    their logical times.
+    """Returns operations that did not end ok, and their logical times: those of which a poll
+    returned a sent value.
 
     The end of such an operation is unknown, so its logical time depends on its start. The logical
     time is directly after the latest operation that ended ok before this start.
 
-    Only the senders of unconfirmed values are considered. An unconfirmed value was polled at an
-    offset where no send of the value was acknowledged.
+    Only the senders of unconfirmed values are considered. A value is unconfirmed if it was polled
+    at an offset, and no send of the value was acknowledged at this offset.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])

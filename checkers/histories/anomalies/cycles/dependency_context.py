@@ -69,6 +69,7 @@ def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> St
     """Returns a query-plan stage (one query on a dataset) that calls `run` on batches of sent and
     polled records.
 
-    A batch has all records of its blocks of 65,536 offsets.
+    The offsets of a topic partition are divided into blocks of 65,536. All records of a block are
+    in the same batch.
     """
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))

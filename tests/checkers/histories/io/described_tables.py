@@ -5,8 +5,8 @@ A table has two schemas. Files with a sequence number up to `OLD` have the first
     first schema     op long, key string, offset int,  gone string
     second schema    op long, key string, offset long, added string
 
-A data file may lack the column by which its partition spec partitions; then each row has the value
-of the partition. A description becomes a folder with metadata, manifests and Parquet files.
+A data file may lack the column that the table is partitioned by. Then each row has the value of the
+file's partition. A description becomes a folder with metadata, manifests and Parquet files.
 `remaining` is the literal definition of the rows of a table.
 
 Source: the Iceberg table spec, "Scan Planning" and "Column Projection".

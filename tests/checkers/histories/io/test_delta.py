@@ -48,7 +48,7 @@ def ops(folder: Path, version: int | None = None) -> list[int]:
 
 
 def take(rng: random.Random, folder: Path, number: int) -> None:
-    """Makes one change of the table, which has a version already."""
+    """Makes one random change of an existing table."""
     table = DeltaTable(folder)
     rows = numbered(range(10 * number, 10 * number + 3), rng.choice(DAYS))
     match rng.choice(("append", "append", "overwrite", "delete", "compact", "checkpoint")):

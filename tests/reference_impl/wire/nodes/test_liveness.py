@@ -235,7 +235,9 @@ def steps_of(faults: Sequence[str]) -> st.SearchStrategy[list[Step]]:
 
 
 def carry_out(steps: Sequence[Step]) -> Trial:
-    """Runs one trial; raises TimeoutError if a topic partition accepts no record at its end."""
+    """Runs one trial. Raises TimeoutError if a topic partition accepts no record after the last
+    step.
+    """
     loop = VirtualTime()
     trial = Trial(loop)
     run(trial.run(steps), loop)
