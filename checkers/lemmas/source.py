@@ -22,8 +22,8 @@ Known = Mapping[t.Node, str]  # an atom that a predicate of the spec returns -> 
 class Clause:
     """The text of a formula: a call with arguments, inside loops.
 
-    The call is, for example, `implies`. A loop is, for example, `for x in Transaction`, and the
-    formula is then true for all elements `x`.
+    The call is, for example, `implies`. A loop, for example `for x in Transaction`, states that the
+    call is true for all elements `x`.
     """
 
     call: str  # empty if there is only one argument

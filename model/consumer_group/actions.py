@@ -191,8 +191,8 @@ class ConsumerGroupActions(ConsumerGroupState):
         )
 
     def must_revoke(s, m: Member) -> Bool:
-        """Returns True if the consumer of `m` owns an assigned partition whose target is another
-        member. The coordinator then asks the member to revoke this partition.
+        """Returns True if the consumer of `m` owns a partition that the target assignment gives to
+        another member. The coordinator then asks `m` to revoke this partition.
 
         If the coordinator does not wait for the revocation, the claim `one_reader` breaks (bug
         `frees-at-once`, 10 steps).

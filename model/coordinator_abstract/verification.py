@@ -137,8 +137,8 @@ class VerificationActions(AbstractCoordinator):
 
         The action `add_partition` of the spec's version `kip-1228` has the same source in Kafka and
         the same guards.
-        Simplified: a late request opens its transaction again, unless the constant `adds_late` is
-        false.
+        Simplified: a late request opens its transaction again. If the constant `adds_late` is
+        false, there are no late requests.
         """
         when(true if s.adds_late else ~s.decided(x))
         s.disordered = s.disordered | s.is_late_request(x)

@@ -37,9 +37,9 @@ class Verification(VerificationLemmas):
         and aborted on another partition.
 
         Requests and markers arrive in order until a late request takes effect, or a late marker
-        commits or aborts records (`disordered`). The claim leaves out a pair of partitions if a
-        record of the transaction was late on one of them: the transaction was not open in the
-        coordinator's log when the record arrived.
+        commits or aborts records (`disordered`). A record is late on a partition if its transaction
+        is not open in the coordinator's log when the record arrives. The claim leaves out a pair of
+        partitions if a record of the transaction was late on one of them.
         """
         return s.disordered | forall(
             any_of(

@@ -105,7 +105,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """A leader's log equals the log in the variable `led` of the leader's epoch."""
+        """A leader's log is the log that the variable `led` has for the leader's epoch."""
         return forall(
             implies(
                 s.broker[r].is_leader,

@@ -30,7 +30,7 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     def may_end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> Bool:
         """Returns True if a commit or abort of `x` may raise the producer's epoch to
-        `marker_epoch`, because `marker_epoch` is larger than the producer's present epoch.
+        `marker_epoch`. `marker_epoch` must be larger than the producer's present epoch.
         """
         return s.current_epoch[s.producer[x]] < marker_epoch
 

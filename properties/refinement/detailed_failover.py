@@ -67,9 +67,9 @@ class FailoverRefinement(Refinement):
     def _changed(self, step: Transition) -> list[Call]:
         """Returns the abstract actions for a commit of the controller.
 
-        First, brokers join the ISR: the commit brings them into the ISR, because the old leader
-        proposed them. Then the commit's leader is elected. Finally, brokers leave the ISR. Among
-        these, brokers that the commit puts into the ELR leave last.
+        First, the brokers that the old leader proposed join the ISR. Then a leader is elected, if
+        the commit has another leader. Finally, brokers leave the ISR; those that join the ELR leave
+        last.
         """
         was, now = (self._members(s, f"{NEWEST}.isr") for s in step[2:])
         elr, eligible = (self._members(s, f"{NEWEST}.elr") for s in step[2:])

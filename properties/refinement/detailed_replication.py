@@ -88,9 +88,9 @@ class Refinement(HistoryMapping[FetchDivergence]):
         """Returns the abstract actions for a failed replica: the replica leaves the ISR, and a new
         epoch begins.
 
-        If the new epoch has no leader, the replica leaves the ISR after the epoch has begun,
-        because the abstract spec does not remove a leader from the ISR. If the replica stays in the
-        ISR, only the new epoch begins.
+        If the replica stays in the ISR, only the new epoch begins. In the abstract spec, no leader
+        leaves the ISR. So if the new epoch has no leader, the epoch begins first, and then the
+        replica leaves the ISR.
         """
         leader, newest = step.after["registration.leader", ()], _newest(step.after)
         leaves = (

@@ -36,8 +36,8 @@ def written(value: Any) -> Any:
 
 
 def read(of: Any, value: Any) -> Any:
-    """Returns the value of the type `of` that `written` converted to `value`. Raises ValueError,
-    TypeError or KeyError if `value` does not fit the type.
+    """Returns the Python value, of the type `of`, that the function `written` converted to the JSON
+    value `value`. Raises ValueError, TypeError or KeyError if `value` does not fit the type.
     """
     while hasattr(of, "__supertype__"):  # a NewType
         of = of.__supertype__

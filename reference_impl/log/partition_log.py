@@ -103,8 +103,8 @@ class PartitionLog:
         """Returns the log with `batch` appended. The offsets may have a gap before this batch.
 
         Raises ValueError if the batch begins below the log end, or if it has an older leader epoch
-        than the last record. If the batch begins a new segment, `before` becomes the snapshot of
-        this segment.
+        than the last record. If the batch begins a new segment, the segment stores `before`, the
+        state of the producers before the batch, as its snapshot.
         """
         head = batch.header
         if head.base_offset < self.end_offset or head.leader_epoch < self.last_epoch:

@@ -1,5 +1,5 @@
-"""Rebuilds record batches that a leader must not append in the form in which it received them. A
-rebuilt batch has a new codec or new offset deltas.
+"""Rebuilds a received record batch, if the leader must append it with another codec or with other
+offset deltas.
 
 Each row of the table is a value of the topic's `compression.type`. Each column has a codec and the
 offset deltas of the received batch.

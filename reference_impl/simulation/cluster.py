@@ -281,11 +281,11 @@ class Cluster(Machines):
         )
 
     def all_moved(self) -> bool:
-        """Returns True if no running broker has a replica that the controller does not assign to
-        the broker.
+        """Returns True if every replica of a running broker is assigned to this broker by the
+        controller.
 
-        Such a replica exists after a reassignment or after the deletion of its topic, until the
-        broker has deleted the replica.
+        After a reassignment, or after the deletion of a topic, a broker has a replica that is not
+        assigned to it until it has deleted the replica.
         """
         states = self._controller().topic_partitions
         return all(

@@ -15,7 +15,9 @@ BUSY = f"import time\nwhile time.process_time() < {BUSY_S}: pass\ntime.sleep(1)"
 
 
 def test_a_child_whose_end_nobody_notices_counts_with_its_last_sample() -> None:
-    """A daemon of Spark ignores the signal of ended workers."""
+    """The parent ignores SIGCHLD, as a daemon of Spark does. Then the system does not add the
+    child's CPU time to the parent's, so the last sample counts.
+    """
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         with cpu_counted(os.getpid()) as counted:

@@ -55,8 +55,8 @@ class UnconfirmedValues:
     - `sends` has all sends of these values.
     - `committed` has the operations that ended `info` but took effect: a poll returned one of
       their values.
-    - `resent` has each acknowledged send with an offset whose value also has a failed send. Such a
-      value may be confirmed or unconfirmed.
+    - `resent` has the acknowledged sends, with an offset, of values that also have a failed send.
+      Such a value may be confirmed or unconfirmed.
     """
 
     observations: Batch

@@ -26,7 +26,8 @@ BASE = 4  # so that up to three times each constant can be read from one number
 
 
 class Differs(Exception):
-    """The error if a spec uses a constant in anything but a sum, such as a product or an `if`.
+    """The error if a spec uses a constant in another way than as a term of a sum: for example, in a
+    product or in an `if`.
 
     `names` has the constants that may be the cause. If `names` is empty, any constant may be the
     cause.

@@ -247,8 +247,8 @@ class Coordinator(Partitions):
         return s.is_in_flight(p, k) & ~s.is_ongoing(p, k)
 
     def has_added(s, k: Transaction, p: TopicPartition) -> Bool:
-        """Returns True if `k` has the current producer id and epoch, and the coordinator has added
-        the partition to the ongoing transaction.
+        """Returns True if the transaction `k` has the current producer id and epoch, and the
+        coordinator has added the partition `p` to the ongoing transaction.
         """
         m = s.metadata
         return all_of(m.state == ONGOING, s.is_current(k), m.partitions[p])

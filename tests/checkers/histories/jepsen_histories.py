@@ -59,7 +59,8 @@ def _sent_once(history: list[Operation]) -> list[Operation]:
 def _with_small_offsets(history: list[Operation]) -> History:
     """Returns the history with other offsets in the same order: 0, 1, 2 and so on.
 
-    Jepsen's checker has a vector with a place for each offset up to the highest one.
+    Jepsen's checker has a vector with a place for each offset up to the highest one, so high
+    offsets would need too much memory.
     """
     shown = {it.offset for one in history for it in one.did if isinstance(it, Send | Poll)}
     small = {offset: n for n, offset in enumerate(sorted(at for at in shown if at is not None))}

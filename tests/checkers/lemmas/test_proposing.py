@@ -1,4 +1,4 @@
-"""Lemmas are proposed that prove a claim, and never for a claim that is false."""
+"""The proposed lemmas prove a claim. No lemmas are proposed for a false claim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histories of faulty brokers and clients of transactions show exactly the expected anomalies.
+"""Transactions with a faulty broker or client show exactly the expected anomalies.
 
 Each history has a few operations and one defect, such as `a zombie is not fenced`.
 """

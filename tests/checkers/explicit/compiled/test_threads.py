@@ -50,7 +50,9 @@ def replace_in_c(changes: Mapping[str, str], patch: pytest.MonkeyPatch) -> None:
 
 
 def keys_and_parents(library: Library, threads: int) -> tuple[bytes, bytes]:
-    """Returns what the store has of all states, in the order of their numbers."""
+    """Returns the keys of all states, and the numbers of their parents, in the order of the
+    states.
+    """
     at, c = library.source.at, library.c
     with library.opened(threads, ()):
         for state in Interpreter(at.ranges).initial(at.spec):

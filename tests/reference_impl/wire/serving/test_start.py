@@ -1,4 +1,6 @@
-"""`urteil broker` imports no heavy package before it is ready, because this delays every start."""
+"""`urteil broker` imports no heavy package before it is ready. Such an import would delay every
+start.
+"""
 
 from __future__ import annotations
 

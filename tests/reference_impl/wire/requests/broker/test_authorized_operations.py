@@ -84,8 +84,9 @@ def test_describe_topic_partitions_always_lists_operations(
 def test_a_group_with_an_error_has_no_operations(
     cluster: Served, connect: Connect, asks: bool
 ) -> None:
-    """Before version 6, DescribeGroups reports an unknown group without an error, so such a group
-    has operations. Kafka: KafkaApis.handleDescribeGroupsRequest, handleConsumerGroupDescribe.
+    """An unknown group has an error in DescribeGroups from version 6 on. Up to version 5 it has no
+    error, and so it has operations. Kafka: KafkaApis.handleDescribeGroupsRequest,
+    handleConsumerGroupDescribe.
     """
     every = [connect(cluster.bootstrap_servers, number) for number in range(3)]
     for api, version, field, expected in (
