@@ -38,7 +38,7 @@ SUBSCRIBED: Final = Declarations(sub_via=frozenset({"subscribe"}))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A run of the service, and the anomalies that its history must have.
+    """A run of a service that consumes and produces, and the anomalies that its history must have.
 
     `bug` is a seeded bug of the broker, or None for a correct broker. If `aborts` is True, the
     service aborts a transaction.

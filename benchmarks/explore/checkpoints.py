@@ -5,8 +5,8 @@ A checkpoint stores the progress of a search in files. The model is KIP-320 on t
 the leader epochs 0 to 2: 10.8 million states, in one thread. The first search writes a checkpoint
 every half second, far more often than any user needs. The second search stops after nine million
 states, and writes one checkpoint. The third search resumes from this checkpoint. The first and the
-third search are each paired with a search without checkpoints. The CPU times include the time of
-the system, for writing.
+third search are each paired with a search without checkpoints. The CPU times include the kernel's
+time for writing.
 
 This benchmark is not part of `make bench`. Start it with
 `python -m benchmarks.explore.checkpoints`.

@@ -43,7 +43,8 @@ class Side(Protocol):
 
     def keep(self, step: Send) -> None:
         """Stores fields of the newest answer to the request `step`, such as a producer id.
-        `step.binds` maps the names under which the values are stored to the fields of the answer.
+        `step.binds` maps a name to a field of the answer. The value of the field is stored under
+        this name.
 
         A field that the answer does not have is skipped.
         """

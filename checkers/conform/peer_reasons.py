@@ -2,8 +2,8 @@
 answers of Apache Kafka 4.3.
 
 The reference broker answers instead of Kafka, which it imitates. Each difference is therefore a
-finding about kfake or the mock cluster. The first row of a table that explains a difference
-applies. Each table ends with one general reason for each request type.
+finding about kfake or the mock cluster. In each table, a difference has the reason of the first row
+that matches. Each table ends with one general reason for each request type.
 
 Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, rdkafka_mock_handlers.c.
 """

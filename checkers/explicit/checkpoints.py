@@ -64,7 +64,7 @@ class Checkpoints:
                 raise InputFault(f"--resume: {differs(name, kept, mine, self.resumed)}")
 
     def stored(self, name: str) -> int:
-        """Returns the number of bytes that the latest checkpoint has of the array `name`.
+        """Returns how many bytes of the array `name` are in the latest checkpoint.
         Returns 0 if there is no checkpoint yet.
         """
         return sum(one.bytes_of(name) for one in self.last.segments) if self.last else 0

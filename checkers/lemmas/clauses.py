@@ -93,8 +93,8 @@ class _Enumeration:
         return self.context.atoms[literal // 2].cost, literal
 
     def clauses(self, longest: int) -> Iterator[tuple[int, ...]]:
-        """Yields the true clauses in which every variable of the context occurs. A clause is a
-        tuple of literals; clauses with fewer literals come first.
+        """Yields the clauses over all variables of a context (`contexts.py`) that are true in every
+        known state. A clause is a tuple of literals; clauses with fewer literals come first.
         """
         yield from filter(self._covers, ((int(x),) for x in np.flatnonzero(self.never_false)))
         for n, i in enumerate(self.alive):

@@ -52,11 +52,11 @@ def variables_of(reason: Reason) -> frozenset[str]:
 def lemmas_about(
     spec: Spec, found: CounterexampleToInduction, variables: frozenset[str]
 ) -> list[str]:
-    """Returns at most two lemmas that may be too weak, because they read some of these variables.
+    """Returns at most two lemmas that may be too weak. They read some of the variables `variables`.
 
-    A lemma is preferred if it reads more of these variables that the step changes. If two lemmas
-    are equal in this respect, a lemma is preferred if it reads more variables that are in
-    `variables`, or that differ from their least value before the step.
+    The lemmas that read the most variables of `variables` that the step changes come first. Among
+    equals, those come first that read the most variables that are in `variables`, or that differ
+    from their least value before the step.
     """
     changed = {name for (name, keys), x in found.after.items() if x != found.state[name, keys]}
     set_before = {name for (name, keys), x in found.state.items() if x != found.quiet[name, keys]}

@@ -122,7 +122,7 @@ class VerificationActions(AbstractCoordinator):
         """Returns True if `marker_epoch`, the epoch of the markers of a commit or abort, is at
         least the producer's epoch in the record `m`.
 
-        Only a fence (an abort by the coordinator) raises the epoch.
+        A fence (an abort by the coordinator) raises the epoch. Other commits and aborts keep it.
         """
         return m.producer_epoch <= marker_epoch
 

@@ -86,8 +86,8 @@ class RestartsState(AbstractIdempotenceClaims):
         return s.is_number[p][e][q] & ~s.is_replaced[p][e][q] & ~s.acked[p][e][q]
 
     def arrives(s, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
-        """Returns True if a batch with the number `p`, `e`, `q` may arrive at the leader: its epoch
-        is the client's present epoch.
+        """Returns True if the batch of producer `p` with the producer epoch `e` and the sequence
+        number `q` may arrive at the leader: `e` is the client's present epoch.
         """
         return s.is_number[p][e][q] & (s.current_epoch[p] == e)
 

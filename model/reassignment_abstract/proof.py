@@ -331,9 +331,9 @@ class PartitionLemmas(AbstractPartition):
         """If a member of an epoch (`is_member`) lacks a record in the log of a leader, this leader
         has not committed the record.
 
-        The epoch of the leader is at most the epoch of the member, and the member has moved to no
-        newer epoch. The leader can never commit the record (`is_blocked`), or the leader must first
-        receive the member's acknowledgement.
+        The leader's epoch is at most the epoch `e` of the member. The member itself is in an epoch
+        up to `e`. Either the leader can never commit the record (`is_blocked`), or the leader must
+        first receive the member's acknowledgement.
         """
         return forall(
             implies(

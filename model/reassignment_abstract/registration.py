@@ -343,7 +343,7 @@ class Registration(AbstractPartitionState):
 
     @action
     def cancel_removal(s) -> None:
-        """An operator cancels a reassignment that adds no replica: no replica is removed.
+        """An operator cancels a reassignment that only removes replicas. The replicas stay.
 
         No leader epoch begins.
 

@@ -2,8 +2,8 @@
 breaks a claim.
 
 KIP-320 introduced several of these rules. The authors of KIP-320 found the rules with a public TLA+
-specification. A bug without the argument `issue` was never in Kafka, and no other variant (version
-or bug) of the spec breaks its claim.
+specification. A bug without the argument `issue` was never in Kafka. It is here because no other
+variant (version or bug) of the spec breaks its claim.
 
 Source: KIP-101; KIP-320; KAFKA-7128; KAFKA-13141; hachikuji/kafka-specification d68782b.
 """

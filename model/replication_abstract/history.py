@@ -47,9 +47,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def an_epoch_that_began_was_reached(s) -> Bool:
-        """If a leader has begun to lead in an epoch, this replica is now in this epoch or in a
-        larger epoch.
-        """
+        """A leader that has begun to lead in an epoch is now in this epoch, or in a larger one."""
         return forall(
             implies(s.led[e].begun, e <= s.replica[s.leader[e]].leader_epoch) for e in LeaderEpoch
         )

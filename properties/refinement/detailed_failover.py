@@ -35,8 +35,8 @@ NEWEST: Final = "partition_registration"
 
 
 def committed(state: State) -> State:
-    """Returns the state in which the committed partition replaces the controller's newest
-    partition.
+    """Returns the state with one change: the controller's newest registration of the partition is
+    replaced by the newest committed registration.
     """
     view = dict(state)
     for (name, keys), value in state.items():

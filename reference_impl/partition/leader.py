@@ -279,8 +279,8 @@ def last_stable_offset(replica: LocalLog, context: Context, high_watermark: Offs
 
 
 def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: Offset) -> Leader:
-    """Records the high watermark that the response sends to a follower. If the request comes from a
-    consumer, nothing changes.
+    """Returns the leader with a note of the high watermark that a Fetch response sends to a
+    follower. If the request comes from a consumer, nothing changes.
     """
     remote = leader.in_sync.remotes.get(request.replica_id)
     if remote is None or remote.sent_high_watermark == high_watermark:

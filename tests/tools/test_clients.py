@@ -1,4 +1,4 @@
-"""Real clients pass the scenarios, and the page shows the recorded result of each client."""
+"""Real clients pass the scenarios, and docs/clients.md shows the recorded result of each client."""
 
 from __future__ import annotations
 

@@ -150,9 +150,7 @@ def _explained(bug: Bug) -> frozenset[str]:
 
 
 def cases() -> tuple[Case, ...]:
-    """Returns a case for each workload without a fault, and for each workload with each planted
-    fault.
-    """
+    """Returns the cases of each workload: one without a fault, and one for each planted fault."""
     explained = {row.bug: _explained(row.bug) for row in SEEDED_BUGS}
     of_faults = {name: closure(FAULT_EFFECTS.get(name, {})) for name in _FAULTS}
     return tuple(

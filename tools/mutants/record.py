@@ -69,8 +69,8 @@ def kept(file: Path = KEPT) -> dict[str, Tried]:
 def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
     """Returns the new result of a mutant.
 
-    If the earlier result `before` has the same outcome, the new result gets its reason why the
-    mutant survives or crashes.
+    If the earlier result `before` has the same outcome, the new result keeps the explanation in
+    `before`: why the mutant survives or crashes.
     """
     if before is None or row.outcome != before.outcome:
         return row

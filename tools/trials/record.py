@@ -102,11 +102,12 @@ def keep(rows: Iterable[Decided]) -> None:
 
 
 def merged(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...]:
-    """Returns the old verdicts, in which each new verdict replaces the old verdict with the same
-    key.
+    """Returns the old verdicts together with the new ones. A new verdict replaces the old one with
+    the same key.
 
-    An undecided verdict never replaces a decided verdict. If both verdicts are `holds`, with the
-    same faults and settings and without a program, their numbers of trials are added.
+    There are two exceptions. An undecided verdict does not replace a decided one. If both verdicts
+    are `holds`, with the same faults and settings and without a program, their numbers of trials
+    are added.
     """
     found = {one.key: one for one in old}
     for one in new:

@@ -46,7 +46,8 @@ class Source:
 
     @cached_property
     def first_instances(self) -> tuple[int, ...]:
-        """The index of the first instance of each action, followed by the number of all instances.
+        """For each action, the index of its first instance; and at the end the number of all
+        instances.
 
         An instance is an action with values of its parameters.
         """

@@ -3,7 +3,8 @@
 The recorder writes such a folder:
 
     history.json            schema version, workload, clients, settings, seed, clock, and
-                            `finished`: true if the recorder read every log to its end, then ended
+                            `finished`: true if the recorder read every log to its end before it
+                            ended
     part-00000.parquet      rows of `COLUMNS` in completion order, operations numbered across parts
     part-00001.parquet
     tail-00002.ndjson       everything after the last part: a line per invocation and completion

@@ -94,8 +94,8 @@ class QuorumActions(Elections):
         Kafka: KafkaRaftClient.appendAsFollower.
         Simplified: each fetch response has one record, or all records that the follower lacks.
 
-        If any single guard except `end < theirs.end_offset` is left out, every claim still holds at
-        the default constants.
+        Only the guard `end < theirs.end_offset` is necessary at the default constants: every claim
+        still holds if another single guard is left out.
         """
         ours, theirs = s.log[f], s.log[leader]
         end = ours.end_offset
@@ -138,7 +138,8 @@ class QuorumActions(Elections):
         the request.
 
         Kafka: LeaderState.updateReplicaState.
-        Simplified: the leader learns nothing from the action `fetch`.
+        Simplified: the leader learns the end offset only from this action, and not from the action
+        `fetch`.
 
         The version `kafka-4.3` needs the guard that the leader has flushed its log.
         """

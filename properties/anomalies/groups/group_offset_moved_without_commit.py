@@ -59,8 +59,8 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the earliest commit or fetch that proves another offset of the group before `fetch`
-    began.
+    """Returns the earliest commit or fetch that proves, before `fetch` began, a committed offset
+    that differs from the offset of `fetch`.
 
     The earliest is the one that completed first. Returns None if no other offset is proved. The
     group and the topic partition are the same as those of `fetch`.

@@ -103,8 +103,8 @@ def _first_commit_above(history: History, register: Register, offset: int) -> St
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Maps each input record (group, topic partition, offset) that a group should have consumed to
-    a pair (step, observation).
+    """Returns the input records that groups should have consumed. The key is (group, topic
+    partition, offset), and the value is (step, observation).
 
     A group should have consumed a record if the group committed a higher offset of the topic
     partition. The step is the first transaction of the group that did this. The observation proves

@@ -64,7 +64,8 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields (fetch, commit) for each fetch that proves that a transaction with output committed.
+    """Yields (fetch, commit) for each fetch that proves the commit of a transaction that has
+    output.
 
     The fetch returned an offset that only `commit` can have set. The commit is part of a
     transaction that also sent records.

@@ -70,8 +70,8 @@ def _rotated_left(word: int, bits: int) -> int:
 def ranks(history: History) -> Mapping[KeyValue, int]:
     """Maps each (topic partition, value) to one offset, which is chosen as in Jepsen's checker.
 
-    A value is not in the result if the rule chooses another value at each offset where the value
-    was observed.
+    At each offset, the rule chooses one value. A value that is chosen at no offset is not in the
+    result.
     """
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for it in observations(history):

@@ -97,7 +97,7 @@ class DrivenCluster(Protocol):
 
 @runtime_checkable
 class PausesBrokers(Protocol):
-    """A cluster in real time that can pause and resume the process of a broker."""
+    """A cluster of real processes, in which the process of a broker can be paused and resumed."""
 
     def pause(self, broker: BrokerId) -> None: ...
     def resume(self, broker: BrokerId) -> None: ...

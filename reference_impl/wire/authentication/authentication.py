@@ -68,8 +68,8 @@ ALLOWED: Final[Mapping[Stage, frozenset[Api]]] = {
 
 
 class Refused(Exception):
-    """Raised if the authentication fails because of a token without a request header. The
-    connection must be closed without a response.
+    """Raised if a client authenticates by tokens without request headers, and a token is refused.
+    The connection must be closed without a response.
     """
 
 

@@ -3,9 +3,9 @@
 The schemas of all messages are hundreds of thousands of objects. A full collection of these objects
 takes 80 ms, in which no client is answered.
 
-`gc.freeze` excludes all existing objects. If an excluded object later becomes part of a cycle of
-garbage, it is never freed. So `gc.freeze` is called only before the first full collection after an
-import.
+`gc.freeze` excludes all existing objects from garbage collection. It has a price: an excluded
+object is never freed if it later becomes part of a cycle of garbage. So `gc.freeze` is called
+rarely: once after an import, just before the next full collection.
 """
 
 from __future__ import annotations

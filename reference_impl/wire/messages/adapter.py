@@ -177,8 +177,8 @@ def _response(api: Api, version: int) -> tuple[str, Any]:
 
 @cache
 def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]]:
-    """Returns a mapping from the name of each class in a response to the class, with the names of
-    its fields and the names of those fields that contain error codes.
+    """Returns the classes that make up a response, by name. The value is a triple: the class, the
+    names of its fields, and the names of those fields that contain error codes.
 
     For example, `{"PartitionData": (PartitionData, ("error_code", ...), ("error_code",))}`.
     """

@@ -74,7 +74,9 @@ class Outage(Spec):
 def test_a_false_claim_that_exploration_does_not_reach_is_not_proved_either(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With the initial states alone, every claim and most candidates look true."""
+    """The exploration visits only the initial states. In these, every claim and most candidates are
+    true.
+    """
     for module in ("scoped", "proposing"):
         initial_only = f"checkers.lemmas.{module}.reached"
         monkeypatch.setattr(initial_only, lambda program, starts, **_: list(starts))

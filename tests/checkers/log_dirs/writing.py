@@ -1,7 +1,7 @@
 """Writes logs to disk as a broker stores them: segments, checkpoints and transaction indexes.
 
 A batch with the fault `checksum` gets a wrong checksum; all other checksums are correct. Sizes and
-positions in the files are those of the bytes that are written.
+positions in the files are correct.
 
 Source: Kafka documentation, "Record Batch"; DefaultRecordBatch, OffsetCheckpointFile,
 LeaderEpochCheckpointFile, TransactionIndex and ProducerStateManager of Kafka.

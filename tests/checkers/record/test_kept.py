@@ -65,7 +65,9 @@ def without_process(history: list[tuple[int, str, tuple[object, ...]]]) -> list[
 
 
 def ended_then_open(*scripts: list[Step]) -> list[object]:
-    """Returns the expected history: those of all scripts that ended, then those that did not."""
+    """Returns the expected history: first the operations of all scripts that ended, and then the
+    operations that did not end.
+    """
     ended: list[Any] = []
     left: list[Any] = []
     for script in scripts:

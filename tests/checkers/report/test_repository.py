@@ -1,4 +1,6 @@
-"""A run's commit is that of the user's repository, or None without a repository, commit or git."""
+"""A run has the commit of the user's repository. It has None if there is no repository, no commit
+or no git.
+"""
 
 from __future__ import annotations
 

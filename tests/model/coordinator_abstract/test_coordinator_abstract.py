@@ -34,7 +34,9 @@ def test_the_claims_are_proved_without_bounds(seed: int) -> None:
 
 
 class IgnoresCoordinatorEpoch(AbstractCoordinator):
-    """A mutant whose partitions accept markers of a failed coordinator after those of the next."""
+    """A mutant whose partitions accept a failed coordinator's marker after a marker of the next
+    coordinator.
+    """
 
     def accepts_coordinator(s, t: TopicPartition, p: ProducerId, epoch: CoordinatorEpoch) -> Bool:
         return true

@@ -265,7 +265,7 @@ def test_recovery_that_queries_only_the_last_leader_elects_it(play: Begin) -> No
 def test_two_expired_brokers_are_fenced_one_by_one(play: Begin) -> None:
     """The controller fences two crashed brokers one by one; then the partition has no leader.
 
-    With the bug KAFKA-13173 it fences both in one batch and elects one of them.
+    With the bug KAFKA-13173, the controller fences both in one batch, and elects one of them.
     """
     batch = play(FencesInBatch(max_unclean=2)).do("kill 0", "kill 1", "detect_crash 0")
     assert (batch["partition_registration.leader"], batch["registration.fenced 1"]) == (1, True)

@@ -133,7 +133,7 @@ LOSSES = [Loss(*of) for of in product((True, False), CONTENTS)]
 
 @dataclass(slots=True)
 class Disk:
-    """The files below a root after some recorded operations."""
+    """The files below the folder `root`, as the applied operations have left them."""
 
     root: Path
     top: Folder = field(default_factory=Folder)

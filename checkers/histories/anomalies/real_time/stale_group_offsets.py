@@ -228,8 +228,8 @@ def _count_before(
 
 
 def _later_fetches(commits: Batch, fetches: Batch) -> int:
-    """Returns the number of fetches that are not the first completed operation on their
-    register.
+    """A register is the committed offset of a group and a topic partition. Returns the number of
+    fetches, without those that are the first completed operation on their register.
     """
     calls = Batch(pa.concat_tables([commits.table, fetches.table]))
     ended = calls.where(calls.ints("completed_ns") != NEVER_NS)

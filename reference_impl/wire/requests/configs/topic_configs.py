@@ -236,8 +236,8 @@ def list_change(configs: Mapping[str, Config], change: Any) -> ListChange:
 
 
 def replace_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """Returns the fields that a legacy AlterConfigs request changes. Settings that the request does
-    not name get their default values.
+    """Returns all fields of a topic's settings after a legacy AlterConfigs request: the values in
+    the request, and the default value of each setting that the request does not name.
 
     Raises ValueError, which names an invalid setting.
     """

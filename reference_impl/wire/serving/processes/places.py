@@ -34,7 +34,7 @@ class ClusterPlaces:
 
     @property
     def addresses(self) -> Mapping[BrokerId, Address]:
-        """The address of each broker that Metadata responses contain."""
+        """The address of each broker in Metadata responses."""
         brokers = self.options.broker_ids
         listens = self.options.advertised or [self._clients[one] for one in brokers]
         return dict(zip(brokers, listens, strict=True))

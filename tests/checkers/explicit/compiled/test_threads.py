@@ -112,7 +112,7 @@ def test_a_refused_or_a_slow_thread_does_not_change_the_result(
 def test_a_part_that_cannot_grow_ends_the_search(
     prefix_bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other threads grow and wait for this one, in a sweep and in a rebuild."""
+    """One thread cannot enlarge its part of the table, while the other threads wait for it."""
     replace_in_c(NO_ROOM, monkeypatch)
     library = Library(Instance.of(Kip101()), prefix_bits=prefix_bits)
     with pytest.raises(InputFault, match="out of memory"):

@@ -54,7 +54,9 @@ def task(spec: Spec) -> Task:
 
 
 def without_extra_traces(found: Exploration) -> dict[str, object]:
-    """Returns the results without the traces that only the engines of one machine have."""
+    """Returns the results without the traces of witnesses and of deadlocks: the engine on Spark has
+    none.
+    """
     witnesses = {name: replace(seen, trace=()) for name, seen in found.witnesses.items()}
     return results(replace(found, witnesses=witnesses, deadlock=()))
 

@@ -86,11 +86,13 @@ class DeleteManifest(ManifestWriterV2):
 def delete_rows(
     table: Table, rows: Sequence[tuple[str, int]], *, sequence: int | None = None
 ) -> Path:
-    """Commits a snapshot with a new delete file, and returns that file; pyiceberg writes none.
+    """Commits a snapshot with a new delete file, and returns the path of this file: pyiceberg
+    cannot write one.
 
     `rows` are paths of data files and positions. A delete file of an earlier commit has a
-    `sequence` of its own. If all rows are in one data file, the manifest has its path as bounds:
-    else pyiceberg would use the delete file for newer data files too.
+    `sequence` of its own. If all rows are in one data file, the manifest's bounds are the path of
+    this data file. Without these bounds, pyiceberg would use the delete file for newer data files,
+    too.
     """
     number = len(table.metadata.snapshots)
     file = folder_of(table) / "data" / f"{number}-deletes.parquet"
