@@ -5,8 +5,8 @@ Chromium. All messages move all the time. The result has the frames per second, 
 frames, with and without messages.
 
 Each round also measures the page of an older commit (`OLD`), because the speed of a machine
-changes. Other programs hardly change the CPU time of the page's thread, so the result has three CPU
-times:
+changes. Other programs slow the frames down, but hardly change the CPU time of the page's thread.
+So the result also has three CPU times:
 
 - of a whole move, which takes 21 frames;
 - of an average frame;

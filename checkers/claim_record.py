@@ -27,8 +27,9 @@ class Decided:
     - `name` is the suite, the anomaly or the property of a spec that decided the claim.
     - `where` is the suite's configuration of the cluster, or the variant of the spec. For an
       anomaly, it is the simulated workload or the bug that was put into the simulated broker.
-    - `counterexample` is a program that a user can paste, or a command that a user can type. For a
-      claim that a state can be reached, the program or command reaches the state.
+    - `counterexample` is a program that a user can paste, or a command that a user can type. If the
+      claim states that a state can be reached, the program or command is an example that reaches
+      it.
     """
 
     claim: str

@@ -66,8 +66,9 @@ def ends_in_a_violation(found: Counterexample) -> bool:
 
 
 def write(specs: Sequence[str]) -> None:
-    """Explores the variants of the named specs, and writes the record. If `specs` is empty, the
-    variants of all specs are explored. The recorded traces of all other variants stay.
+    """Explores the variants of the named specs, and writes the record of counterexamples. If
+    `specs` is empty, the variants of all specs are explored. The recorded traces of all other
+    variants stay.
     """
     known = kept()
     record: list[Counterexample] = []

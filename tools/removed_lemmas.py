@@ -142,7 +142,9 @@ def kept(file: Path = KEPT) -> dict[Case, Row]:
 
 
 def _as_written(row: Mapping[str, Any]) -> dict[str, object]:
-    """Returns the fields of a row that JSON cannot represent: the case, and the tuples."""
+    """Returns those fields of a row that JSON does not return as they were written: the case, and
+    the tuples.
+    """
     tuples = {name: tuple(row[name]) for name in ("proves", "missing")}
     return {"case": Case(**row["case"]), **tuples}
 

@@ -21,7 +21,7 @@ def compared(here: Path, other: Walk) -> Compared:
 
     The result has the variables whose values differ after the last step that both variants allow.
     It has the number of the first step after which the states differ. It also has the actions that
-    are enabled after the last step in only one of the two variants.
+    are enabled after the last step in one of the two variants, and not in the other.
     """
     try:
         start, calls = read(other, here.text)

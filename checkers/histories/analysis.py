@@ -172,7 +172,8 @@ def analyze(
 def partitioned(
     history: Location, folder: Path, rows_per_partition: int | None = None
 ) -> tuple[HistoryPartition, ...]:
-    """Returns the partitions of a stored history. A partition has all rows of its operations.
+    """Returns the partitions of a stored history. All rows of an operation are in the same
+    partition.
 
     If necessary, the function first rewrites the history as Parquet files in `folder`. If
     `rows_per_partition` is None, the size of a partition depends on the number of rows. Raises

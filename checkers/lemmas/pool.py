@@ -66,8 +66,8 @@ class Judge:
     _truths: dict[Context, Truths] = field(default_factory=dict)
 
     def false_in(self, context: Context, states: States) -> Bits:
-        """Returns a bitset for each literal of the context: the rows in which the literal is
-        false. A row is a state with elements for the variables of the context. The last bitset
+        """Returns a bitset for each literal of the context: the rows in which the literal is false.
+        A row is a state, together with a value for each variable of the context. The last bitset
         contains all rows.
         """
         if context not in self._truths:

@@ -160,7 +160,7 @@ def with_instances(
     goal: Goal, facts: Sequence[Facts], sorts: Sorts, strategy: Strategy
 ) -> Iterator[Attempt]:
     """Yields one query for each set of assumptions in `facts`. The query also assumes ground
-    instances of the claims in this set. Yields nothing if the condition has no ground instances.
+    instances of the claims in this set. Yields nothing if the goal has no ground instances.
     """
     if goal.instantiated is not None:
         for some in facts:

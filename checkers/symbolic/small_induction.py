@@ -64,7 +64,7 @@ class SmallInduction:
         """Returns the names of clauses in `assumed` that suffice to prove that the action preserves
         the clause `name`. The set is empty if the action changes no variable of the clause.
 
-        If all clauses in `assumed` do not suffice, returns a state with one byte for each cell. In
+        If `assumed` as a whole does not suffice, returns a state with one byte for each cell. In
         this state the clauses in `assumed` are true, and a step of the action makes the clause
         `name` false. Returns None if Z3 has no answer within its limit.
         """

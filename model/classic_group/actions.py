@@ -87,8 +87,8 @@ class ClassicGroupActions(ClassicGroupState):
         s.is_rebalancing = true
 
     def persists_replacement(s) -> Bool:
-        """True: the coordinator writes the replacement of a static member to its log. In the bug
-        `forgets-replacement` it does not.
+        """True: the coordinator writes the replacement of a static member to its log. False in the
+        bug `forgets-replacement`.
         """
         return true
 
@@ -178,8 +178,8 @@ class ClassicGroupActions(ClassicGroupState):
             s.persisted.owners[x] = owns
 
     def waits_no_longer(s) -> Bool:
-        """True: the coordinator may cease to wait for the leader's assignment. In the bug
-        `waits-for-leader` it may not.
+        """True: the coordinator may cease to wait for the leader's assignment. False in the bug
+        `waits-for-leader`: there it waits for ever.
         """
         return true
 

@@ -130,8 +130,8 @@ class Coordinator(AbstractCoordinatorState):
         )
 
     def fences(s, m: Metadata, producer_epoch: ProducerEpoch) -> Bool:
-        """Returns True if `producer_epoch` is larger than the epoch of `m`, so that it fences
-        earlier instances.
+        """Returns True if `producer_epoch` fences earlier instances: it is larger than the epoch of
+        the log's record `m`.
 
         Without this rule, the claim `one_instance_has_an_epoch` breaks (bug `fences-nobody`, 4
         steps).

@@ -67,7 +67,8 @@ class PartitionLemmas(CoordinatorLemmas):
         """If a partition has a marker of a transaction, the partition has seen the marker's
         producer epoch or a larger epoch.
 
-        The partition was added to this transaction, and the transaction is committed or aborted.
+        Also, the partition was added to this transaction, and the transaction is committed or
+        aborted.
         """
         return forall(
             implies(

@@ -91,8 +91,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
         )
 
     def keeps_the_transaction(s, i: TransactionalId) -> Bool:
-        """Returns True if the appended record may keep the transaction of the last committed record
-        for a new instance.
+        """Returns True if the appended record may be that of a new instance which keeps the
+        transaction of the last committed record.
 
         The appended record must have an unused producer id or epoch, and the same partitions as the
         last committed record. If the last committed record reserves an epoch for the markers, the

@@ -153,9 +153,9 @@ class PipelineActions(PipelineState):
         transaction.
 
         Kafka: KafkaConsumer.poll and KafkaProducer.send.
-        Simplified: the read and the write are one step, and each input has one output record.
-        Without the guard that the instance has not sent its position in the partition in this
-        transaction, the claim `position_is_exact` breaks in 6 steps.
+        Simplified: the read and the write are one step, and each input has one output record. The
+        instance must not have sent its position in this partition as an offset of the open
+        transaction. Without this guard, the claim `position_is_exact` breaks in 6 steps.
         """
         at = s.position[i][p]
         when(

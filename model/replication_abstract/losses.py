@@ -196,8 +196,8 @@ class LossyReplication(AbstractReplication):
 
         Kafka: Partition.makeLeader.
         Simplified: the replica may learn of its election at any later time.
-        Without the guard that the leader cannot lack committed records (`may_lack`), the claim
-        `high_watermarks_are_committed` breaks in 8 steps.
+        A leader that may lack committed records (`may_lack`) takes another action. Without this
+        guard, the claim `high_watermarks_are_committed` breaks in 8 steps.
         """
         when(~s.may_lack(newer), s.leads_from[r] <= newer)
         super().become_leader(r, newer)

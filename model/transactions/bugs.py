@@ -179,7 +179,9 @@ class ReadsHighWatermarkTwice(Transactions):
 
     @action
     def compare(s, p: TopicPartition) -> None:
-        """A fetch begins, and finds that no transaction is open below the high watermark."""
+        """A fetch begins. It compares the last stable offset with the high watermark, and finds
+        them equal: no transaction is open.
+        """
         when(s.last_stable_offset(p) == s.log[p].high_watermark)
         s.compared[p] = True
 

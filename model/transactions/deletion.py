@@ -78,7 +78,7 @@ CREATED, DELETED, CREATED_AGAIN = map(TopicState, range(3))
 )
 class TopicIds(Transactions):
     """The version `v2` with topics that are deleted and created again. The coordinator confirms a
-    partition only if its broker knows the topic id that the leader has.
+    partition only if the coordinator's broker knows the topic id that the partition's leader has.
     """
 
     metadata_lags: bool = True  # the coordinator's broker learns of topics later than the leaders

@@ -196,7 +196,8 @@ def _has(replica: Replica, value: str) -> bool:
 def survives_f_failures(watched: Watched) -> Iterator[str]:
     """Claim: if a record is acknowledged while all replicas are in sync, the record is never lost.
 
-    So if a topic partition has f + 1 replicas, the record survives the failure of f replicas.
+    The claim is Kafka's promise that a topic partition with f + 1 replicas survives the failure of
+    f replicas.
     """
     kept = watched.published.offsets_of()
     for value, seen in watched.acknowledged():

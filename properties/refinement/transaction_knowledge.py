@@ -1,4 +1,4 @@
-"""Checks that a node knows about transactions only facts that messages brought to the node.
+"""Checks that a node learns facts about transactions only from messages.
 
 The abstract spec has no messages, so it would accept a node that acts on a fact too early. Five
 rules prevent this:

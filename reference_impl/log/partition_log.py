@@ -58,8 +58,8 @@ class Snapshot(NamedTuple):
 class TimedFlush(NamedTuple):
     """The time of the newest flush that flush.ms required, and the log end at this flush.
 
-    Before the first such flush, `at_ms` is the time of the first check that found records in the
-    log.
+    The broker checks again and again whether a flush is due. Before the first flush, `at_ms` is the
+    time of the first check at which the log had records.
     """
 
     at_ms: int

@@ -1,4 +1,6 @@
-"""A campaign repeats the searches of the suites on ten seeds, and goes on where it ended."""
+"""A campaign repeats the searches of the suites on ten seeds. A new campaign begins where the last
+one ended.
+"""
 
 from __future__ import annotations
 

@@ -179,11 +179,11 @@ class _Transactions:
         self.draw.add(add_partitions(note, ID, topic, NAME, version=version, **options))
 
     def add_nothing(self) -> None:
-        """Begins a transaction with an AddPartitionsToTxn request that names no partitions, and
-        commits the transaction.
+        """Sends three requests. The first one only verifies a partition. The second one, an
+        AddPartitionsToTxn request that names no partitions, begins a transaction. The third one
+        commits it.
 
-        The first request of the three only verifies a partition. It is repeated until the markers
-        of the previous transaction are written.
+        The first request is repeated until the markers of the previous transaction are written.
         """
         version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 0, 3)
         binds = NAME if self.end_version == 5 else None

@@ -80,7 +80,7 @@ class DeletedValues:
         return cls(columns, tuple(levels), newest)
 
     def are_in(self, columns: Sequence[pa.ChunkedArray], sequence: int) -> Mask:
-        """Returns a mask: True for each row of a data file that is deleted.
+        """Returns a mask over the rows of a data file: True for each deleted row.
 
         `columns` has the values of the rows, and `sequence` is the sequence number of the data
         file.

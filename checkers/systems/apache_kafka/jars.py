@@ -57,8 +57,8 @@ class Jars:
 
     @property
     def logs_flushes(self) -> bool:
-        """True if the jars have log4j2, with which a broker logs each flush of a log to a file. The
-        brokers of Kafka 3 use another logger.
+        """True if a broker of these jars writes a line to its log file for each flush of a
+        partition's log. This needs log4j2, which the brokers of Kafka 3 do not use.
         """
         return any(self.folder.glob("log4j-core-2*.jar"))
 

@@ -119,8 +119,8 @@ class Coordinator(Partitions):
         s.metadata = metadata
 
     def stamp_of_markers(s, metadata: Metadata) -> Stamp:
-        """Returns the producer id and epoch that the markers of a commit or abort carry. They are
-        the producer id and epoch of its record `metadata` in the coordinator's log.
+        """Returns the producer id and epoch in the markers of a commit or abort. They are those of
+        `metadata`, the record of the commit or abort in the coordinator's log.
         """
         return Stamp(producer_id=metadata.producer_id, producer_epoch=metadata.producer_epoch)
 

@@ -95,11 +95,12 @@ def _back(before: Mapping[int, int], start: int, vertex: int) -> tuple[int, ...]
 
 
 def shortest_cycle(graph: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the vertices of a shortest cycle in the component, beginning with its least vertex.
+    """Returns the vertices of a shortest cycle in the component. The first vertex is the least one
+    of the cycle.
 
     If there are several shortest cycles, the function returns the first of them in lexicographic
-    order. If the component has more than `SEARCHED` vertices, only cycles through its least vertex
-    are considered.
+    order. If the component has more than `SEARCHED` vertices, only cycles through the component's
+    least vertex are considered.
 
     >>> shortest_cycle({1: {2}, 2: {3}, 3: {1, 2}}, (1, 2, 3))
     (2, 3)

@@ -170,8 +170,9 @@ class RetentionHarness:
         self._clean(r)
 
     def compact(self, r: int, _offset: int) -> None:
-        """Appends a record to replica `r`, and then compacts the log. The additional record closes
-        the active segment, which is never compacted.
+        """Appends a record to replica `r`, and then compacts the log. An active segment is never
+        compacted. The additional record begins a new active segment, so all earlier records can be
+        compacted.
         """
         self.produce(r, 1)
         self._clean(r)

@@ -107,7 +107,8 @@ class LeaderFaultsMachine(ClusterMachine):
     @precondition(lambda self: self.some_down() or self.cluster.is_split())
     @rule()
     def calm_down(self) -> None:
-        """Heals all links, restarts all brokers that are down, and waits until all are in sync.
+        """Heals all links, restarts all brokers that are down, and waits until all replicas are in
+        sync.
 
         The rule waits at most 1500 ms of virtual time.
         """

@@ -139,7 +139,7 @@ class ReplicationMachine(LeaderFaultsMachine):
     @precondition(lambda self: self.reassigns())
     @rule(broker=st.integers(0, 2))
     def reassign(self, broker: int) -> None:
-        """Adds a replica on the broker, or removes it if another broker has a replica.
+        """Adds a replica on the broker, or removes the broker's replica.
 
         The broker's replica is removed only if the broker has a replica and is not the only broker
         with a replica.

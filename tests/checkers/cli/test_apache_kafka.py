@@ -1,6 +1,6 @@
 """Clients record while brokers of Apache Kafka are killed, and every guarantee holds.
 
-The test downloads Kafka with Maven. Where Maven cannot, the test is skipped with the reason.
+The test downloads Kafka with Maven. If the download fails, the test is skipped, with the reason.
 """
 
 from __future__ import annotations

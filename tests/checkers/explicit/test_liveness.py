@@ -313,7 +313,8 @@ class Lengths:
 def oracle(
     spec: Spec, graph: StateGraph, p: frozenset[int], q: frozenset[int]
 ) -> dict[str, Lengths | None]:
-    """Returns the `Lengths` of the shortest counterexamples to each claim, or None if it holds.
+    """Returns, for each claim, the `Lengths` of its shortest counterexamples, or None if the claim
+    holds.
 
     A counterexample leads to a set of nodes in which a fair behaviour can stay for ever. The oracle
     tries every such set.

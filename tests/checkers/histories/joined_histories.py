@@ -1,7 +1,7 @@
 """Joins many histories into one, so that one analysis finds the anomalies of each history.
 
-Each history gets its own keys, values, groups, transactional ids, processes and time interval, so
-no definition relates operations of two histories. Offsets do not change.
+Each history gets its own keys, values, groups, transactional ids, processes and time interval. So
+no anomaly can arise from operations of two histories. Offsets do not change.
 
 Three results of the joined history differ from the results of the separate histories:
 

@@ -14,7 +14,9 @@ from reference_impl.node.bugs import Bug
 
 
 class Detection(NamedTuple):
-    """A seeded bug, a run that shows it (scenario and seed), and the spec that rejects this run."""
+    """A seeded bug, the scenario and random seed of a run that shows the bug, and the spec that
+    rejects this run.
+    """
 
     bug: Bug
     scenario: str

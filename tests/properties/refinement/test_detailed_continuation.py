@@ -15,7 +15,7 @@ FAILS: Constants = {**ONE, "coordinator_failures": 1}
 
 
 def test_lost_and_repeated_responses_refine_the_abstract_spec() -> None:
-    """Every abstract action explains some step, except that nothing expires here."""
+    """Every abstract action except `expire` explains some step: nothing expires in this version."""
     refinement = ContinuationRefinement(Continuation(**FAILS))
     walk = refinement.walk()
     assert (walk.states, walk.disagreements, walk.unexplained) == (842, 0, {})

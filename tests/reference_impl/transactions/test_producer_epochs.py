@@ -128,7 +128,8 @@ def test_after_the_next_change_the_old_producer_id_is_fenced(cluster: InstantClu
 def test_the_last_epoch_may_continue_after_its_transaction_moved_to_a_new_id(
     cluster: InstantCluster,
 ) -> None:
-    """A client may continue with the last epoch after its commit has changed the producer id.
+    """A client with the largest possible epoch may continue after a commit has changed its producer
+    id.
 
     The client then gets the new producer id. Kafka: TransactionMetadata.prepareComplete.
     """

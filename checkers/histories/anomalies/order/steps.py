@@ -68,8 +68,8 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 
 
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
-    """Returns the steps in this batch of the history's operations that skip records or go back, and
-    the number of all steps.
+    """Returns the steps that skip records or go back in the log, and the number of all steps, in
+    one batch of the history's operations.
 
     If a process occurs also in other batches, the result has the first and the last record of each
     topic partition that the process polled or sent (`HEAD`, `TAIL`).

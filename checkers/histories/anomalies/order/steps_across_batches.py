@@ -35,8 +35,9 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the steps between batches that skip records or go back, and the number of all steps
-    between batches.
+    """A step between batches is from a process's last record of one batch to its first record of a
+    later batch. Returns the steps between batches that skip records or go back in the log, and the
+    number of all steps between batches.
 
     `observed` has the rows `HEAD` and `TAIL` of each batch.
     """

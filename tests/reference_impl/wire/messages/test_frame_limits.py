@@ -42,7 +42,7 @@ def empty_names(count: int) -> bytes:
 def test_a_declared_size_is_at_most_the_rest_of_the_frame(frame: str, complaint: str) -> None:
     """A length or a count that exceeds the rest of the frame is refused, so the connection ends.
 
-    Kafka: the `read` methods of the generated messages throw a RuntimeException,
+    Kafka: the `read` methods of the generated messages throw a RuntimeException. Then
     Processor.processCompletedReceives closes the connection.
     """
     with pytest.raises(MalformedFrame, match=complaint):
