@@ -5,7 +5,8 @@
 
 A case is a version of a spec, and the removed lemmas: one lemma, or all lemmas of the version. The
 results are written to benchmarks/results/removed_lemmas.json. Each search has a budget of
-`BUDGET_S` seconds of CPU time. The time of a row is the CPU time of the search and the proofs.
+`BUDGET_S` seconds of CPU time. The recorded time of a case is the CPU time of its search and
+proofs.
 """
 
 from __future__ import annotations

@@ -65,10 +65,11 @@ class Injection:
     _changes: list[Any] = field(default_factory=list)  # rows
 
     def begin(self, texts: dict[str, list[str]], windows: int) -> None:
-        """Chooses a time window for each scene.
+        """Chooses a time window for each scene. A scene is a few operations with an injected
+        anomaly.
 
-        `texts` has the texts that each text column may contain. The texts of the scenes are added
-        to it.
+        `texts` has, for each text column, the texts that it may contain. The texts of the scenes
+        are added.
         """
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows

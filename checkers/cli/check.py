@@ -59,7 +59,7 @@ def check_command(
 ) -> None:
     """Explore every reachable state of SPEC, a name or the path of a .py file.
 
-    \b
+    
     urteil check replication --variant kip-101 --set replicas=3 --set as_published=true
     urteil check replication --property 'strong_*' --budget 60s
     urteil check my_protocol.py
@@ -68,8 +68,8 @@ def check_command(
     urteil check replication --engine spark --master spark://HOST:7077 --budget 1000M-states
 
     With --simulate, take random walks instead. With --kafka, check the version that models the
-    release, and the bugs that the release has. For each violated claim, also check the version that
-    fixes the violation. Without SPEC, --kafka checks all specs.
+    release, and then the bugs that the release has, as separate variants. For each violated claim,
+    also check the version that fixes the violation. Without SPEC, --kafka checks all specs.
     """
     from checkers.explicit.vacuity import vacuous
 

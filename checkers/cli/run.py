@@ -89,8 +89,8 @@ class Run:
     ) -> None:
         """Writes the evidence for a verdict to the run folder, and emits it as an event.
 
-        An expected verdict is reported briefly if the run is judged by its expected verdicts, or if
-        the run is brief. The event then has no trace.
+        The event of an expected verdict has no trace in two cases: if the command compares each
+        verdict with an expected one (as `urteil verify` does), or if the run is brief.
         """
         kept = self.written(file, text + "\n")
         expected = verdict_expected and (self.judged_by_expectation or self.brief)

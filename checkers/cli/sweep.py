@@ -56,13 +56,13 @@ def sweep_command(
 ) -> None:
     """Run SWEEP: simulate a workload with faults for each seed, and analyze its history.
 
-    \b
+    
     urteil sweep publish
     urteil sweep machines --seeds 0..999 --budget 60s
     urteil sweep publish --seeds 17 --bug no-dedup
 
     For the first three seeds with an anomaly, the run folder contains the history and the trace. A
-    seed without progress has neither.
+    run that makes no progress has neither.
     """
     from checkers.sweeping import Swept
     from reference_impl.node.bugs import bugs_named

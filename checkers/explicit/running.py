@@ -41,7 +41,7 @@ class RunningSearch:
 
     def undefined(self, fault: Undefined | None, trace: Trace) -> Stop:
         """Stores the error that a term has a value outside its type. Returns the exception that
-        ends the search, which the caller must raise.
+        ends the search. The caller must raise it.
         """
         if fault is None:
             raise AssertionError("the interpreter finds no undefined term where the engine did")

@@ -125,8 +125,8 @@ def _variables_in(n: t.Node) -> Iterator[t.Local]:
 
 
 def _atoms(vocabulary: Vocabulary, variables: Variables) -> Iterator[Atom]:
-    """Yields each atom once. An atom is left out if its mirror image or its negation was yielded
-    before.
+    """Yields each atom once. An atom is left out if its negation, or the same comparison with
+    exchanged sides, was yielded before.
     """
     seen: set[t.Node] = set()
     for atom in (*_of_spec(vocabulary, variables), *_assembled(vocabulary, variables)):

@@ -1,8 +1,8 @@
 """Runs a search on Spark in rounds. The result of each round is an RDD on the executors' disks.
 
 The result of a round is called its *level*: for example, the states that the search found in this
-round. All levels have the same partitioner. So one task reads a partition of all levels, without a
-shuffle. If an executor is lost, Spark computes the lost partitions a second time.
+round. All levels have the same partitioner. So one task reads the same partition in all levels,
+without a shuffle. If an executor is lost, Spark computes the lost partitions a second time.
 
 Each level depends on all earlier levels, so the lineage grows with the square of the number of
 levels. To limit this growth, every 16 levels (`copied_together`) are copied through a shuffle to

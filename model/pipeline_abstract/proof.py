@@ -213,8 +213,9 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def readers_skip_nothing(s) -> Bool:
-        """If an input is below the position of a current reader, the input is below the committed
-        position, or the reader's open transaction has its output record.
+        """If an input is below the position of a current reader, there are two cases. Either the
+        input is below the committed position, or the reader's open transaction has the output
+        record of the input.
 
         A current reader is an instance that reads a partition and may commit its offset. The lemma
         is true because the reader goes from input to input, and after an abort it starts again at

@@ -80,8 +80,9 @@ def counted(sequences: Iterable[Compared], pairs: int | None) -> Found:
     """Counts the compared pairs: a pair is one request with the responses of both systems.
 
     The counts are the pairs that were sent, compared, and without a difference, and the pairs that
-    each known reason explains. The comparison ends after the sequence with which `pairs` pairs are
-    reached. If `pairs` is None, all sequences are compared.
+    each known reason explains. The requests are sent in sequences. The comparison ends with the
+    sequence that brings the number of compared pairs to `pairs`. If `pairs` is None, all sequences
+    are compared.
     """
     found = Found()
     for compared in sequences:

