@@ -3,7 +3,7 @@ the versions of the spec that fix them. This is a table with one release and one
 
     Kafka 4.3
       reassignment
-        ✗ leader_completeness  false of kafka-4.3, 15 steps   holds in elr-of-replicas
+        ✗ leader_completeness  violated in kafka-4.3, 15 steps   holds in elr-of-replicas
         ✓ 7 other claims hold in kafka-4.3
 
 Here `kafka-4.3` and `elr-of-replicas` are versions of the spec `reassignment`.
@@ -40,7 +40,7 @@ def release_table(decided: Sequence[ReleaseDecided], *, verbose: bool = False) -
 
 
 def verdict_of_release(row: ReleaseDecided) -> str:
-    """Returns a line such as `false of kafka-4.3, 15 steps; holds in elr-of-replicas`."""
+    """Returns a line such as `violated in kafka-4.3, 15 steps; holds in elr-of-replicas`."""
     return "; ".join(filter(None, (_of_release(row), _of_fix(row))))
 
 
@@ -74,10 +74,8 @@ def _names(variants: Iterable[str | None]) -> str:
 def _of_release(row: ReleaseDecided) -> str:
     if row.verdict is None:
         return row.reason or "no version"
-    if row.verdict != "violated":
-        return f"{row.verdict} in {row.variant}"
     steps = "" if row.steps is None else f", {many(row.steps, 'step')}"
-    return f"false of {row.variant}{steps}"
+    return f"{row.verdict} in {row.variant}{steps}"
 
 
 def _of_fix(row: ReleaseDecided) -> str:

@@ -62,8 +62,8 @@ def table_of(row: Mapping[str, Any], mapped: Callable[[str], pa.Buffer] = mapped
     """Returns the table of a row. If the table is in a file, the function `mapped` maps the file to
     memory.
 
-    The operating system limits the number of maps. So a caller that reads many tables should cache
-    the results of `mapped`.
+    The operating system limits the number of mapped files. So a caller that reads many tables
+    should cache the results of `mapped`.
     """
     if row["target"] == IN_FILE:
         in_file: OnDisk = pickle.loads(row["cell"])

@@ -89,8 +89,8 @@ def opinion(script: Script, *, units: int = UNITS, limit_ms: int = LIMIT_MS) -> 
 
 
 def _attempts(script: Script) -> Iterator[tuple[Method, str, frozenset[str]]]:
-    """Yields the attempts to decide a condition. An attempt has a method, a script, and the
-    results of cvc5 that decide the condition.
+    """Yields the ways to decide a condition with cvc5. Each has a method, a script, and the set of
+    those answers (`unsat`, `sat`) that decide the condition.
     """
     proves = frozenset({"unsat"})
     decides = proves if script.lacks_claims else proves | {"sat"}

@@ -89,8 +89,8 @@ class InjectedFault:
 
 @dataclass(slots=True, kw_only=True)
 class Broker:
-    """A cluster of the reference broker, which runs in its own process. The brokers have the ids 1,
-    2, 3 and so on.
+    """A cluster of reference brokers, in one process of its own. The brokers have the ids 1, 2, 3
+    and so on.
 
     `topics` maps the names of the topics to their numbers of partitions. `faults` are faults in the
     JSON format of the control port, an HTTP server that accepts faults. `users` maps the names of

@@ -59,8 +59,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
     def taken_partitions_have_a_member(s) -> Bool:
         """A partition is free if and only if no member has it.
 
-        So a failover frees no partition: a new coordinator reads only the members from the log, and
-        the free partitions follow from the members.
+        After a failover, the same partitions are free: the new coordinator reads the members from
+        its log, and a partition is free if no member has it.
         """
         return forall(iff(s.taken[p], exists(s.has(m, p) for m in Member)) for p in TopicPartition)
 

@@ -164,8 +164,8 @@ class ControllerFailover(Election):
     def published_registration(s, r: Replica) -> Registration:
         """Returns the committed registration of the broker `r`.
 
-        The controller also compares the broker epoch of a replica that joins the ISR with the
-        committed registration. A broker that is alive has no newer registration.
+        If a replica joins the ISR, the controller compares its broker epoch with this registration,
+        too. Newer registrations do not matter there: a broker that is alive has none.
         """
         return s.committed_registration[r]
 

@@ -1,4 +1,5 @@
-"""Bugs of a changed min.insync.replicas: two rules of Kafka, and two rules that look like fixes.
+"""Bugs that need a change of min.insync.replicas: two are rules of Kafka, and two are proposed
+fixes that are not enough.
 
 Source: KIP-966; ConfigurationControlManager, ReplicationControlManager and Partition of Kafka 4.3.
 """

@@ -45,8 +45,8 @@ class LogOffset(Int):
 
 
 class Entry(Record):
-    """A record of the coordinator's log. A record with an offset is a commit. A record without
-    an offset is a marker if it belongs to a transaction, and a tombstone otherwise.
+    """A record of the coordinator's log. A record whose field `offset` has a value commits this
+    offset. Any other record is a marker if it belongs to a transaction, and a tombstone otherwise.
     """
 
     offset: Offset | Nothing

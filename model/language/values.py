@@ -144,10 +144,11 @@ class Writer:
         return list(changed.items())
 
     def _same(self, before: State, after: State) -> Skip:
-        """Returns a function of the path of a variable or record, and of some keys. It returns True
-        if both states have the same object there, so that all values in the object are equal.
+        """Returns a function of a path (of a variable or record) and of keys. The function returns
+        True if `before` and `after` share the object at this place. Then all values in the object
+        are equal.
 
-        If a state is not a `RowState`, the function always returns False.
+        If `before` or `after` is not a `RowState`, the function always returns False.
         """
         if not (isinstance(before, RowState) and isinstance(after, RowState)):
             return lambda path, keys: False

@@ -50,12 +50,12 @@ class Kip101(TruncateToHighWatermark):
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
-        """Returns the offset at which the follower's last leader epoch ends in the leader's log
-        (OffsetForLeaderEpoch), or the end of the follower's log if this end is lower.
+        """Returns the lower of two offsets: the end of the follower's log, and the offset at which
+        the follower's last leader epoch ends in the leader's log (OffsetForLeaderEpoch).
 
         If the leader's log has no record of this or a larger epoch, returns the follower's high
-        watermark. If the follower's log is empty, returns 0. With the constant `as_published`, the
-        end of the follower's log is no limit.
+        watermark. If the follower's log is empty, returns 0. With the constant `as_published`, only
+        the second offset counts.
         """
         ours, theirs = s.log[follower], s.log[leader]
         hw, leader_epoch = s.replica[follower].high_watermark, ours.latest().leader_epoch

@@ -212,7 +212,7 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A follower truncates its log. The leader's log contains none of the removed records.
 
         Kafka: AbstractFetcherThread.truncateOnFetchResponse.
-        Simplified: the follower may remove only some of the records that the leader lacks.
+        Simplified: the follower may also remove fewer records than the leader lacks.
         Without the guard that the leader has none of the removed records, the claim
         `isr_has_what_is_committed` breaks in 5 steps.
         """

@@ -74,8 +74,7 @@ class AbortAndContinue(Continuation, Verification):
         """A client begins a transaction. After an abort, it first waits for its next epoch.
 
         Kafka: TransactionManager.beginCompletingTransaction.
-        Simplified: the simplifications and the other guards are those of the action in
-        `Continuation`.
+        Simplified: as in the class `Continuation`, whose guards this action also has.
 
         If the client does not wait for the next epoch, the claim `no_hanging_transaction` breaks
         (bug `keeps-epoch-after-abort`, 12 steps).

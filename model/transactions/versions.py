@@ -177,9 +177,9 @@ class Version1(Transactions):
     def commit_append(s) -> None:
         """The record that the coordinator appended to its log is committed.
 
-        Kafka: TransactionMetadata.completeTransitionTo. When a transaction ends, Kafka also clears
-        hasFailedEpochFence (prepareComplete), because the log then has the epoch of the failed
-        fence.
+        Kafka: TransactionMetadata.completeTransitionTo. Kafka clears hasFailedEpochFence when a
+        transaction ends (prepareComplete): from then on, the log has the epoch that the failed
+        fence could not append.
         Simplified: every committed append clears `fence_failed`.
 
         The action has the same guard as in transaction version 2.

@@ -7,10 +7,10 @@ verdict is on one of two sides of this condition:
 - *inside*: the setting satisfies the condition, and no run may break the claim.
 - *outside*: the setting or a seeded bug violates the condition, and some run breaks the claim.
 
-A claim that something *can* happen has goals: observations that prove the claim. Inside, some run
-reaches each goal. Outside, no run reaches at least one of the goals. If a search inside misses a
-goal, the claim is undecided, because more runs may find it. If a search outside finds no run that
-breaks the claim, the claim is undecided for the same reason.
+A claim that something *can* happen has goals: observations that prove the claim. Inside, each goal
+is reached by some run. Outside, at least one of the goals is reached by no run. If a search inside
+misses a goal, the claim is undecided, because more runs may find it. If a search outside finds no
+run that breaks the claim, the claim is undecided for the same reason.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ class StoredProducers(Mapping[ProducerId, Producer]):
 
 
 def without_producers(snapshot: Snapshot, folder: Path) -> Snapshot:
-    """Returns the snapshot without producers in memory. If the snapshot has producers, its file
-    must exist.
+    """Returns the snapshot with its producers in its file, and not in memory. If the snapshot has
+    producers, the file must exist.
     """
     known = snapshot.producers.producers
     if isinstance(known, StoredProducers) or not known:

@@ -1,3 +1,3 @@
-"""Explores every variant of a spec with a bug or of an old version, and records the verdict on its
-claim.
+"""Explores every bug and every old version of each spec, and records the verdict on the claim that
+it should break.
 """

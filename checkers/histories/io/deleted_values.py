@@ -45,10 +45,10 @@ class DeletedValues:
     """The combinations of values in `columns` that delete files list, stored for fast lookup.
 
     `levels` has two arrays for each column. The first array has the distinct values of the column.
-    The second array has the sorted codes of the combinations of this column with all columns to its
-    left. The code of a combination is `p * n + v`: here `p` is the index of the combination without
-    this column (0 for the first column), `n` is the number of distinct values, and `v` is the index
-    of the value.
+    The second array has a code for each combination of values of this column and all columns to its
+    left; the codes are sorted. The code of a combination is `p * n + v`: here `p` is the index of
+    the combination without this column (0 for the first column), `n` is the number of distinct
+    values, and `v` is the index of the value.
 
     `newest` has, for each combination, the highest sequence number of a delete file that lists it.
     """

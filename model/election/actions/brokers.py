@@ -163,7 +163,7 @@ class Brokers(ElectedPartition):
 
     @action
     def shrink_isr(s, leader: Replica, follower: Replica) -> None:
-        """A leader requests an ISR without a follower that lags.
+        """A leader requests that a follower leaves the ISR, because the follower lags.
 
         Kafka: Partition.maybeShrinkIsr.
         Simplified: any lag is enough, whereas Kafka waits for replica.lag.time.max.ms. At most one

@@ -39,8 +39,8 @@ _TURNS: Final = 8  # of the loop: a timer, its message, the answer, and the next
 class Timers:
     """The clock and the timers of the nodes in one process.
 
-    When a timer is due, `fire` is called with three arguments: the node, the timer, and the number
-    of the node's start that set the timer.
+    The starts of a node are numbered. When a timer is due, `fire` is called with three arguments:
+    the node, the timer, and the number of the start after which the node set the timer.
     """
 
     broker_settings: BrokerSettings

@@ -32,8 +32,8 @@ def test_the_table_has_a_line_for_each_false_claim_and_one_for_the_rest(call: An
     assert table == [
         "Kafka 4.3",
         "  retention",
-        "    ✗ latest_values_are_kept  false of kafka-4.3, 8 steps           holds in kip-107",
-        "    ✗ deleted_stays_deleted   false of waits-for-the-live, 7 steps  holds in with-elr",
+        "    ✗ latest_values_are_kept  violated in kafka-4.3, 8 steps           holds in kip-107",
+        "    ✗ deleted_stays_deleted   violated in waits-for-the-live, 7 steps  holds in with-elr",
         "    ✓ 2 claims hold in kafka-4.3",
     ]
 

@@ -366,7 +366,8 @@ def test_a_wrong_or_missing_transition_is_noticed(wrong: Step | None) -> None:
 
 
 def found_in(spec: str, machine: StateMachine, projection: Projection) -> set[Step]:
-    """Returns the transitions of the diagram that explorations of the spec find.
+    """Returns the transitions of a state machine (a diagram in the docs) that explorations of the
+    spec find.
 
     The spec is explored once for each choice of constants in `machine.at`. For one state of the
     spec, `projection` yields the diagram's state of each object, for example of each replica.

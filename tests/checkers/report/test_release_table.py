@@ -23,7 +23,7 @@ def test_claims_that_hold_share_a_line() -> None:
     assert release_table(rows).splitlines() == [
         "Kafka 4.3",
         "  quorum",
-        "    ✗ one_leader        false of kafka-4.3, 1 step  holds in fixed",
+        "    ✗ one_leader        violated in kafka-4.3, 1 step  holds in fixed",
         "    ? a_leader_resigns  undecided in kafka-4.3",
         "    ✓ 2 claims hold in kafka-4.3",
         "  retention",
@@ -43,6 +43,6 @@ def test_without_rows_the_table_is_empty() -> None:
 
 
 def test_a_verdict_fits_on_one_line_of_a_report() -> None:
-    assert verdict_of_release(FALSE) == "false of kafka-4.3, 1 step; holds in fixed"
+    assert verdict_of_release(FALSE) == "violated in kafka-4.3, 1 step; holds in fixed"
     assert verdict_of_release(row("a")) == "holds in kafka-4.3"
     assert verdict_of_release(WITHOUT) == "there was no DeleteRecords"

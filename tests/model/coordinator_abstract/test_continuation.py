@@ -39,7 +39,7 @@ def test_a_missing_rule_fails_the_proof_at_its_action(
 def begin() -> Play:
     """Returns an execution in which instance 0 has producer id 0 and epoch 0.
 
-    There are two instances, and enough producer epochs that the epochs do not run out.
+    There are two instances and five producer epochs.
     """
     spec = Continuation(instances=2, producer_epochs=5)
     *_, state = Interpreter.of(spec).initial(spec)

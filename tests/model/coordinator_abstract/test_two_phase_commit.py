@@ -52,7 +52,7 @@ MARKED = ["write_marker 0 0 0", "complete 0", "commit_append 0"]
 def begin(spec: TwoPhaseCommit | None = None) -> Play:
     """Returns an execution in which transaction 0 of instance 0 has a record in partition 0.
 
-    The transactional id takes part in two-phase commit. The last producer epoch is the largest one.
+    The transactional id takes part in two-phase commit. There are five producer epochs.
     """
     spec = spec or TwoPhaseCommit(instances=3, producer_epochs=5)
     *_, state = Interpreter.of(spec).initial(spec)

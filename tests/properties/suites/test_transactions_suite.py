@@ -1,4 +1,4 @@
-"""The suite `transactions`: a bug breaks a claim at a fragile moment of a transaction.
+"""The suite `transactions`: each bug breaks a claim at a certain moment of a transaction.
 
 At the same moment, a correct broker breaks no claim.
 """

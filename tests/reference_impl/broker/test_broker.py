@@ -280,7 +280,8 @@ def test_producer_ids_are_unique_over_all_incarnations() -> None:
 
 
 def test_an_image_changes_only_the_topic_partitions_that_it_changes() -> None:
-    """A new metadata image leaves the state of each unchanged topic partition as it is.
+    """If a topic partition is equal in the old and the new metadata image, the broker's state of it
+    stays as it is.
 
     The new image adds a topic partition. Only this topic partition gets a role and becomes
     readable.

@@ -205,8 +205,9 @@ def test_while_markers_are_written_the_next_requests_must_wait(
 ) -> None:
     """Until the markers of a commit are written, the client's next requests are refused.
 
-    The error is CONCURRENT_TRANSACTIONS. It is not PRODUCER_FENCED, even if a request already has
-    the next producer epoch: in V2, a commit raises the epoch.
+    The error is CONCURRENT_TRANSACTIONS. In V2, a commit raises the producer epoch, so the next
+    request has an epoch that the coordinator does not have yet. The error is not PRODUCER_FENCED
+    even then.
 
     Kafka: TransactionMetadata.pendingTransitionInProgress.
     """

@@ -1,8 +1,8 @@
 """Defines the logical time of operations, and the ranges of logical time that can contain a cycle.
 
-The logical time of an operation that ended ok is twice its number. The logical time of an operation
-that took effect but did not end ok is odd. This odd time is one more than the time of another
-operation: the latest operation that had ended ok before the start of the operation.
+The logical time of an operation that ended ok is twice its number. An operation that took effect
+but did not end ok has an odd logical time: one more than the time of the last operation that had
+ended ok when this operation started.
 
     p1 txn k=a ...
     p2 txn j=b ...

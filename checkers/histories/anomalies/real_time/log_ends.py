@@ -179,7 +179,7 @@ class LogEnds:
         """Returns the contradicted offsets, each with the highest log end that contradicts the
         offset.
 
-        The batches must not overlap in time.
+        The history is processed in batches of operations. The batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
@@ -263,8 +263,8 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns, for each check in `suspects`, the highest log end in the batch of operations that
-    contradicts the check.
+    """Returns, for each check in `suspects`, the highest of those log ends in the batch that
+    contradict the check.
 
     If no log end in the batch contradicts a check, the result has no row for this check.
     """

@@ -185,7 +185,9 @@ def test_the_oldest_large_request_and_the_least_recently_used_connection_are_clo
 
 
 def test_a_client_that_sends_slowly_keeps_nobody_waiting(connect: Connect) -> None:
-    """A client that sends slowly is disconnected if another client's frame needs the memory."""
+    """Large frames share a limit of memory. A client that sends a large frame slowly is
+    disconnected if another client's frame needs this memory.
+    """
     limits = InFlightLimits(large_bytes=1_500_000)
     with serving(ServeOptions(brokers=1, in_flight=limits)) as cluster:
         slow, healthy = (connect(cluster.bootstrap_servers) for _ in range(2))

@@ -1,4 +1,6 @@
-"""The control port of a cluster of processes: crashes, pauses, elections by signals."""
+"""The control port of a cluster of processes crashes and pauses brokers by signals, and elects
+leaders.
+"""
 
 from __future__ import annotations
 
