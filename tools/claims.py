@@ -119,8 +119,8 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields two verdicts for each bug of the spec that violates the claim: the verdict on the
-    version that fixes the bug, and the verdict on the version with the bug.
+    """Yields two verdicts for each bug that violates the claim: the verdict on the version of the
+    spec that fixes the bug, and the verdict on the version with the bug.
     """
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:

@@ -1,6 +1,4 @@
-"""Compares two variants of a spec (the spec with a rule or a bug changed) after the same path,
-step by step.
-"""
+"""Compares two variants of a spec (versions, or bugs) after the same path, step by step."""
 
 from __future__ import annotations
 

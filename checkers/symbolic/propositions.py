@@ -64,7 +64,7 @@ class Propositions:
 
     def packed(self, model: Any) -> bytes:
         """Returns the state before the step in `model`. The state has one byte for each cell (a
-        variable at its keys), and the byte 0 is the least value.
+        variable at its keys). The least value of a type is stored as 0.
         """
 
         def is_true(formula: Formula) -> bool:

@@ -141,10 +141,10 @@ class Verification(VerificationLemmas):
     @witness
     def a_late_record_joins_the_next_transaction(s) -> Bool:
         """Reachable: a record of an aborted transaction is committed with the next transaction,
-        although every request and marker arrived in order.
+        although no request to the coordinator and no marker was late.
 
-        The record was late: the aborted transaction was not open in the coordinator's log when the
-        record arrived.
+        Only the record was late: when it arrived, the aborted transaction was not open in the
+        coordinator's log.
         """
         return exists(
             all_of(~s.disordered, s.added[x][t], s.aborted[x], s.kept[x][t])

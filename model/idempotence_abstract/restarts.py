@@ -325,8 +325,9 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def a_replaced_number_is_old(s) -> Bool:
-        """If a batch has got a new number, no batch was acknowledged under the old number, and the
-        old number has an epoch before the client's present epoch.
+        """A number is a producer epoch and a sequence number. If a batch has got a new number, no
+        batch was acknowledged under the old number, whose epoch is below the client's present
+        epoch.
         """
         return forall(
             implies(

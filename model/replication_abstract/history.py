@@ -35,8 +35,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def epochs_are_elected(s) -> Bool:
-        """The controller has started two kinds of leader epochs: every epoch in which a leader
-        began to lead, and every epoch that a replica is in.
+        """A leader begins to lead only in a leader epoch that the controller has started, and every
+        replica is in such an epoch.
         """
         return all_of(
             s.elected[s.newest],

@@ -97,8 +97,7 @@ class Continuation(Transactions):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log; appends that are not committed are lost.
 
-        Kafka: the source, the simplification and the guards are those of the action in
-        `Coordinator`.
+        Kafka: as in the class `Coordinator`, whose simplification and guards this action also has.
         """
         super().fail_over(epoch)
         s.appends_last = s.has_last

@@ -80,8 +80,8 @@ def _present(states: States, name: str) -> Any:
 def alter_defaults(
     cluster: ClusterState, request: AlterDefaults
 ) -> tuple[Changes, AlteredDefaults]:
-    """Returns the changed registrations after new default settings of topics, and the response. If
-    the request has `validate_only`, no registration changes.
+    """Changes the default settings of topics. Returns the partition registrations that this
+    changes, and the response. If the request has `validate_only`, no registration changes.
     """
     if request.validate_only:
         return {}, AlteredDefaults()

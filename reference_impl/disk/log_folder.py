@@ -9,8 +9,8 @@
 
 `write` compares two versions of the log, and writes only the difference. Usually this is one
 write() at the end of the last segment. When the log is truncated, the last segments are deleted
-first. A compacted segment replaces its whole file. If the process is killed, the folder is thus
-still readable.
+first. A compacted segment replaces its whole file. In this order, the folder stays readable if the
+process is killed between two changes.
 
 Source: LogSegment, UnifiedLog, LogFileUtils of Kafka.
 """

@@ -1,4 +1,6 @@
-"""The page of kernels has the figures of the kept result, and every kernel has its CPU time."""
+"""docs/kernels.md has the figures of the recorded measurement, with the CPU time of every
+kernel.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the values of a fetch response that a read_committed reader returns, as in KIP-98."""
+"""Finds the values that a read_committed reader takes from a fetch response, as in KIP-98."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Tries mutants in forks of one process that has imported the product and collected the tests.
 
-In a fork, the functions that a mutant changes get their new code, so nothing is imported again.
-First, the tests run that call a changed function, the quickest of them at the beginning. Then all
-other tests run. So the result is the same as in `trying`, which imports everything again.
+In a fork, the functions that a mutant changes get their new code, so nothing is imported again. The
+tests that call a changed function run first, in the order of their time, and then all others. So
+the result is the same as in `trying`, which imports everything again.
 
 A fork cannot try a change of a line that runs during the imports, such as a table. `trying` tries
 such a change.

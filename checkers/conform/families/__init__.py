@@ -84,8 +84,9 @@ def sequence(family: str, seed: int) -> Steps:
 
 
 def sequences(seed: int, families: Iterable[str] = FAMILIES) -> Iterator[Steps]:
-    """Yields sequences of requests without end. The sequences depend on `seed`. They are generated
-    in cycles, and each cycle contains each of `families` as many times as the weight of the family.
+    """Yields infinitely many sequences of requests. The sequences depend on `seed`. They are
+    generated in cycles, and each cycle contains each of `families` as many times as the weight of
+    the family.
     """
     names = tuple(families)
     rounds = range(max(FAMILIES[name].weight for name in names))

@@ -122,8 +122,9 @@ def counted(numbers: Ints) -> pa.Table:
 def combined_counts(words: pa.Table) -> pa.Table:
     """Combines several results of `counted` into the result of `counted` for all their numbers.
 
-    The table `words` has the rows of all these results. Example: two rows of word 0 with `once`
-    `0b101000` and `0b1001` give `twice` `0b1000`.
+    The table `words` has the rows of all these results. In the column `once`, a bit is set for each
+    number that occurs; in `twice`, for each that occurs more than once. For example, two rows of
+    word 0 with `once` `0b101000` and `0b1001` give `twice` `0b1000`.
     """
     order, starts = runs(as_ints(words["word"]))
     lengths = run_lengths(starts, len(order))

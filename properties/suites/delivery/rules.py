@@ -165,7 +165,9 @@ class DeliveryMachine(ClusterMachine):
     @precondition(lambda self: self.setting.is_rewound)
     @rule(offset=st.integers(0, 2))
     def rewind(self, offset: int) -> None:
-        """Sends three values, rewinds the application to this offset, and sends one more."""
+        """Sends three values, rewinds the application to the offset `offset`, and sends one more
+        value.
+        """
         self.send(3)
         self.cluster.run_for(100)
         self._instances[self._current].rewind_to = Offset(offset)

@@ -46,7 +46,8 @@ _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 def reason_to_rest(
     nodes: Nodes, node_id: NodeId, timer: Timer, elsewhere: frozenset[NodeId] = frozenset()
 ) -> Reason | None:
-    """Returns the replicas whose change a due timer must wait for, or None if the timer must fire.
+    """Returns None if a due timer must fire. Otherwise, returns replicas: the timer rests until one
+    of them changes.
 
     The nodes in `elsewhere` may run in other processes, so the state of their replicas is unknown.
     A follower's timer must fire if the leader runs in another process. A leader's timer may rest

@@ -65,7 +65,9 @@ def test_the_wall_clock_is_read_only_where_a_date_is_needed() -> None:
 
 @pytest.fixture(params=[DAY_S, -DAY_S], ids=["forward", "back"])
 def jumping(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every second read of the wall clock is a day off."""
+    """The wall clock is wrong by a day each time but one that it is read: right, wrong, right,
+    wrong.
+    """
     real, jumps = time.time, itertools.cycle((0.0, request.param))
     monkeypatch.setattr(time, "time", lambda: real() + next(jumps))
     monkeypatch.setattr(time, "time_ns", lambda: int((real() + next(jumps)) * 1e9))

@@ -23,7 +23,8 @@ from tests.reference_impl.groups.consumer_member import (
 
 
 def test_the_interval_outlives_the_coordinator(start_cluster: StartCluster) -> None:
-    """The log stores the time of the last assignment.
+    """The log stores the time of the last assignment. So a new coordinator waits for the rest of
+    the interval between two assignments.
 
     Kafka: ConsumerGroupTargetAssignmentMetadataValue.
     """

@@ -1,8 +1,8 @@
 """Collects the assignments of keys to processes, and counts the assignments that lack a key.
 
 A key is a topic partition. An assignment is an operation that assigns keys to a process. A step
-connects two operations of a process that poll (or send) the same key. There is no step if an
-assignment between the two operations lacks the key.
+connects two operations of a process that poll (or send) the same key. If an assignment between the
+two operations lacks the key, they are no step.
 
     c1 assign k   -> ok
     c1 poll       -> ok k=a@0     no assignment before this poll lacks k

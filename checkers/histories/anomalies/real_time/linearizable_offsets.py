@@ -114,8 +114,8 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns a check for each send without an acknowledged offset. The offset of the check is
-    the lowest polled offset of the value.
+    """Returns the sends without an acknowledged offset, as offsets to check: each with the lowest
+    polled offset of its value.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")

@@ -34,7 +34,9 @@ def damaged_bytes(rng: random.Random, content: bytes) -> bytes:
 
 
 def with_odd_values(document: Any) -> Iterator[Any]:
-    """Yields the document once for each of its values and each odd value, which replaces it."""
+    """Yields copies of the document. In each copy, one value is replaced by one of the odd
+    values.
+    """
     for path in _paths(document):
         for odd in ODD_VALUES:
             *above, last = ("document", *path)

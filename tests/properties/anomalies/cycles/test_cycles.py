@@ -186,7 +186,9 @@ def test_a_reader_that_sees_one_partition_of_a_transaction_is_g_single() -> None
 
 
 def test_a_g_single_shows_what_the_reader_missed_even_if_the_sender_read_from_it() -> None:
-    """T1 < T2 twice: T2 polled T1's record, and T1 missed T2's. Only the latter is an rw."""
+    """The first transaction precedes the second one by two dependencies: wr, because the second
+    polled a record of the first; and rw, because the first missed a record of the second.
+    """
     h = history("""
         p1  send j=x     -> ok @0
         t1  txn k=a      ...

@@ -182,7 +182,7 @@ def _epoch_on(leader: Leader) -> Leader:
 
 
 def _fetched_beyond_end(leader: Leader) -> Leader | None:
-    """Returns the leader with one follower's fetch offset raised to one above the leader's log end.
+    """Returns the leader with a wrong fetch offset of one follower: the leader's log end plus 1.
 
     Returns None if the leader has no followers.
     """
