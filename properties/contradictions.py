@@ -71,8 +71,8 @@ class Judged:
 
 
 def judged(deliveries: Iterable[Delivery], violated: Iterable[str]) -> Judged | None:
-    """Returns the strongest delivery semantics that no delivery and no anomaly in `violated`
-    contradicts.
+    """Returns the strongest delivery semantics that the history permits. `deliveries` and the
+    anomalies in `violated` may contradict a semantics.
 
     Returns None if `deliveries` is empty, because then no application received a record.
     """

@@ -85,8 +85,8 @@ class ClassicGroupClaims(ClassicGroupActions):
     def a_joining_member_gets_a_generation(s, m: Member) -> Temporal:
         """A member that joins eventually receives a generation or leaves the group.
 
-        The claim ends at the bound of the search: it also accepts that the group reaches the
-        largest generation that is explored.
+        The search has a largest generation. The claim is also satisfied if the group reaches this
+        generation.
         """
         heard = ~s.consumer[m].is_joining & s.is_current(m)
         last = s.group.generation == s.generations

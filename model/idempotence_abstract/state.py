@@ -4,7 +4,7 @@ Source: KIP-98; KIP-360.
 Simplified: the spec has one log, which is the log of the present leader. The log of a new leader is
 a prefix of this log. A batch is one record, and sequences do not wrap. The leader never forgets a
 producer. In Kafka a producer expires, and the leader then accepts any sequence (KAFKA-15591). Only
-the version `with-restarts` of the spec and its variants have clients and restarts.
+the version `with-restarts`, and the bugs of this version, have clients and restarts.
 """
 
 from __future__ import annotations

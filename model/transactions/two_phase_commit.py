@@ -154,7 +154,7 @@ class TwoPhaseCommit(Transactions):
         older instance.
 
         Kafka: TransactionManager.beginTransaction.
-        Simplified: the simplifications and the other guards are those of the action in `Clients`.
+        Simplified: as in the class `Clients`, whose guards this action also has.
 
         Without the guard that the client has no transaction to complete, the claim
         `no_hanging_transaction` breaks in 9 steps.

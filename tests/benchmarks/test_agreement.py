@@ -253,7 +253,9 @@ def _as_without_jepsen(unconfirmed: UnconfirmedValues, outranked: Batch) -> Valu
 def _all_between(
     positions: LogPositions, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask
 ) -> Ints:
-    """A seeded fault of the analysis: readers at read_committed must not skip aborted records."""
+    """A seeded fault of the analysis. It wrongly demands that readers at read_committed receive
+    aborted records.
+    """
     low = positions.first_skippable(kind, key, first)
     del dirty
     return positions.log.everything.between(key, low, second)

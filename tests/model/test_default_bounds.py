@@ -97,7 +97,9 @@ BEYOND = [
 
 
 def counts(spec: Spec) -> Counts:
-    """Explores the spec and returns its counts; an unreached witness has the distance -1."""
+    """Explores the spec, and returns its counts. For a witness that is not reached, the length of
+    the run is -1.
+    """
     found = explore(spec)
     assert found.exhausted
     assert not found.violated

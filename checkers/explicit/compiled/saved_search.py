@@ -91,8 +91,8 @@ class SavedSearch:
     def _depth_of(self, number: int) -> int:
         """Returns the level of a state, computed along its predecessors.
 
-        The search also stores its level. But if Ctrl-C interrupts the search at the start of a
-        level, the stored level can be one too low.
+        The stored level of the search is no substitute: if Ctrl-C interrupts the search at the
+        start of a level, the stored level can be one too low.
         """
         depth = 0
         while number != NO_PARENT:

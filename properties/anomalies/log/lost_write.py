@@ -34,7 +34,9 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class LostWrite:
-    """A value that a reader should have received, although no poll that ended `ok` returned it."""
+    """A value that a reader should have received, and that no poll with the outcome `ok`
+    returned.
+    """
 
     key: str
     value: str

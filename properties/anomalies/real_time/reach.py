@@ -59,8 +59,8 @@ def reads_committed(operation: Operation) -> bool:
 
 
 def reached(history: History) -> Iterator[Reached]:
-    """Yields one proof of how far a log had reached for each send, each poll and each request for
-    an end offset.
+    """Yields one proof for each send, each poll and each request for an end offset. It proves how
+    far a log had reached.
 
     The operation must have ended `ok`, and the history must record the offset.
     """

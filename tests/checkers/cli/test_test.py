@@ -88,7 +88,7 @@ def test_a_suite_without_a_database_notes_that_postgres_is_unused(call: Any) -> 
 
 
 def test_a_claim_that_no_run_breaks_outside_its_condition_is_undecided() -> None:
-    """The exit code is then 3: nothing contradicts the claim, and nothing shows it either."""
+    """The exit code is 3: no run breaks the claim, although some run should."""
     (side,) = (
         side
         for side in suite_named("log").outside

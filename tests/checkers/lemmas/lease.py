@@ -99,7 +99,7 @@ class Seat(Sort):
 
 
 class TwoSeats(Lease):
-    """With two seats, at most two are taken; with three seats, three are."""
+    """The claim that at most two seats are taken is true with two seats, and false with three."""
 
     taken: Set[Seat]
 

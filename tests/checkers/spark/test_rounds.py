@@ -1,4 +1,5 @@
-"""A search in rounds on Spark has the counts, verdicts and shortest lengths of one process.
+"""A search in rounds on Spark has the same counts, verdicts and shortest lengths as a search in one
+process.
 
 All tests share a Spark session, because a session is slow to start.
 """

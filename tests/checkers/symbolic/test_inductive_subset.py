@@ -94,7 +94,9 @@ class UnfencesAnyBroker(Registration):
 
 
 class Chain(Registration):
-    """Three claims, each of which needs the next one; only the last one has a failed condition."""
+    """Three claims. The first needs the second, and the second needs the third. Only the third has
+    a failed condition.
+    """
 
     @action
     def announce(s, b: Broker) -> None:

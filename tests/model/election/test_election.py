@@ -186,7 +186,7 @@ def test_a_replica_that_left_a_large_enough_isr_is_not_eligible(play: Begin) -> 
 
 
 def test_a_lost_disk_that_nobody_notices_elects_an_empty_log(play: Begin) -> None:
-    """`urteil reproduce removed-disk` shows the same on real brokers."""
+    """`urteil reproduce removed-disk` shows this election on real brokers."""
     stopped = (*COMMITTED, "shut_down 0", "replace_disk 0", "expire_session 1", "register 0")
     lost = play(MissesRemovedDisk(max_disruptions=2)).do(*stopped, "unfence 0")
     assert (lost["partition_registration.leader"], lost["broker.end_offset 0"]) == (0, 0)

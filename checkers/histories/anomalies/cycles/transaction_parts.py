@@ -41,8 +41,8 @@ _READS: Final = ("op", "f", "outcome", "kind", "key", "offset")
 
 
 def transaction_parts(context: Context) -> Plan[OffsetCounts]:
-    """Returns the offsets of the parts of all transactions. A part is a record that a later record
-    of the same transaction and key (topic partition) follows.
+    """Returns the offsets of the parts of all transactions. A part is a record of a transaction
+    that is not the transaction's last record in its key (topic partition).
 
     If retention may have deleted the last record of a transaction in a key, the result does not
     have the transaction's offsets in this key.

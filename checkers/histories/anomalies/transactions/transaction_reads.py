@@ -121,8 +121,8 @@ def _unseen_without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.T
 
 @dataclass(frozen=True, slots=True)
 class BlockContext:
-    """The facts about the whole history that a search for unread records in one block of 65,536
-    offsets needs.
+    """Facts about the whole history, for a search that looks for unread records in one block of
+    65,536 offsets.
     """
 
     unconfirmed: UnconfirmedValues

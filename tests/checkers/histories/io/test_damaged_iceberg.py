@@ -1,4 +1,6 @@
-"""An Iceberg table with damaged metadata or delete files is refused or read, but never a crash."""
+"""A reader of an Iceberg table with damaged metadata or delete files refuses or reads the table. It
+never crashes.
+"""
 
 from __future__ import annotations
 

@@ -141,7 +141,9 @@ def test_a_partition_spec_that_the_metadata_lacks_is_refused(tables: Tables, spe
 
 
 def value_of(kind: str, value: object, *, fields: int = 1) -> Any:
-    """Returns what a partition with this value gives to a column of the type."""
+    """Returns the value of a column of the type `kind` in a file whose partition has the value
+    `value`, or the reason why it is unknown.
+    """
     field = {"source-id": 3, "field-id": 1000, "name": "a", "transform": "identity"}
     specs = partition_specs({"partition-spec": [field] * fields})
     file = TableFile("f", 1, Content.ROWS, Partition(0, (value,)))

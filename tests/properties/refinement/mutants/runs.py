@@ -85,7 +85,9 @@ def mutants(events: Events, mutations: Mutations, rng: Random, per_kind: int) ->
 def validate_mutants(
     mappings: Sequence[Refinement], events: Events, wrong: Iterable[Mutant]
 ) -> Iterator[tuple[Mutant, Unexplained | None]]:
-    """Yields each mutant with its first event that a spec rejects; None if all accept it."""
+    """Yields each mutant, with its first event that a spec rejects. Instead of the event, yields
+    None if all specs accept the mutant.
+    """
     done = 0
     for mutant in sorted(wrong, key=lambda mutant: mutant.number):
         assert first_unexplained(mappings, events[: mutant.number], done) is None

@@ -123,9 +123,10 @@ def test_a_follower_serves_consumers_since_version_11(connect: Connect) -> None:
 
 
 def test_a_fetch_response_with_an_error_has_no_offsets(connect: Connect) -> None:
-    """A fetch response with an error has neither offsets nor aborted transactions.
+    """A fetch response with an error has -1 as each of its offsets, and no list of aborted
+    transactions.
 
-    The offsets are -1. Kafka: ReplicaManager.createLogReadResult for an OffsetOutOfRangeException.
+    Kafka: ReplicaManager.createLogReadResult for an OffsetOutOfRangeException.
     """
     with serving(ServeOptions(brokers=1)) as cluster:
         connection = connect(cluster.bootstrap_servers)
