@@ -180,9 +180,9 @@ def strongest(
 def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
     """Returns at most two examples: one skipped record, and one record that was delivered twice.
 
-    The skipped record is an example of the application that skipped the most records. The repeated
-    record is an example of the application with the most repeated records. The result is empty if
-    no record was skipped or repeated.
+    The skipped record is from the application that skipped the most records. The repeated record is
+    from the application with the most repeated records. The result is empty if no record was
+    skipped or repeated.
     """
     some = sorted(deliveries, key=lambda it: it.application)
     skips = max(some, key=lambda it: it.skipped, default=None)

@@ -36,8 +36,8 @@ class Recorded:
         return False
 
     def has(self, send: Send) -> bool:
-        """Returns True. A recording does not contain requests that the recorded system did not
-        support.
+        """Returns True, because a recording contains only requests that the recorded system
+        supported.
         """
         del send
         return True

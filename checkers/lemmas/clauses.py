@@ -3,8 +3,8 @@
 A context is a choice of quantified variables, with the atoms about these variables. A literal is an
 atom or the negation of an atom. A clause is a disjunction of at most three literals. In a clause of
 three literals, at most one literal has a quantifier or is a comparison that the spec does not
-contain. A clause may also hold only under a premise. The premise states that two elements have the
-same value, such as `s.of[x] == s.of[y]`. Its negation is then a fourth literal.
+contain. A clause may also have a premise, which states that two elements have the same value: for
+example, `s.of[x] == s.of[y]`. The negation of the premise is then a fourth literal.
 
 Only the shortest clauses are returned: a clause is left out if some of its literals already form a
 true clause.

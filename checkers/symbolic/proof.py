@@ -132,7 +132,8 @@ class Proof:
     def dropped(self) -> tuple[str, ...]:
         """The claims that the proof gave up. They are not proved, and no proved claim assumes them.
 
-        The tuple is empty if all claims are proved, or if no claim is proved.
+        The tuple is empty if all claims are proved. It is also empty if no claim is proved: nothing
+        was given up to prove another claim.
         """
         if self.holds or self.subset is None or not self.proved:
             return ()

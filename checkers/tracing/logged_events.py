@@ -87,8 +87,7 @@ def nothing(logger: str, *begins: str) -> Iterator[Row]:
     """Yields one row for each kind of log line that reports no event.
 
     `begins` has the first words of the messages. Without such a row, the line would count as
-    unknown: a line counts as unknown if no row fits the line although the table has rows for its
-    logger.
+    unknown: the table has rows for the line's logger, but none of them fits the line.
     """
     return (Row(logger, text) for text in begins)
 

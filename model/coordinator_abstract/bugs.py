@@ -124,8 +124,8 @@ class FenceKeepsId(AbstractCoordinator):
     """When a fence (an abort by the coordinator) uses the largest possible epoch, the producer
     keeps its producer id (KAFKA-20090).
 
-    The fenced instance receives the largest epoch when it requests the abort. Its next transaction
-    can never end, because no larger epoch exists. The action `fence` breaks the lemma
+    If the fenced instance then requests the abort, it receives the largest epoch. Its next
+    transaction can never end, because no larger epoch exists. The action `fence` breaks the lemma
     `the_log_has_no_last_epoch`.
     """
 

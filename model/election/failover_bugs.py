@@ -1,5 +1,5 @@
-"""Bugs of the metadata log: the controller uses a change that a failover may drop, in a response or
-in the metadata that brokers learn.
+"""Bugs of the metadata log: the controller publishes a change that a failover may drop. It
+publishes the change in a response, or in the metadata that brokers learn.
 
 No release had these bugs. They show why a response of Kafka's controller waits until all earlier
 changes are committed.

@@ -47,8 +47,9 @@ class WindowOfOne(IdempotentProducer):
 class Expires(IdempotentProducer):
     """A leader forgets a producer that still retries a batch (producer.id.expiration.ms).
 
-    This is no bug of Kafka's code. With a short expiration, the leader takes a retry for the first
-    batch of the producer, and appends the batch a second time.
+    This is no bug of Kafka's code. With a short expiration, the leader no longer knows the producer
+    when a retry arrives. It treats the batch as the producer's first one, and appends the batch a
+    second time.
     """
 
     @action

@@ -40,8 +40,8 @@ def check(cls: type) -> None:
 def check_expression(
     tree: ast.AST, source: str, located: Callable[[ast.Compare, str], Exception]
 ) -> None:
-    """Raises the error that `located` returns if an operand of a comparison is a `&` or `|` that is
-    not in parentheses.
+    """Raises an error if an operand of a comparison is a `&` or `|` that is not in parentheses.
+    `located` makes the error.
 
     The arguments of `located` are the first such comparison and a description of the mistake.
     `source` is the text from which `tree` was parsed.

@@ -20,7 +20,9 @@ class Proved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Second:
-    """The result of cvc5: on how many of the conditions that need a query it agrees with Z3."""
+    """The result of cvc5: `agreed` is the number of conditions on which cvc5 agrees with Z3.
+    `conditions` is the number of those that need a query.
+    """
 
     agreed: int
     conditions: int

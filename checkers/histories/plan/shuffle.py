@@ -60,7 +60,9 @@ class Outgoing:
             yield from self.rest()
 
     def rest(self) -> Iterator[tuple[int, pa.Table]]:
-        """Yields all waiting rows as `split_by_key` does."""
+        """Yields the rows that no earlier call has yielded, with the numbers of their partitions,
+        like `split_by_key`.
+        """
         if self.rows:
             table = pa.concat_tables(self.tables)
             self.tables, self.rows = [], 0

@@ -37,8 +37,8 @@ from properties.anomalies.transactions.visible import sent_by
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetWithoutOutput:
-    """An output record of a transaction that is missing, although a fetch returned the group offset
-    that the transaction committed.
+    """A missing output record. A fetch returned the group offset that its transaction committed, so
+    the record should be in the log.
     """
 
     key: str

@@ -77,7 +77,9 @@ class Timers:
 
     @property
     def resting(self) -> Counter[TimerKind]:
-        """The number of due timers of each kind that do not fire."""
+        """The number of resting timers of each kind. A resting timer is due, but does not fire,
+        because it would change nothing.
+        """
         return Counter(timer.kind for _, timer in self._resting)
 
     def set(self, node_id: NodeId, timer: Timer, at_ms: int) -> None:

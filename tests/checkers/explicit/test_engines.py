@@ -37,7 +37,7 @@ def test_few_states_with_many_terms_are_compiled() -> None:
 
 
 class Level(Ordered):
-    """A level of the spec below."""
+    """The type of a variable in a small spec."""
 
 
 class BeginsAboveTheLeast(Spec):

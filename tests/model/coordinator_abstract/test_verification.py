@@ -1,4 +1,6 @@
-"""In transaction version 1, verification prevents hanging records, and no more (KIP-890 part 1)."""
+"""In transaction version 1, verification prevents hanging records, and nothing else (KIP-890 part
+1).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A broker's log directory writes what changed, and returns a broker that needs less memory."""
+"""`LogDirectory.keep` writes what changed in a broker, and returns the broker with less data in
+memory.
+"""
 
 from __future__ import annotations
 

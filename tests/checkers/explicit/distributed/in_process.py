@@ -11,7 +11,9 @@ from checkers.rounds import REPORT, Collect, Send, Sent
 
 @dataclass
 class InProcess:
-    """The levels of a search: for each partition, the bytes that were kept there."""
+    """Runs the rounds of a search in this process, and not on Spark. `levels` has the bytes that
+    each partition kept in each round.
+    """
 
     partitions: int
     levels: list[list[list[bytes]]] = field(default_factory=list)

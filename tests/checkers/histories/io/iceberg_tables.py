@@ -178,5 +178,5 @@ def commit_deletes(table: Table, content: DataFile, sequence: int | None = None)
 
 
 def partition_of(table: Table, paths: Sequence[str]) -> Record:
-    """Returns the partition of the first of these data files that belongs to the table."""
+    """Returns the partition of a data file of the table: the first one whose path is in `paths`."""
     return next(it.file.partition for it in table.scan().plan_files() if it.file.file_path in paths)

@@ -312,7 +312,7 @@ def test_a_last_response_is_sent_and_then_the_connection_is_closed(waits: bool) 
 
 
 class Encrypted(Wire):
-    """A fake TLS transport, which is closing once the client has ended its side."""
+    """A fake TLS transport. It is closing as soon as the client has ended its side."""
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return "a context" if name == "sslcontext" else default

@@ -61,7 +61,7 @@ def test_tokens_need_an_authenticated_connection(version: int, broker: Any) -> N
 
 @versions(Api.CREATE_DELEGATION_TOKEN)
 def test_no_token_is_created(version: int, broker: Any) -> None:
-    """kio reads no time before 1970, and Kafka has -1 there: the bytes are compared."""
+    """The test compares bytes: Kafka's times are -1, and kio cannot read a time before 1970."""
     fields = {"owner_principal_type": "User", "owner_principal_name": "o"} if version == 3 else {}
     broker.send(Api.CREATE_DELEGATION_TOKEN, version, renewers=[], **fields)
     body = broker.receive_frame()[5 if version >= 2 else 4 :]

@@ -1,6 +1,6 @@
 """Faults that are set at the start act on all brokers, even if each broker is its own process.
 
-The applied log has the acknowledged batches of all brokers.
+The option `applied_log` names a file. It has every batch that a broker appended, of all brokers.
 """
 
 from __future__ import annotations
