@@ -132,7 +132,7 @@ def register(value: int, action: RegisterAction) -> int | None:
     """Returns the value of a register after a write or a read, or None if the read is illegal.
 
     A read is legal if it returns the register's value. If the register's value is `UNKNOWN`, every
-    read is legal, and the register has the value that was read afterwards.
+    read is legal, and the register then has the value of the read.
     """
     if isinstance(action, Write) or value == UNKNOWN or value == action.value:
         return action.value

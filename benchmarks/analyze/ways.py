@@ -4,8 +4,8 @@ A *way* is an engine of Urteil, or a peer such as DuckDB.
 
     python -m benchmarks.analyze.ways in-process linearizable FOLDER
 
-The setup (imports, the start of a Spark session) is measured separately from the check. Urteil is
-imported in the same way as by its command.
+The setup (imports, the start of a Spark session) is measured separately from the check. The modules
+of Urteil are imported as the command `urteil` imports them.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ Env = Mapping[int, int]  # uid of a parameter or bound variable -> its packed va
 class Op:
     """An operation on columns of the table of states.
 
-    If `compute` is None, the operation only reads the column with the number `cell`.
+    If `compute` is None, the operation computes nothing: its result is the column with the number
+    `cell`.
     """
 
     number: int

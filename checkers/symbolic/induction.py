@@ -88,8 +88,8 @@ class Induction:
         return self._preserved(action, claim, without)
 
     def follows(self, claim: Claim, without: Set[str] = frozenset()) -> bool:
-        """Returns True if the spec names claims from which the claim follows, and if none of
-        these claims is in `without`.
+        """Returns True if `claim` follows from other claims that the spec names for it, and none of
+        these others is in `without`.
         """
         premises = self.consequences.get(claim.name)
         return premises is not None and without.isdisjoint(premises)

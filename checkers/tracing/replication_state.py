@@ -83,9 +83,9 @@ class ReplicationState(NamedTuple):
     def may_lack(self, epoch: int) -> bool:
         """Returns True if the leader of an epoch may lack committed records when it begins to lead.
 
-        Two conditions must be true. A step before its election may have lost records, for example
-        an unclean election. No leader of a later epoch that may lack committed records has begun to
-        lead (see `is_replaced`).
+        Two conditions must be true. First, a step before its election may have lost records; for
+        example, an unclean election. Second, there is no later epoch of this kind whose leader has
+        begun to lead (see `is_replaced`).
         """
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 

@@ -1,9 +1,9 @@
 """The broker settings of a cluster for trials (test runs), and the pace of the trials.
 
-The pace is the number of real milliseconds in one virtual millisecond. Multiplied by the pace, the
-timeouts of the suites are still shorter than Kafka's defaults permit, so these settings permit
-shorter timeouts. Each internal topic has one partition, so there is one group coordinator and one
-transaction coordinator.
+The pace is the number of real milliseconds in one virtual millisecond. The timeouts of the suites
+are multiplied by the pace. Even then, Kafka would refuse them as too short, so these settings
+permit shorter timeouts. Each internal topic has one partition, so there is one group coordinator
+and one transaction coordinator.
 
 Source: Kafka documentation, "Broker Configs" and "Group Configs".
 """

@@ -135,7 +135,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def persisted_has_one_owner(s) -> Bool:
         """In the coordinator's log, a partition has at most one owner.
 
-        The lemma is true because the log contains an earlier state of the group.
+        The lemma is true because the log contains a state that the group had earlier, and in every
+        state of the group a partition has at most one owner.
         """
         return s.has_one_owner(s.persisted)
 

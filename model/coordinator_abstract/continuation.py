@@ -242,8 +242,8 @@ class ContinuationLemmas(ContinuationActions):
         """If an appended record stores a previous producer id and epoch, the record's present
         producer id and epoch are new (`continues`) or are the same as in the log (`repeats`).
 
-        The appended record has no transaction, and the coordinator responds only to the newest
-        instance (the latest instance that sent InitProducerId without a producer id and epoch).
+        Also, the appended record has no transaction, and the coordinator will respond only to the
+        newest instance: the latest one that sent InitProducerId without a producer id and epoch.
         """
         return forall(
             implies(

@@ -241,8 +241,9 @@ class Coordinator(AbstractCoordinatorState):
         return marker_epoch == s.last_epoch
 
     def next_epoch(s, marker_epoch: ProducerEpoch, another: Bool) -> ProducerEpoch:
-        """Returns the producer's epoch after a commit or abort. If `another` is true, it is the
-        least epoch of another producer id, otherwise `marker_epoch`.
+        """Returns the producer's epoch after a commit or abort. If `another` is true, the producer
+        gets another producer id, and the result is the least epoch. Otherwise, the result is
+        `marker_epoch`.
 
         If a producer id gets the least epoch twice, the claim `markers_are_accepted` breaks (bug
         `wraps-epochs`, 13 steps).

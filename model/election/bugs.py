@@ -279,7 +279,7 @@ class EligibleForEver(Election):
     """A replica in the ELR stays in the ELR for ever, even when the ISR can commit records without
     this replica.
 
-    This bug also breaks the claim `isr_and_elr`.
+    In addition to its own claim, this bug breaks the claim `isr_and_elr`.
     """
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:

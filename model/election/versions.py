@@ -87,8 +87,8 @@ class BeforeKip903(BeforeElr):
     """Kafka 3.4: a leader may commit alone, and does not check the broker epoch of a fetch.
 
     This breaks the claim `leader_completeness`: if one broker alone has committed a record, the
-    record is lost with the broker's page cache. KIP-903 fixed another loss, which needs more steps
-    (bug `ignores-broker-epochs`).
+    record is lost with the broker's page cache. KIP-903 did not fix this loss. It fixed a loss that
+    needs more steps (bug `ignores-broker-epochs`).
     """
 
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:

@@ -242,8 +242,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     # ---- commits
 
     def accepts(s, m: Member) -> Bool:
-        """Returns True if the coordinator accepts the commits of the consumer `m`, because the
-        consumer knows the group's present generation. A rebalance in progress makes no difference.
+        """Returns True if the coordinator accepts the commits of the consumer `m`: the consumer
+        must know the group's present generation. A rebalance in progress makes no difference.
 
         Without the check of the generation (before KIP-447), the claim `each_input_once` breaks
         (bug `forgets-generation`, 14 steps).

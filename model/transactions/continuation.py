@@ -48,7 +48,7 @@ from model.variants import version
     in_force=kafka("4.2", LATEST, needs="clients that continue with InitProducerId"),
 )
 class Continuation(Transactions):
-    """The version `v2`, but a client continues after an error by InitProducerId (KIP-360), and the
+    """The version `v2`, but a client sends InitProducerId to continue after an error (KIP-360). The
     response to this request may be lost.
     """
 

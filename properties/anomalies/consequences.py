@@ -18,8 +18,8 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consequence:
-    """One entry of the table: `anomaly` may follow from the anomaly `cause`, and `because` has the
-    reason.
+    """`anomaly` may follow from the anomaly `cause`, and `because` has the reason. The table in
+    this module has such entries.
     """
 
     anomaly: str

@@ -121,7 +121,8 @@ def producers_change_places(run: ReadAndWritten) -> bool:
     """Returns True if two records of different writers are in a log in the opposite order of the
     begins of their sends.
 
-    Returns False if two records of one writer are in the opposite order of their sends.
+    The result counts only if each writer's own records are in the order of their sends. If they are
+    not, returns False.
     """
     locations = run.locations()
     sent = sorted(

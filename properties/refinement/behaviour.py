@@ -73,8 +73,8 @@ class Behaviour:
     """The current state of a spec, and the actions that led from an initial state of the spec to
     this state.
 
-    `preparation` is the last action that was performed before the run of brokers begins. The
-    property `taken` counts the actions after `preparation`.
+    The first actions prepare the state in which a run of brokers begins. `preparation` is the last
+    of them. The property `taken` counts the actions after `preparation`.
     """
 
     spec: Spec

@@ -1,4 +1,6 @@
-"""A bug is caught if its variant violates the claim; the fixed variant must keep the claim."""
+"""A bug is caught if the variant with the bug violates its claim. The variant without the bug must
+keep this claim.
+"""
 
 from __future__ import annotations
 

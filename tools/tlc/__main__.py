@@ -71,7 +71,9 @@ def in_order(rows: Mapping[str, Row]) -> list[Row]:
 
 
 def written(rows: list[Row]) -> str:
-    """Returns the text of the file: the build of TLC, a summary, and a line for each variant."""
+    """Returns the text of the file of results: the build of TLC, a summary, and a line for each
+    variant.
+    """
     head = {
         "tlc": ARTIFACT,
         "of": len(all_variants()),

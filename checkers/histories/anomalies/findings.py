@@ -48,7 +48,7 @@ class Context:
     def aborted(self) -> Pairs:
         """The values whose sends all failed, each paired with its topic partition.
 
-        With the option `--jepsen`, the set is empty: by the rules of Jepsen, a reader may not skip
+        With the option `--jepsen`, the set is empty: by the rules of Jepsen, a reader must not skip
         such values.
         """
         return NO_PAIRS if self.declared.jepsen else self.unconfirmed.aborted()

@@ -72,7 +72,7 @@ class Batch:
         """Returns the dictionary code of each row (-1 for null), and an array with the text of each
         code.
 
-        The codes have the integer type in which they are stored.
+        The codes are not converted: they have the integer type of the Arrow dictionary.
         """
         return self._once(("narrow_codes", name), lambda: _dictionary(self.table[name]))
 

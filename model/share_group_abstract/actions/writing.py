@@ -125,8 +125,8 @@ class Writes(Deliveries):
         s.write[w] = Write.blank()
 
     def fail(s, w: Slot) -> None:
-        """Lets the leader treat the write `w` as failed. After an acknowledgement, the member has
-        the record again.
+        """Lets the leader treat the write `w` as failed. If `w` stores an acknowledgement, the
+        member has the record again.
 
         If the member's lock has timed out meanwhile, the record is available instead, or archived
         at the delivery limit.

@@ -84,8 +84,9 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
 def passed_of(history: History, declared: Declarations) -> Callable[[int, int], int]:
     """Returns a function that returns how many records of one transaction the readers have passed.
 
-    The readers have passed a record if they received the record, or if the record is missing. The
-    function that is returned has the same two parameters as the result of `missing_of`.
+    Readers pass a record by receiving it, or by skipping it. A skipped record is missing
+    (`missing_of`). The function that is returned has the same two parameters as the result of
+    `missing_of`.
     """
     readers, missing = first_readers(history), missing_of(history, declared)
 

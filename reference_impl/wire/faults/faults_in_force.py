@@ -85,7 +85,9 @@ class Faults(Protocol):
 
 @dataclass(slots=True)
 class FaultsInForce:
-    """The faults of a cluster. If a fault fails, its exception is added to `failures`."""
+    """The faults of a cluster. If a fault cannot be carried out, the exception is added to
+    `failures`.
+    """
 
     cluster: Faulty
     rules: RulesInForce

@@ -116,8 +116,8 @@ class ReplicaChanges:
 def is_at_rest(leader: Leader, up: Iterable[BrokerId]) -> bool:
     """Returns True if the leader does not change until the next request or until new metadata.
 
-    The leader is at rest under three conditions: only fetches wait, each follower in the ISR has
-    all records and a fetch that waits, and all other followers are down.
+    The leader is at rest if three conditions are all true. Only fetches wait for a response. Each
+    follower in the ISR has all records, and its fetch waits. All other followers are down.
     """
     if leader.waiting_produces or leader.waiting_deletions or leader.unverified:
         return False

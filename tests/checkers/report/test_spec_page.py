@@ -15,7 +15,9 @@ from model.state_machines import STATE_MACHINES
 
 
 def entries(texts: str) -> list[str]:
-    """Returns each entry below its head as one line."""
+    """Returns the entries of a page. An entry is the indented text below a heading, here joined to
+    one line.
+    """
     return [" ".join(found.split()) for found in re.findall(r"((?:^    .*\n?)+)", texts, re.M)]
 
 

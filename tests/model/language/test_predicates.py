@@ -1,4 +1,4 @@
-"""The predicates of a spec are its methods without a mark that return a formula."""
+"""The predicates of a spec are its methods that return a formula and have no decorator."""
 
 from __future__ import annotations
 

@@ -112,7 +112,9 @@ def test_with_the_first_rule_a_removed_replica_leaves_the_elr(play: Begin) -> No
 
 
 def test_until_kafka_4_2_a_reassignment_waits_for_every_remaining_replica(play: Begin) -> None:
-    """Replicas b0 and b1: b2 takes the place of b0, so b1 and b2 remain."""
+    """The replicas are b0 and b1, and b2 takes the place of b0. The reassignment waits until b1 and
+    b2 are in the ISR.
+    """
     run = play(Kafka41(disturbances=2)).do(*WITH_ELR, *MOVED[:-1])
     assert "replicas" in run.refused(MOVED[-1]), "b1 is not in the ISR"
     run.do("expand_isr 2", "learn_isr 0", "propose_member 1", "expand_isr 1", MOVED[-1])

@@ -1,7 +1,7 @@
 """The table `LADDER` has the bounds at which each truncation protocol breaks `strong_isr`.
 
-The bounds are numbers of replicas and of leader epochs. The protocols are truncation to the high
-watermark, KIP-101, KIP-279 and later ones.
+The bounds are numbers of replicas and of leader epochs. The first protocol truncates to the high
+watermark. The next ones are KIP-101, KIP-279 and later KIPs.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def taken(spec: Spec, script: str) -> tuple[State, str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """The steps of a run that breaks claims of a variant with a bug.
+    """The steps of a run. In a variant with a bug, the run breaks claims.
 
     In the fixed spec, a guard refuses one of these steps.
     """

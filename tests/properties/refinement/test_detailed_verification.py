@@ -24,7 +24,7 @@ FAILS: Constants = {**ONE, **LATE, "coordinator_failures": 1, "leader_changes": 
 
 
 def test_verification_with_failures_and_late_copies_refines_the_abstract_spec() -> None:
-    """Every abstract action explains some step, except that nothing expires here."""
+    """Every abstract action except `expire` explains some step: nothing expires in this version."""
     refinement = VerificationRefinement(Verification(**FAILS))
     walk = refinement.walk()
     assert (walk.pairs, walk.unexplained) == (1514, [])

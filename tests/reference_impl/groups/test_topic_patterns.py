@@ -1,4 +1,5 @@
-"""A pattern of topic names matches as in Python's `re`, unless RE2 differs from `re`.
+"""A pattern of topic names matches as in RE2, which Kafka uses. Where RE2 and Python's `re` agree,
+it matches as in `re`.
 
 No match takes exponential time.
 """

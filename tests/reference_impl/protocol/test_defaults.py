@@ -1,4 +1,5 @@
-"""A field of a message that has its default value means nothing: each exception has a reason.
+"""The default value of a message's field means that nothing is stated. Each exception to this rule
+has a reason.
 
 An option is off, a number is the sentinel -1, a text is empty, and there is no error. Requests of
 an old version, and responses with an error, leave fields at their defaults, so a wrong default is a

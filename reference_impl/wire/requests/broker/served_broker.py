@@ -64,8 +64,9 @@ class ServedBroker(Protocol):
     def fetch_sessions(self) -> FetchSessions: ...
 
     def replica(self, topic_partition: TopicPartition) -> object:
-        """Returns the broker's replica of a topic partition, or None if there is none. While the
-        replica is the same object, a fetch has the same response.
+        """Returns the broker's replica of a topic partition, or None if there is none. A replica is
+        immutable: a change replaces the object. While the object stays, the same fetch has the same
+        response.
         """
         ...
 

@@ -22,7 +22,9 @@ from reference_impl.wire.requests.broker.served_broker import ServedBroker, imag
 
 @dataclass(frozen=True, slots=True)
 class LeaderHints:
-    """The leaders of the topic partitions in `states`, for which the broker refused requests."""
+    """The leaders of some topic partitions. The broker refused requests for these partitions,
+    because it does not lead them.
+    """
 
     call: Call
     states: Mapping[TopicPartition, PartitionState]

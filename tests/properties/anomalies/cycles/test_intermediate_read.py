@@ -78,7 +78,9 @@ def test_a_skip_that_ends_before_the_last_record_is_not_found() -> None:
 
 
 def test_the_end_of_a_transaction_is_unknown_if_no_trusted_read_shows_one_of_its_records() -> None:
-    """A transaction that failed sent the same values: a dirty read may be of its records."""
+    """Two transactions sent the same values, and one of them failed. A read at read_uncommitted may
+    have returned the records of the failed one.
+    """
     h = history("""
         t1  txn k=a k=c  -> fail
         t2  txn k=a k=c  -> info
