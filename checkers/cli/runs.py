@@ -98,7 +98,8 @@ def stored(run: Run) -> tuple[KeptRun, ...]:
     if not run.parent.is_dir():
         raise InputFault(f"{run.parent}: no such folder; name the parent of run folders by --out")
     with opened(run.parent) as store:
-        store.add_missing()
+        # A refused run has no folder in the end, so it must not get into the store.
+        store.add_missing(but="" if run.folder is None else run.folder.path.name)
         for why in store.unread:
             run.note(f"left out: {why}")
         return store.runs()

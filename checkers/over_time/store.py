@@ -85,15 +85,15 @@ class Store:
             raise
         self._database.execute("COMMIT")
 
-    def add_missing(self) -> None:
-        """Adds each run whose folder exists but which is not in the store. A run is added again if
-        its file of events has changed its size since it was added.
+    def add_missing(self, *, but: str = "") -> None:
+        """Adds each run whose folder exists but which is not in the store, except the run `but`. A
+        run is added again if its file of events has changed its size since it was added.
         """
         known = dict(self._database.execute("SELECT id, events_bytes FROM run"))
         for folder in run_folders(self.base):
             events = folder / EVENTS
             size = events.stat().st_size if events.exists() else 0
-            if known.get(folder.name) != size:
+            if folder.name != but and known.get(folder.name) != size:
                 try:
                     self.add(read_run(folder))
                 except (NoRun, UnreadableEvents) as fault:

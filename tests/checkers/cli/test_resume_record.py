@@ -224,6 +224,7 @@ def test_a_contradiction_is_one_line_and_changes_nothing(
     assert message in output.stderr.splitlines()[-1]
     assert {file: file.read_bytes() for file in (folder / HISTORY).iterdir()} == before
     assert [path.name for path in (tmp_path / "runs").glob("*/run.json")] == ["run.json"]
+    assert [row["name"] for row in call("runs").named("listed")] == [folder.name]
 
 
 def test_a_missing_run_and_a_lost_topic_are_refused(tmp_path: Path, call: Call) -> None:
