@@ -37,14 +37,9 @@ def test_each_part_has_mutants_and_tests_that_exist() -> None:
         assert all((ROOT / one.path).exists() for one in part.all_tests), part.name
 
 
-def test_each_spec_has_a_part_whose_mutants_are_neither_claims_nor_proofs() -> None:
+def test_each_spec_has_a_part() -> None:
     parts = {name.removeprefix("model/") for name in BY_NAME if name.startswith("model/")}
     assert parts == {*SPECS}
-    files = {file.relative_to(ROOT).as_posix() for part in PARTS for file in part.files(ROOT)}
-    names = ("actions.py", "actions/writing.py", "bugs.py", "claims.py", "state.py", "versions.py")
-    of_one = [name for name in names if f"model/share_group/{name}" in files]
-    assert of_one == ["actions/writing.py", "state.py", "versions.py"]
-    assert not {"model/transactions/claims/agreement.py", "model/quorum_abstract/proof.py"} & files
 
 
 def test_a_spec_is_judged_at_and_beyond_its_default_bounds() -> None:
@@ -100,6 +95,22 @@ def test_a_seed_draws_the_same_mutants_of_each_part_in_turn() -> None:
     done = {drawn[0][1].id}
     left = list(jobs(parts, 1, lambda it: it.id not in done, of_each=3))
     assert left == drawn[3:] + drawn[1:3], "fewer are done in the second part"
+
+
+def test_a_pattern_draws_mutants_of_the_files_that_match_it() -> None:
+    parts = (BY_NAME["model/election"], BY_NAME["model/quorum"])
+    drawn = list(jobs(parts, 1, lambda _: True, of_each=3, files="model/*/actions/*s.py"))
+    assert [part for part, _ in drawn] == [part for part in parts for _ in range(3)]
+    assert {Path(it.file).parent.name for _, it in drawn} == {"actions"}
+
+
+def test_a_pattern_that_matches_no_file_of_the_parts_is_an_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--part", "model/quorum", "--file", "model/election/*"])
+    assert ended.value.code == 2
+    assert "no file of model/quorum matches 'model/election/*'" in capsys.readouterr().err
 
 
 def is_killed(job: Job, *, slowly: bool) -> Tried:
@@ -169,6 +180,37 @@ def test_the_page_has_both_scores_of_each_part_and_each_survivor_with_its_reason
     assert "| small.py:14 unused | connective: `` + `` → `` - `` | nobody calls it |" in text
     assert r"`` a \| b ``" in text
     assert "| open |" in text
+
+
+def test_the_page_lists_each_crash_and_whether_a_value_came_back() -> None:
+    crash = replace(KILLED, outcome="crash", test="f.py::test_a", error="KeyError: 1", reason="")
+    rows = [
+        replace(crash, id=f"model/{name}.py#0", **changes)
+        for name, changes in (
+            ("each", {"ran": 1_200, "raised": 1_200}),
+            ("some", {"ran": 7, "raised": 3}),
+            ("uncounted", {}),
+            ("imports", {"test": "f.py"}),
+            ("known", {"ran": 7, "raised": 3, "reason": "no reader"}),
+        )
+    ]
+    lines = [line for line in page(rows, {"model": 9}).splitlines() if "KeyError: 1" in line]
+    ends = [line.rpartition("`` KeyError: 1 ``")[2] for line in lines]
+    assert ends == [
+        " | 1,200 of 1,200 | no value |",
+        " |  | no value |",
+        " | 3 of 7 | no reader |",
+        " | 3 of 7 | open |",
+        " |  | open |",
+    ]
+
+
+def test_the_calls_of_a_crash_are_recorded() -> None:
+    verdict = Verdict(outcome="crash", ran=7, raised=3)
+    row = tried("model", at(10, "comparison"), verdict)
+    assert (row.ran, row.raised) == (7, 3)
+    row = tried("model", at(10, "comparison"), replace(verdict, outcome="killed"))
+    assert (row.ran, row.raised) == (0, 0)
 
 
 def test_the_kept_record_names_parts_that_exist() -> None:

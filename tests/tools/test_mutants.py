@@ -164,6 +164,16 @@ def test_a_planted_mutant_has_its_outcome_in_a_fork_and_with_new_imports(
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_counts_the_calls_that_ran_the_changed_line(forks: Forks) -> None:
+    forks.record(SMALL)
+    crash = at(10, "comparison")
+    for after, ran, raised in (("+ None <", 3, 3), ("< 1 / n * n *", 4, 1)):
+        verdict = forks.attempt(replace(crash, after=after), SMALL)
+        assert verdict is not None
+        assert (verdict.ran, verdict.raised) == (ran, raised)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_fork_begins_with_the_tests_that_call_the_changed_function(
     copy: Copy, tmp_path: Path
 ) -> None:

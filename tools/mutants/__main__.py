@@ -3,6 +3,7 @@
     python -m tools.mutants --seconds 900             # tries mutants that have no result yet
     python -m tools.mutants --part transactions       # only parts whose name contains this text
     python -m tools.mutants --part model/quorum       # only the part of this name
+    python -m tools.mutants --file "model/election/*"  # only files that match the pattern
     python -m tools.mutants --again survived          # survivors for which no reason is recorded
     python -m tools.mutants --again crash             # those that crashed
     python -m tools.mutants --changed                 # all mutants of lines that differ from main
@@ -19,6 +20,7 @@ a mutant survives in only one of the two ways.
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import os
 import platform
 import re
@@ -26,7 +28,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -60,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--part", default="", help="the part of this name, or those whose name contains this text"
     )
+    parser.add_argument("--file", default="*", help="only files whose path matches this pattern")
     parser.add_argument(
         "--again", choices=get_args(Outcome), help="only mutants with this result and no reason"
     )
@@ -70,12 +73,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", action="store_true", help="write only the page")
     options = parser.parse_args(arguments)
     parts = _chosen(options.part)
+    paths = [file.relative_to(ROOT).as_posix() for part in parts for file in part.files(ROOT)]
+    if not fnmatch.filter(paths, options.file):
+        parser.error(f"--file: no file of {options.part or 'any part'} matches {options.file!r}")
     done = kept(options.record)
     if options.changed:
         return _try_changed(parts, options)
     if options.both_ways:
-        some = jobs(parts, options.seed, lambda it: it.id in done, of_each=options.of_each)
-        return _try_both_ways(list(some), options)
+        return _try_both_ways([*_jobs(parts, lambda it: it.id in done, options)], options)
     if not options.page:
         wanted = is_open(dict(done), options.again) if options.again else is_new(dict(done))
         _run(parts, wanted, done, options)
@@ -98,6 +103,12 @@ def _chosen(name: str) -> tuple[Part, ...]:
     return parts
 
 
+def _jobs(
+    parts: Sequence[Part], wanted: Callable[[Mutant], bool], options: argparse.Namespace
+) -> Iterator[Job]:
+    return jobs(parts, options.seed, wanted, of_each=options.of_each, files=options.file)
+
+
 def _run(
     parts: Sequence[Part],
     wanted: Callable[[Mutant], bool],
@@ -106,7 +117,7 @@ def _run(
 ) -> None:
     versions = _versions(options.seed)
     saved = time.monotonic()
-    todo = jobs(parts, options.seed, wanted, of_each=options.of_each)
+    todo = _jobs(parts, wanted, options)
     try:
         for row in outcomes(todo, until=saved + options.seconds, processes=options.jobs):
             done[row.id] = with_reasons_of(done.get(row.id), row)
@@ -129,7 +140,7 @@ def _versions(seed: int) -> Versions:
 def _try_changed(parts: Sequence[Part], options: argparse.Namespace) -> int:
     until = time.monotonic() + options.seconds
     lines = changed_lines(_git_diff(options.base))
-    todo = list(jobs(parts, options.seed, lambda it: it.line in lines.get(it.file, set())))
+    todo = [*_jobs(parts, lambda it: it.line in lines.get(it.file, set()), options)]
     counts: Counter[str] = Counter()
     for row in outcomes(iter(todo), until=until, processes=options.jobs):
         counts[row.outcome] += 1

@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
+from fnmatch import fnmatch
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from tools.mutants.forks import Forks
-from tools.mutants.mutations import Mutant, mutants_of
+from tools.mutants.mutations import Mutant
 from tools.mutants.parts import Part
 from tools.mutants.record import Tried, tried
 from tools.mutants.recorded import Cache
@@ -38,12 +39,7 @@ def mutants_in(part: Part, seed: int, root: Path = ROOT) -> tuple[Mutant, ...]:
     def place(mutant: Mutant) -> str:
         return hashlib.sha256(f"{seed} {mutant.id}".encode()).hexdigest()
 
-    every = (
-        mutant
-        for file in part.files(root)
-        for mutant in mutants_of(file.relative_to(root).as_posix(), file.read_bytes())
-    )
-    return tuple(sorted(every, key=place))
+    return tuple(sorted(part.mutants(root), key=place))
 
 
 def jobs(
@@ -52,14 +48,19 @@ def jobs(
     wanted: Callable[[Mutant], bool],
     *,
     of_each: int | None = None,
+    files: str = "*",
 ) -> Iterator[Job]:
     """Yields (part, mutant) for each mutant for which `wanted` returns True.
 
-    The next mutants always come from the part with the fewest tried mutants. Only the first
-    `of_each` mutants of each part are used, or all of them if `of_each` is None.
+    The next mutants always come from the part with the fewest tried mutants. Only mutants of files
+    that match the pattern `files` are used. Of these, the first `of_each` of each part are used, or
+    all of them if `of_each` is None.
     """
     # The limit applies before `wanted`, so a later campaign uses the same mutants.
-    every = {part: mutants_in(part, seed)[:of_each] for part in parts}
+    every = {
+        part: [it for it in mutants_in(part, seed) if fnmatch(it.file, files)][:of_each]
+        for part in parts
+    }
     left = {part: [*filter(wanted, some)] for part, some in every.items()}
     while any(left.values()):
         part = min(

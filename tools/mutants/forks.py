@@ -10,6 +10,7 @@ such a change.
 
 from __future__ import annotations
 
+import ast
 import gc
 import os
 import signal
@@ -25,6 +26,7 @@ from typing import Any, Final
 import pytest
 
 from tools.mutants.mutations import Mutant
+from tools.mutants.raising import counting
 from tools.mutants.recorded import PRODUCT, Cache, NotGreen, Recorded
 from tools.mutants.trying import (
     LIMIT_S,
@@ -38,7 +40,7 @@ from tools.mutants.trying import (
 )
 
 NOTED_S: Final = 1.0  # a test that runs longer counts as one that calls every function
-_Change = tuple[str, bytes, bytes]  # a file, its source before and after
+_Change = tuple[str, bytes, bytes, int]  # a file, its source before and after, the changed line
 _Request = tuple[Sequence[str], _Change | None]  # tests; they are recorded without a change
 
 
@@ -75,7 +77,7 @@ class Forks:
         `record` must have run the tests before.
         """
         with self.copy.mutated(mutant) as (before, after):
-            answer = self._send(self._chosen(tests), (mutant.file, before, after))
+            answer = self._send(self._chosen(tests), (mutant.file, before, after, mutant.line))
         return answer and Verdict(**answer)
 
     def _chosen(self, tests: Sequence[Selection]) -> list[str]:
@@ -163,10 +165,10 @@ class _Server(Watch):
         return code.co_filename.removeprefix(self.folder).partition("/")[0] in PRODUCT
 
     def _changed(
-        self, file: str, before: bytes, after: bytes
+        self, file: str, before: bytes, after: bytes, line: int
     ) -> Iterator[tuple[CodeType, CodeType]]:
-        path = self.folder + file
-        old, new = (compile(text, path, "exec", dont_inherit=True) for text in (before, after))
+        texts = (ast.parse(before), counting(after, line))
+        old, new = (compile(it, self.folder + file, "exec", dont_inherit=True) for it in texts)
         yield from self._pairs(old, new, is_live=False)
 
     def _pairs(
@@ -184,6 +186,7 @@ class _Server(Watch):
                 yield from self._pairs(one, other, is_live=is_live)
 
     def _apply(self, changed: Sequence[tuple[CodeType, CodeType]]) -> None:
+        self.changed_calls.install()
         for old, new in changed:
             for function in self.functions.get(old, ()):
                 function.__code__ = new

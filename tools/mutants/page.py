@@ -54,6 +54,14 @@ WHY: Final = """
 
 None of them separates an assertion from a crash, which is what the score rests on.
 """
+CRASHES: Final = """
+## Crashes
+
+No assertion failed, but other exceptions ended some tests. *no value*: each call that ran the
+changed statement ended in the same exception, or the module could not be imported. So no value came
+back that an assertion could compare. The calls are counted until twenty tests have crashed. They
+are not counted in a mutant that needs new imports. *open*: some calls returned, and a better test
+may kill the mutant."""
 FOOT: Final = """
 ## What the score does not say
 
@@ -71,8 +79,9 @@ def page(rows: Iterable[Tried], points: Mapping[str, int]) -> str:
     `points` has the number of mutants of each part, in the order of the parts on the page.
     """
     ordered = sorted(rows, key=lambda row: (row.file, row.line, row.id))
-    table, survivors = _scores(ordered, points), _survivors(ordered, points)
-    return "\n".join((TOP, *table, WHY, *survivors, FOOT)).rstrip() + "\n"
+    table = _scores(ordered, points)
+    lists = (*_survivors(ordered, points), CRASHES, *_crashes(ordered, points))
+    return "\n".join((TOP, *table, WHY, *lists, FOOT)).rstrip() + "\n"
 
 
 def _scores(rows: list[Tried], points: Mapping[str, int]) -> Iterator[str]:
@@ -107,9 +116,36 @@ def _survivors(rows: list[Tried], points: Mapping[str, int]) -> Iterator[str]:
             yield "| where | change | reason |"
             yield "|---|---|---|"
         for row in some:
-            where = f"{row.file.removeprefix(part)}:{row.line} {row.scope}".lstrip("/")
-            change = f"{row.operator}: {_code(row.before)} → {_code(row.after) or 'nothing'}"
-            yield f"| {where} | {change} | {row.reason or 'open'} |"
+            yield f"| {_where(row)} | {_change(row)} | {row.reason or 'open'} |"
+
+
+def _crashes(rows: list[Tried], points: Mapping[str, int]) -> Iterator[str]:
+    for part in points:
+        some = [row for row in rows if row.room == part and row.outcome == "crash"]
+        if some:
+            yield f"\n### Crashes of {part}\n"
+            yield "| where | change | exception | calls that raise | why no assertion sees it |"
+            yield "|---|---|---|---|---|"
+        for row in some:
+            calls = f"{row.raised:,} of {row.ran:,}" if row.ran else ""
+            reason = row.reason or ("no value" if no_value(row) else "open")
+            yield f"| {_where(row)} | {_change(row)} | {_code(row.error)} | {calls} | {reason} |"
+
+
+def no_value(row: Tried) -> bool:
+    """Returns True if each call that ran the changed statement ended in the same exception, or if
+    the module cannot be imported.
+    """
+    fails_to_import = not row.ran and "::" not in row.test
+    return fails_to_import or 0 < row.ran == row.raised
+
+
+def _where(row: Tried) -> str:
+    return f"{row.file.removeprefix(row.room)}:{row.line} {row.scope}".strip("/ ")
+
+
+def _change(row: Tried) -> str:
+    return f"{row.operator}: {_code(row.before)} → {_code(row.after) or 'nothing'}"
 
 
 def _code(text: str) -> str:

@@ -16,12 +16,14 @@ steps to the nearest such state.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from model.specs import SPECS
+from tools.mutants.judges import judging_lines
+from tools.mutants.mutations import Mutant, mutants_of
 from tools.mutants.trying import ROOT, Selection
 
 _SIMULATION: Final = "tests/reference_impl/simulation"
@@ -65,9 +67,6 @@ _BROKER_PARTS: Final = {
     "node": (f"{_SIMULATION}/test_runs.py", "tests/reference_impl/transactions"),
     "protocol": ("tests/reference_impl/transactions", "tests/reference_impl/groups"),
 }
-# These files are not mutated: a bug is a mutant itself, and claims, lemmas and tables judge a spec.
-_JUDGES: Final = ("bugs.py", "claims", "claims.py", "losses_claims.py", "ladder.py")
-_PROOFS: Final = ("proof.py", "slices.py", "log_lemmas.py", "partition_lemmas.py", "history.py")
 _TESTS_ELSEWHERE: Final = {
     "replication-abstract": "tests/checkers/explicit/test_abstract_replication.py"
 }
@@ -90,6 +89,10 @@ _AGREEMENT: Final = (
 )
 
 
+def _nothing(_source: bytes) -> Set[int]:
+    return frozenset()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """A part of the product, with the tests that must notice its mutants.
@@ -102,6 +105,7 @@ class Part:
     tests: tuple[Selection, ...]
     beyond: tuple[Selection, ...] = ()
     without: tuple[str, ...] = ()  # names of files and folders that are not mutated
+    judges: Callable[[bytes], Set[int]] = _nothing  # lines of a source that are not mutated
 
     def files(self, root: Path) -> Iterator[Path]:
         """Yields the files of the part that are mutated, sorted by path."""
@@ -109,6 +113,15 @@ class Part:
             names = file.relative_to(root / self.folder).parts
             if file.name != "__init__.py" and not {*names} & {*self.without}:
                 yield file
+
+    def mutants(self, root: Path) -> Iterator[Mutant]:
+        """Yields the mutants of the part, file by file."""
+        for file in self.files(root):
+            source = file.read_bytes()
+            judges = self.judges(source)
+            for mutant in mutants_of(file.relative_to(root).as_posix(), source):
+                if mutant.line not in judges:
+                    yield mutant
 
     def stages(self, file: str) -> Iterator[tuple[Selection, ...]]:
         """Yields the groups of tests for the mutants of a file, in their order.
@@ -145,7 +158,7 @@ def _spec_part(spec: str) -> Part:
     return Part(
         name=f"model/{spec}",
         folder=folder,
-        without=(*_JUDGES, *_PROOFS),
+        judges=judging_lines,
         tests=(
             Selection("tests/model/test_default_bounds.py", f"{spec}]"),  # and beyond them
             Selection(own),

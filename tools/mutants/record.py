@@ -26,6 +26,8 @@ class Tried:
     scope: str = ""
     test: str = ""
     error: str = ""
+    ran: int = 0  # of a crash: the calls that ran the changed statement, as in `Verdict`
+    raised: int = 0
     reason: str = ""  # why no test can see a survivor, or a crash suffices; empty while it is open
 
     @property
@@ -55,6 +57,8 @@ def tried(part: str, mutant: Mutant, verdict: Verdict) -> Tried:
         outcome=verdict.outcome,
         test=verdict.test,
         error=verdict.error,
+        ran=verdict.ran if verdict.outcome == "crash" else 0,
+        raised=verdict.raised if verdict.outcome == "crash" else 0,
     )
 
 
@@ -87,7 +91,9 @@ def at_their_points(rows: Mapping[str, Tried], points: Iterable[Mutant]) -> Iter
 
 def keep(versions: Versions, rows: Iterable[Tried], file: Path = KEPT) -> None:
     ordered = sorted(rows, key=lambda it: (it.room, it.file, it.line, it.id))
-    lines = [json.dumps({k: v for k, v in asdict(row).items() if v != ""}) for row in ordered]
+    lines = [
+        json.dumps({k: v for k, v in asdict(row).items() if v not in ("", 0)}) for row in ordered
+    ]
     head = json.dumps(asdict(versions))
     text = f'{{"versions": {head}, "mutants": [\n' + ",\n".join(lines) + "\n]}\n"
     partial = file.with_suffix(".partial")

@@ -39,6 +39,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tools.mutants.mutations import Mutant
+from tools.mutants.raising import Calls
 
 ROOT: Final = Path(__file__).parents[2]
 COPIED: Final = ("model", "reference_impl", "properties", "checkers", "tests", "tools", "docs")
@@ -91,6 +92,8 @@ class Verdict:
     error: str = ""
     cpu_s: Mapping[str, float] = field(default_factory=dict[str, float])  # of each test that ran
     calls: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    ran: int = 0  # calls that ran the changed statement; 0 if the mutant needed new imports
+    raised: int = 0  # those of them that ended in the most frequent exception
 
 
 class Copy:
@@ -218,12 +221,22 @@ class Watch:
         self.used: dict[str, float] = {}
         self.calls: dict[str, list[str]] = {}
         self.failures: list[tuple[Outcome, str, str]] = []
+        self.changed_calls = Calls()
 
     def verdict(self) -> Verdict:
         order = ("killed", "timeout", "crash")
         worst = min(self.failures, key=lambda it: order.index(it[0]), default=("survived", "", ""))
         outcome, test, error = worst
-        return Verdict(outcome=outcome, test=test, error=error, cpu_s=self.used, calls=self.calls)
+        ran, raised = self.changed_calls.ran, self.changed_calls.raised
+        return Verdict(
+            outcome=outcome,
+            test=test,
+            error=error,
+            cpu_s=self.used,
+            calls=self.calls,
+            ran=ran,
+            raised=raised,
+        )
 
     def pytest_sessionstart(self) -> None:
         # tests/conftest.py has already loaded its own profile
