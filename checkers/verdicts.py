@@ -91,8 +91,8 @@ def exit_code(verdicts: Iterable[Verdict], *, require_exercised: bool = False) -
     """Returns the exit code of the worst verdict of a run.
 
     By default the verdict `not exercised` is ignored. With `require_exercised`, it has the effect
-    of `undecided`. The exit code is UNDECIDED if all verdicts are `not exercised`, and if there is
-    no verdict.
+    of `undecided`. If all verdicts are `not exercised`, the exit code is UNDECIDED. It is also
+    UNDECIDED if there is no verdict at all.
     """
     found = set(verdicts)
     if require_exercised and "not exercised" in found:

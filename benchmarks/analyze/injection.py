@@ -46,8 +46,8 @@ class _Scene:
 class Injection:
     """The anomalies to inject into a synthetic history.
 
-    A scene is a small example history that has one anomaly. Each anomaly gets `each` scenes. In
-    addition, `each` sends and `each` end offsets of the synthetic history are changed.
+    A scene is a small example history that has one anomaly. The number `each` counts three things:
+    the scenes of each anomaly, the changed sends, and the changed end offsets.
     """
 
     each: int = 0

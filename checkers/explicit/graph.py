@@ -1,7 +1,7 @@
 """The state graph of a small exploration. The nodes are states, and the edges are transitions.
 
-The nodes are numbered in breadth-first order from the initial states, so two engines return equal
-graphs if they agree.
+The nodes are numbered in breadth-first order from the initial states. So the numbers do not depend
+on the engine, and the graphs of two engines can be compared.
 """
 
 from __future__ import annotations

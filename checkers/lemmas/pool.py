@@ -1,5 +1,5 @@
 """The candidates of a search for lemmas: clauses that may become lemmas, and the claims of the
-spec. A test finds the candidates that are false in a state.
+spec. A candidate that is false in a reached state is removed.
 """
 
 from __future__ import annotations

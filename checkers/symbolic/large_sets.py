@@ -5,9 +5,9 @@ elements. So in a proof, the large sets are an arbitrary family of sets with one
 set is in the family, each superset of the set is in the family, too. A test checks this assumption
 for up to `UP_TO` elements.
 
-So a claim is proved for every k at once, and "fewer than k" means "not at least k". For example, if
-fewer than k replicas stop uncleanly, each set of at least k replicas contains a replica that did
-not stop uncleanly.
+So a claim is proved for every k at once, and "fewer than k" means "not at least k". For example,
+each large set of replicas contains a replica that stopped cleanly, if fewer than k replicas stopped
+uncleanly.
 """
 
 from __future__ import annotations

@@ -23,9 +23,10 @@ from model.language.spec import Action, Spec
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Clause:
-    """A formula which states that at least one literal is true, for all elements of the variables.
+    """A formula which states: at least one of the literals is true, for all values of the
+    variables.
 
-    Two variables of one sort stand for different elements.
+    Two variables of one sort have different values.
     """
 
     name: str

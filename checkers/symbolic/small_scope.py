@@ -73,9 +73,8 @@ class SmallScope:
 
 
 def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
-    """Returns the scopes to search. If `scope` is None, they are the spec's own scope and a
-    larger scope; the list is empty if the spec has no scope. Otherwise, the only scope is
-    `scope`.
+    """Returns the scopes to search. If `scope` is not None, it is the only one. If `scope` is None,
+    the result has the spec's own scope and a larger one; it is empty if the spec has no scope.
     """
     if scope is not None:
         return [scope]

@@ -154,7 +154,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
         """While a response to a member's heartbeat is in flight, the consumer reads only partitions
         that the coordinator has recorded for this consumer.
 
-        The lemma is true because the coordinator responds only to heartbeats that it accepts.
+        The lemma is true because a heartbeat states the partitions that the consumer reads, and the
+        coordinator responds only if they agree with its own record.
         """
         return forall(
             implies(all_of(s.answered[m], s.joined[m], s.owns[m][p]), s.has(m, p))

@@ -65,7 +65,7 @@ class ContinuationActions(AbstractCoordinator):
     def keeps_last(s, i: TransactionalId) -> Bool:
         """Returns True if the coordinator's log stores a previous producer id and epoch of `i`.
         This is the case in two situations: the last committed record of `i` is a commit or abort,
-        or it is the answer to an instance that continues (KIP-360).
+        or the coordinator wrote it for an instance that continues (KIP-360).
 
         If the record of a new instance also stores a previous producer id and epoch, the claim
         `one_instance_has_an_epoch` breaks (bug `new-instance-keeps-last`, 6 steps).
@@ -105,8 +105,7 @@ class ContinuationActions(AbstractCoordinator):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log. Appends that are not committed are lost.
 
-        The action `fail_over` of the spec's version `kip-1228` has the same source in Kafka, the
-        same simplifications and the same guards.
+        Source, simplifications and guards are those of this action in the version `kip-1228`.
         """
         for i in TransactionalId:
             s.appends_last[i] = s.has_last[i]

@@ -109,8 +109,8 @@ class RestartsActions(RestartsState):
         s.batch[producer][producer_epoch][sequence] = batch
 
     def is_lowest(s, producer: Producer, sequence: Sequence) -> Bool:
-        """Returns True if all batches of the client's present epoch with lower sequences are
-        answered.
+        """Returns True if the client has an answer to every batch of its present epoch whose
+        sequence number is below `sequence`.
 
         Without this guard of `refuse`, a batch in the log gets a new number and is appended a
         second time. The claim `at_most_once` breaks in 6 steps.

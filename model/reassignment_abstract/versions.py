@@ -84,9 +84,9 @@ class Kafka43(ElrOfReplicas):
 class Kafka41(Kafka43):
     """Kafka 4.1: a reassignment completes only when every remaining replica is in the ISR.
 
-    When a reassignment completes, the ELR is therefore empty, so no removed broker stays in the
-    ELR. But after a cancelled reassignment, an added broker may stay in the ELR: the action
-    `cancel_reassignment` breaks the claim `members_are_replicas`.
+    When all of them are in the ISR, the ELR is empty. So no removed broker stays in the ELR after a
+    completed reassignment. But after a cancelled reassignment, an added broker may stay in the ELR:
+    the action `cancel_reassignment` breaks the claim `members_are_replicas`.
     """
 
     def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:

@@ -191,8 +191,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def confirmed_is_stored(s) -> Bool:
         """At the coordinator, every confirmed record is final or below the stored start offset.
 
-        Unless the record is below the start offset, no write with the leader epoch that the
-        coordinator knows has a larger delivery count than the stored count. The lemma is false in
+        A confirmed record above the start offset has its largest delivery count stored: no write
+        with the leader epoch that the coordinator knows has a larger one. The lemma is false in
         Kafka 4.3, where a late write moves the stored start offset back.
         """
         return forall(

@@ -79,8 +79,8 @@ class RaisesEpochOnce(TwoPhaseCommit):
     """The coordinator does not raise the epoch when a new instance ends the prepared transaction of
     an older instance.
 
-    The coordinator raised the epoch only at the InitProducerId of the new instance. A retried abort
-    of the old instance then looks like a retry of a successful request. So the coordinator answers
+    So the epoch is raised only once, by the InitProducerId of the new instance. Then a retried
+    abort of the old instance looks like a retry of a successful request. So the coordinator answers
     the old instance with the epoch of the new instance.
     """
 

@@ -133,10 +133,10 @@ def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
 
 
 def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
-    """Returns an empty tuple, because a `History` has exactly one object for each operation.
+    """Returns an empty tuple, because a `History` has exactly one object for each operation. A
+    mixed operation is one whose rows contradict each other, for example about the process.
 
-    Only a recorded file can have a mixed operation, because there an operation consists of several
-    rows.
+    Only a recorded file can have one, because there an operation consists of several rows.
     """
     del history
     return ()

@@ -63,7 +63,7 @@ class Refinement(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unexplained:
-    """The first event of a run that the spec does not allow, with the reasons."""
+    """In a run, the first event that the spec does not allow, and the reasons."""
 
     number: int  # of the event in the run
     event: str

@@ -25,8 +25,8 @@ _NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredProducers(Mapping[ProducerId, Producer]):
-    """The producers in a snapshot file, by their producer id. Each access reads the file, or a copy
-    of the file that was read most recently.
+    """The producers in a snapshot file, by their producer id. Each access reads the file. The
+    content of the last file that was read stays in memory.
     """
 
     folder: Path

@@ -59,7 +59,7 @@ class Cache:
         return all_of_them
 
     def add(self, verdict: Verdict) -> None:
-        """Stores the CPU times and the called functions of a verdict.
+        """Stores the CPU times of the tests in a verdict, and the functions that they called.
 
         Raises NotGreen if a test failed, or if no test ran.
         """

@@ -2,8 +2,9 @@
 
 `python -m tools.trials --on apache-kafka:4.3.0 [--seconds 200] [--drawn 3] [SUITE ...]` starts the
 system, and decides claims of the suites by trials. A trial runs a list of calls on the system, and
-judges the observations of the clients. A claim has two verdicts. Inside its condition, for example
-on settings, the claim must hold. Outside its condition, the claim should be violated.
+judges the observations of the clients. A claim has a condition; for example, a condition on
+settings. The claim must hold where its condition is true. Where the condition is false, the claim
+should be violated. Each of these two cases has a verdict.
 
 Only claims without a verdict in the record are decided. With `--again`, all claims are decided.
 `--drawn` is the number of trials with random calls for each verdict. After `--seconds`, no trials

@@ -67,7 +67,8 @@ class UnconfirmedValues:
     resent: Batch
 
     def locations(self) -> Batch:
-        """Returns the polls and sends that prove an offset of an unconfirmed value in the log.
+        """Returns the polls and sends which prove that an unconfirmed value is at some offset of
+        the log.
 
         A poll at read_uncommitted may return the record of a failed send. So if a send of the value
         failed, the polls of the value at read_uncommitted are not returned.

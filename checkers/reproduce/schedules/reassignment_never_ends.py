@@ -3,8 +3,8 @@
 An operator moves a replica from broker 1 to broker 3, which is down. After that, the operator
 requests the old replicas again. The second request removes broker 3 and adds no broker, so the
 controller does not change the added brokers of the first request. Since 4.3.0, a reassignment
-completes only when all added brokers are in the ISR, and removed brokers do not count. So broker 3
-can never satisfy this condition.
+completes only when the ISR has all added brokers, and a broker that is to be removed does not count
+as a member. So the condition is never true of broker 3.
 
 Source: ReplicationControlManager.changePartitionReassignment;
 PartitionReassignmentReplicas.maybeCompleteReassignment; KAFKA-19975.

@@ -1,6 +1,6 @@
 """The actions of an abstract share partition: deliveries, writes, and a change of leader.
 
-The table lists all actions (`Next` in TLA+). Each row begins with the topic of its actions. No
+The table lists all actions (`Next` in TLA+). Each row begins with what its actions are about. No
 action is fair, because only safety is proved.
 
     deliveries          acquire

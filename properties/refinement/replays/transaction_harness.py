@@ -4,7 +4,7 @@ The client sends one request at a time, each on its own connection. Requests do 
 of the transaction, so the client writes this number into the records. The state of each transaction
 is read from the coordinator's log, and the outcome of its records from the leader's log.
 
-Simplified: there is only one topic partition. The sequence numbers of records do not increase, so a
+Simplified: there is only one topic partition. Every record has the sequence number 0, so a
 transaction has at most one record.
 """
 

@@ -84,8 +84,8 @@ class ControlPort:
 
     @classmethod
     def open(cls, cluster: Controlled, port: int) -> ControlPort:
-        """Opens a control port on the loopback address, or on a free port of this address if `port`
-        is 0.
+        """Opens a control port on the loopback address. If `port` is 0, the system chooses a free
+        port.
 
         The requests are answered in the event loop that runs now. Raises CannotControl if the
         control port cannot be opened.

@@ -81,7 +81,9 @@ def test_an_array_of_the_file_is_read_only(tmp_path: Path) -> None:
 
 
 def processed(kernels: list[Kernel], folder: Path, codec: Codec) -> list[dict[str, Any]]:
-    """Runs a task on one partition, and returns the rows with the tables of its kernels."""
+    """Runs a task on one partition. Returns its rows that contain tables: one row for each
+    kernel.
+    """
     batches = [pa.record_batch({"id": [0]})]
     cells = process([(0, InMemory(TABLE))], kernels, 0, None, folder, codec, batches)
     return [row for batch in cells for row in batch.to_pylist() if row["kernel"] != COST]

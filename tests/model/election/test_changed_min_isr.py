@@ -64,7 +64,9 @@ def test_a_lowered_setting_clears_the_elr_because_the_leader_may_commit_alone(pl
 
 
 def test_a_raised_setting_is_in_the_answer(play: Begin) -> None:
-    """`urteil reproduce raised-min-isr` shows on real brokers how Kafka loses the record."""
+    """A leader that does not know the raised setting may commit and lose a record: `urteil
+    reproduce raised-min-isr` shows this on real brokers.
+    """
     shrunk = ("write 0", "change_min_isr", "shrink_isr 0 1", "grant_isr 0", "take_answer 0")
     lost = play(AnswersWithoutMinIsr(**RAISED)).do(*shrunk, "advance_high_watermark 0")
     assert "leader_completeness" in lost.do("expire_session 0").broken()

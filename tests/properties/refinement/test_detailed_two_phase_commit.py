@@ -19,7 +19,9 @@ IDS: Constants = {"producer_ids": 3}  # the abstract spec has few epochs
 
 
 def coverage(spec: TwoPhaseCommit) -> Counter[str]:
-    """Returns how many transitions each abstract action explains, or none does."""
+    """Returns how many transitions each abstract action explains. The transitions that no abstract
+    action explains are counted as `unexplained`.
+    """
     found, refinement = compiled_graph(spec), TwoPhaseRefinement(spec)
     steps: Counter[str] = Counter()
     for a, b in found.graph.edges():

@@ -127,7 +127,7 @@ def written(
     error: ErrorCode = ErrorCode.NONE,
     context: Context | None = None,
 ) -> StepResult[TransactionCoordinator]:
-    """Delivers the response to a marker."""
+    """Delivers the response to a WriteTxnMarkers request."""
     answer = WrittenTxnMarker(topic_partition=place, transactional_id="t", error=error)
     return coordinator.on_marker_response(context or at(correlation=50), correlation, answer)
 

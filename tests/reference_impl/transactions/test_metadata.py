@@ -74,7 +74,9 @@ def test_each_result_has_its_prepared_and_its_complete_state() -> None:
 def test_the_log_has_the_numbers_of_the_state_and_of_the_clients_transaction_version(
     version: str, number: int
 ) -> None:
-    """Kafka: TransactionVersion.transactionVersionForEndTxn; 0 is the default of the field."""
+    """Kafka: TransactionVersion.transactionVersionForEndTxn. The field for the transaction version
+    is 0 by default.
+    """
     for status, state in enumerate(TxnState):
         written = metadata(state, A, version=TransactionVersion[version])
         value: Any = written.entry().value

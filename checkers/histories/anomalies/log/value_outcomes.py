@@ -4,11 +4,11 @@
     p2 txn k=b  -> fail
     c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
 
-A value such as a is confirmed: no poll returned the value at another offset than the acknowledged
-offset. The Spark task that has the records near this offset finds the anomalies of the value.
-Values such as b and c are unconfirmed: a poll returned them at an offset where no send of the value
-was acknowledged. Unconfirmed values are few, and the Spark driver finds their anomalies. The plan
-also finds duplicates across keys.
+The value `a` is *confirmed*: no poll returned it at another offset than the acknowledged offset.
+The Spark task that has the records near this offset finds the anomalies of the value. The values
+`b` and `c` are *unconfirmed*: a poll returned them at an offset where no send of the value was
+acknowledged. Unconfirmed values are few, and the Spark driver finds their anomalies. The plan also
+finds duplicates across keys.
 
 Source: `properties.anomalies.log`: unseen, aborted_read, value_nobody_sent.
 """

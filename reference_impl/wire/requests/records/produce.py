@@ -72,8 +72,8 @@ class ProduceResult:
 
 
 async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
-    """Handles a Produce request. Returns after each batch is rejected, or acknowledged as acks
-    requires.
+    """Handles a Produce request. Returns when every batch has been either rejected, or acknowledged
+    as `acks` requires.
     """
     body = call.body
     topics = await named_topics(broker, body.topic_data)

@@ -70,7 +70,9 @@ def test_a_file_has_its_name_only_when_it_is_complete(tmp_path: Path) -> None:
 
 
 def merged(parts: list[OnDisk], folder: Path) -> list[OnDisk]:
-    """Runs the merging task for shuffle partition 0 and returns the files of its rows."""
+    """Runs the merging task for shuffle partition 0, and returns the files with the rows of this
+    partition.
+    """
     numbered = [[(0, part) for part in parts]]
     rows: Iterable[pa.RecordBatch] = merge_files(
         [BY_N], numbered, folder, None, [pa.record_batch({"target": [0]})]

@@ -248,7 +248,9 @@ def test_each_form_counts_its_observations() -> None:
 
 
 def test_a_polled_record_can_be_in_a_cycle_if_something_leads_to_it_and_on() -> None:
-    """Each line is of one history; the counts are those of G1c and of G1c-process."""
+    """Each line of the table is the end of a history, with the observations of G1c and G1c-process,
+    without and with `--ww-deps`.
+    """
     start = """
         c1  poll      -> ok i=x@0
         c1  send k=a  -> ok @0

@@ -1,4 +1,6 @@
-"""A counterexample of the retention spec breaks the same claim on two replicas with the bug."""
+"""A counterexample of a bug in the spec `retention` is replayed on two replicas with this bug. It
+breaks the same claim there.
+"""
 
 from __future__ import annotations
 

@@ -228,7 +228,8 @@ def cluster() -> Iterator[Served]:
 
 @pytest.fixture
 def brokers(cluster: Served, connect: Callable[..., Connection]) -> dict[int, list[Connection]]:
-    """Connects to the coordinator of `KEY` and to the other broker, for each kind of key.
+    """Connects to two brokers for each kind of key (a group, or a transactional id): to the
+    coordinator of `KEY`, and to the other broker.
 
     Both brokers know the topic `in` and the internal topics.
     """
