@@ -79,8 +79,8 @@ RECORDERS: Final[dict[str, Callable[[], Command]]] = {"java": java, "go": go}
 
 
 def record(service: Command, case: Case, folder: Path) -> None:
-    """Runs the service, which writes its history to `folder`. Raises InputFault if the service
-    fails.
+    """Runs the command `service`. It starts a service that writes its history to `folder`. Raises
+    InputFault if the service fails.
     """
     options = ("--bug", case.bug) if case.bug else ()
     with Broker(brokers=1, topics={"orders": PARTITIONS}, options=options) as broker:

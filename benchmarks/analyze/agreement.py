@@ -84,7 +84,9 @@ Catalogue = Callable[[Declarations], tuple[Anomaly, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A result that differs when the histories with these `numbers` are analysed together."""
+    """A result in which the analysis differs from the definitions, if the histories with the
+    numbers `numbers` are analysed together.
+    """
 
     numbers: tuple[int, ...]
     of: str  # the id of an anomaly, "assumptions", or "delivery semantics"

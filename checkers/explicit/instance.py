@@ -65,7 +65,8 @@ class Instance:
         """The positions of the variables among the bytes of a step, by the names of the variables.
 
         The bytes of a step are the packed state before the step, followed by the packed state after
-        it. A variable `v` of the state after the step has the name of `v.after`.
+        it. The name of a variable in the state after the step is that of its counterpart,
+        `variable.after`.
         """
         out: dict[str, Block] = {}
         start = 0
@@ -107,8 +108,8 @@ class Instance:
         return self.elements(sort)[raw - sort.optional]
 
     def packed(self, value: Value, sort: SortInfo) -> int:
-        """Returns the byte of a packed state that stores a value of the type `sort`, such as
-        broker 2.
+        """Returns a value as the byte that stores it in a packed state. The value has the type
+        `sort`; for example, it is broker 2.
         """
         if value is None:
             return 0

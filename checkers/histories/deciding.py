@@ -105,7 +105,8 @@ class Totals:
 class Decided:
     """The result of the query plan: the broken assumptions of a history, or else its anomalies.
 
-    If an assumption is broken, or if a row is invalid, there are no anomalies.
+    If an assumption is broken, or if a row is invalid, no anomaly was searched for, and `anomalies`
+    is empty.
     """
 
     totals: Totals

@@ -1,3 +1,3 @@
-"""Shows on real brokers that Kafka has the defects which counterexamples of the specs predict,
-by fixed lists of requests and faults.
+"""Shows on real brokers the defects of Kafka that counterexamples of the specs predict. A fixed
+list of requests and faults shows each defect.
 """

@@ -206,7 +206,9 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @witness
     def a_zombie_owns(s) -> Bool:
-        """Reachable: a consumer still reads a partition that another member has and reads, too."""
+        """Reachable: two consumers read the same partition, and the coordinator has assigned it to
+        only one of them.
+        """
         return exists(
             all_of(a != b, s.consumer[a].owns[p], s.has(b, p), s.consumer[b].owns[p])
             for p in TopicPartition

@@ -169,7 +169,8 @@ class StaticMembersClaims(StaticMembersActions):
         epoch is larger than the smallest epoch.
 
         The lemma is true because the coordinator asks only consumers with a larger epoch to give up
-        partitions. A member that comes back has partitions, but the smallest epoch.
+        partitions. It cannot speak of all members with partitions: a member that comes back has
+        partitions, and the smallest epoch.
         """
         return forall(
             implies(

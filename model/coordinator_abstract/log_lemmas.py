@@ -196,12 +196,12 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_decision_follows(s) -> Bool:
-        """If a transaction is ongoing in the log, a record that prepares a commit or abort has this
-        transaction.
+        """The coordinator prepares the commit or abort of the transaction that is ongoing in the
+        log.
 
-        The record lists the partitions of this transaction, and has a producer id and epoch that no
-        instance has. If no transaction is ongoing in the log, the record is an abort without
-        partitions.
+        The appended record lists the partitions of this transaction, and has a producer id and
+        epoch that no instance has. If no transaction is ongoing in the log, the record is an abort
+        without partitions.
         """
         return forall(
             implies(

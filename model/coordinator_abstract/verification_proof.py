@@ -1,10 +1,10 @@
 """The lemmas about transaction version 1 with verification.
 
-The proof argues as follows. While a partition has a verified or a pending record, the log has an
-open transaction with the record's producer id and epoch and with this partition. The partition does
-not have the marker of this transaction yet. The marker commits or aborts the pending record, and
-removes the VerificationGuard. The transaction completes only after the marker. This argument does
-not depend on the order of requests.
+The proof argues as follows. While a partition has a verified or a pending record, the coordinator's
+log has an open transaction with the record's producer id and epoch and with this partition. The
+partition does not have the marker of this transaction yet. The marker commits or aborts the pending
+record, and removes the VerificationGuard. The transaction completes only after the marker. This
+argument does not depend on the order of requests.
 
 The claims about single transactions need another argument. An instance begins a transaction only
 after the response to the end of its previous transaction. So at most one transaction of an instance

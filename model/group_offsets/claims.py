@@ -145,7 +145,9 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @action_property
     def committed_offsets_last(s, after: Self) -> Bool:
-        """While a group has members or rebalances, it never loses its committed offset."""
+        """A group never loses its committed offset while it has members, or while a rebalance is in
+        progress.
+        """
         forgets = (s.cache.committed.offset != nothing) & (after.cache.committed.offset == nothing)
         return implies(all_of(s.serves(), after.serves(), forgets), s.is_empty())
 

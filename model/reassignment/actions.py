@@ -187,10 +187,9 @@ class Reassignments(ReassignedPartition):
         """Begins a reassignment that adds the replicas `added` and removes the replicas `removed`.
         No other reassignment may be in progress.
 
-        Left out: the spec allows no request while the ISR is empty, if an added broker was a
-        replica earlier and is still in the ELR. For such a request, Kafka elects the added broker
-        at once, looks up its directory in the old registration (LeaderAcceptor), and fails with an
-        exception.
+        One request is left out: the ISR is empty, and an added broker was a replica earlier and is
+        still in the ELR. For such a request, Kafka elects the added broker at once, looks up its
+        directory in the old registration (LeaderAcceptor), and fails with an exception.
         """
         isr, elr = s.partition_registration.isr, s.partition_registration.elr
         elects_added = s.is_empty(isr) & exists(added[r] & elr[r] for r in Replica)

@@ -95,8 +95,8 @@ class TruncateToHighWatermark(ReplicationClaims):
         has no leader afterwards.
 
         Kafka: ReplicationControlManager.handleBrokerFenced.
-        Simplified: a failed replica keeps its log, and only the controller notices the failure.
-        Without the guard that the only member stays in the ISR, the ISR may become empty. In this
+        Simplified: a failed replica keeps its log, and only the controller notices the failure. The
+        last member of the ISR stays in it. Without this guard, the ISR may become empty. In this
         state, the controller cannot elect a leader any more. The constant `as_published` removes
         this guard.
         """

@@ -160,8 +160,7 @@ class TopicIds(Transactions):
     def refuse_record(s, p: TopicPartition, k: Transaction, i: Instance) -> None:
         """The leader refuses a record with an old epoch, and the client closes.
 
-        Kafka: the source, the simplification and the other guards are those of the action in
-        `Partitions`.
+        Kafka: as in the class `Partitions`, whose simplification and guards this action also has.
         """
         when(~s.deleted[k][p])
         super().refuse_record(p, k, i)

@@ -97,8 +97,8 @@ def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...
     """Returns each operation that began before an earlier operation of the same process had
     completed.
 
-    If several earlier operations were open, the result has the one that completed latest. An
-    operation that never completed is treated as the latest.
+    Each row also names an open earlier operation: of several, the one that completed latest. One
+    that never completed is treated as the latest.
     """
 
     def closes(operation: Operation) -> float:

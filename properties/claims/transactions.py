@@ -224,7 +224,7 @@ def _forgotten(run: Transacted) -> Iterator[str]:
 
 
 def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
-    """Claim: a committed transaction set each group offset that a fetch returns.
+    """Claim: each group offset that a fetch returns was set by a committed transaction.
 
     A transaction is treated as committed if it did not fail, and if its end was requested before
     the fetch completed. At read_committed, the fetch must not return an old offset. An offset is

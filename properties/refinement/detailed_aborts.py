@@ -10,8 +10,8 @@ after the client continues. The detailed action `raise_epoch` is the abstract ac
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings (history variables).
 Simplified: the simplifications are those of `detailed_verification`. In addition, no coordinator
-fails, so no response is lost. The mapping does not compare the producer id and epoch that a client
-had before it continued.
+fails. The spec loses responses only when a coordinator fails, so none is lost here. The mapping
+does not compare the producer id and epoch that a client had before it continued.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Checks the records of a producer's record batch, and returns the facts about the records that the
-leader needs.
+"""Checks the records of a producer's record batch. Returns facts about the records, which the
+leader needs for the append.
 
 `scan` returns three facts: the largest timestamp, whether a record has no key, and whether the
 offset deltas are 0, 1, 2 and so on. The number and the lengths of the records must agree with the

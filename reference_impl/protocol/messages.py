@@ -230,8 +230,8 @@ class EpochEndOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortedTransaction:
-    """An aborted transaction that overlaps a fetched range. A reader must skip the records of this
-    producer from `first_offset` to the producer's next abort marker.
+    """An aborted transaction that overlaps a fetched range. A reader must skip the records of the
+    producer `producer_id` from `first_offset` to this producer's next abort marker.
     """
 
     producer_id: ProducerId

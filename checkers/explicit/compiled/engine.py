@@ -1,8 +1,8 @@
 """Runs the search in generated C. This module decides when a level, the budget or the time ends.
 
 The C code reports that a term is undefined (one of its values is outside its type), but not which
-term. To find the term, the interpreter of specs repeats the steps that lead to the state
-(`keyed_steps`).
+term. To find the term, the interpreter of specs repeats the steps that lead to the failed
+evaluation (`keyed_steps`).
 """
 
 from __future__ import annotations

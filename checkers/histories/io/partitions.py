@@ -221,7 +221,8 @@ def reads_per_row(partitions: Sequence[HistoryPartition], row_ranges: Sequence[R
     """Returns how many partitions read a stored row, on average. The result is 1 for an empty
     history.
 
-    The average can exceed 1, because each partition reads a row range completely.
+    The average can exceed 1: two partitions may share a row range, and each of them reads the whole
+    range.
     """
     rows = sum(row_range.rows for row_range in row_ranges)
     return (

@@ -1,11 +1,11 @@
 """KAFKA-20734: a transaction that ends while a partition has no leader stays open there.
 
-The coordinator sends a marker to the leader of each partition. Since 4.3.0, its metadata has the
-same result for a partition without a leader and for a deleted partition. So the coordinator sends
-no marker, and completes the transaction. When the partition has a leader again, the transaction is
-still open in its log. The marker of the producer's next transaction ends both transactions. If the
-first transaction was aborted and the next transaction commits, readers at read_committed receive
-aborted records.
+The coordinator sends a marker to the leader of each partition. Since 4.3.0, the coordinator's
+metadata has the same result for a partition without a leader and for a deleted partition. So the
+coordinator sends no marker, and completes the transaction. When the partition has a leader again,
+the transaction is still open in its log. The marker of the producer's next transaction ends both
+transactions. If the first transaction was aborted and the next transaction commits, readers at
+read_committed receive aborted records.
 
 Source: KAFKA-20734; KRaftMetadataCache.getPartitionLeaderEndpoint;
 TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue.

@@ -41,8 +41,9 @@ ID: Final = "G1b"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class IntermediateRead:
-    """A read of part of a transaction: the reader received a value of the transaction, then a later
-    record, but never the last value that the transaction sent to the topic partition.
+    """A read of part of a transaction. The reader received a value of the transaction, and then a
+    record at a higher offset of the topic partition. But it never received the last value that the
+    transaction sent to the topic partition.
     """
 
     key: str

@@ -41,7 +41,8 @@ INIT: Final = "init_producer"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ZombieWrite:
-    """A write whose end was requested after a newer producer had replaced the writer.
+    """A write in a transaction whose commit was requested after a newer producer had replaced the
+    writer.
 
     `older_op` is the `init_producer` operation of the writer, and `newer_op` is the `init_producer`
     operation of the newer producer.

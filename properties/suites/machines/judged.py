@@ -74,8 +74,8 @@ class Setting(Protocol):
 class JudgedMachine(RuleBasedStateMachine):
     """A Hypothesis state machine that checks claims when its run ends.
 
-    A subclass defines rules, claims that must always hold (`ALWAYS`), and goals of claims that
-    something can happen (`SOMETIMES`).
+    A subclass defines rules and claims. A claim in `ALWAYS` must hold in every run. A claim in
+    `SOMETIMES` states that something can happen, and has goals: observations that show it.
     """
 
     ALWAYS: ClassVar[Always]

@@ -52,7 +52,9 @@ class Faults(Protocol):
 
     @property
     def read_partitions(self) -> bool:
-        """True if a rule selects requests by topic partition, or if requests are logged."""
+        """True if the topic partitions of each request must be read: a rule selects requests by
+        topic partition, or requests are logged.
+        """
         ...
 
     @property

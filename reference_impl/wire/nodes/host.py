@@ -1,9 +1,9 @@
 """Runs those nodes of a cluster (brokers and controller) that are in one process, in one event
 loop.
 
-A message between two nodes is delivered after `link_ms`, unless its sender dies first, or a network
-partition loses it (module `interruptions`). If each node has a process of its own, `elsewhere`
-sends the messages (package `processes`).
+A message between two nodes is delivered after `link_ms`. It is lost if its sender dies first, or if
+a network partition is between the nodes (module `interruptions`). If each node has a process of its
+own, `elsewhere` sends the messages (package `processes`).
 
 If a node's code raises an exception, the state of the node does not change. The exception is
 logged, and raised again when the cluster stops.

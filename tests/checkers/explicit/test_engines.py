@@ -41,7 +41,7 @@ class Level(Ordered):
 
 
 class BeginsAboveTheLeast(Spec):
-    """A level that begins anywhere but at the least one, and never changes."""
+    """The level begins above the least level, and never changes."""
 
     level: Level
 

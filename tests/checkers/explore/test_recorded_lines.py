@@ -61,7 +61,9 @@ def test_each_line_has_its_steps_and_most_change_nothing(tmp_path: Path) -> None
 
 
 def test_the_path_leads_to_the_state_of_the_validation() -> None:
-    """Every action of a real trace is taken again from the file, and leads to the same state."""
+    """The file of an explained trace has every action of the trace. These actions lead to the state
+    that the validation reached.
+    """
     events = read(log_lines(sorted(KAFKA.glob("*.gz"))))
     for mapping, found, spec in (
         (PartitionReplication.of(e := events.partitions["tt-0"]), e, SPEC),

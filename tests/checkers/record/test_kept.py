@@ -157,7 +157,9 @@ def test_a_kill_between_any_two_steps_of_a_resumption_loses_nothing(
 
 @pytest.mark.parametrize("state", ["both tails", "part and both tails", "part and tail"])
 def test_a_kill_between_two_parts_is_resumed(state: str, tmp_path: Path) -> None:
-    """A recorder begins the next tail, writes the part, then removes the tail of the part."""
+    """When a tail is full, the recorder takes three steps. It begins the next tail, writes the full
+    one as a part, and then removes the full tail. The kill is between two of these steps.
+    """
     folder = tmp_path / "history"
     writer = write(folder, SCRIPT[:2], rows_per_part=1000 if state == "part and tail" else 1)
     first = tail_path(folder, 0)

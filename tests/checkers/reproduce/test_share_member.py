@@ -49,7 +49,9 @@ class Record:
 
 @dataclass
 class Queue:
-    """The records of a share group, and its consumers; `lost` acknowledgements fail."""
+    """The records of a share group, and its consumers. The next acknowledgements fail; `lost` is
+    their number.
+    """
 
     waiting: list[Record]
     lost: int = 0

@@ -94,7 +94,7 @@ def test_two_processes_at_once_have_the_same_keys_whatever_they_proved_before(
 
 
 class UnfencesKnownBrokers(Registration):
-    """Registration with another guard of one action."""
+    """The spec `Registration`, in which the action `unfence` has another guard."""
 
     @action
     def unfence(s, b: Broker) -> None:

@@ -30,9 +30,10 @@ NEW_INSTANCE = InitProducerId(transactional_id="t")
 
 
 def record_of(state: TxnState) -> tuple[TransactionMetadata, list[Any]]:
-    """Returns the transaction metadata that the coordinator appends, and its responses.
+    """Sends InitProducerId of a new producer instance. Returns the transaction metadata that the
+    coordinator appends, and its responses.
 
-    The request is InitProducerId of a new producer instance, and `state` is the state before it.
+    `state` is the state of the transactional id before the request.
     """
     coordinator, _ = loaded(metadata(state, A))
     coordinator, effects = coordinator.on_request(at(correlation=5), CLIENT, NEW_INSTANCE)

@@ -98,8 +98,8 @@ def _ascending(group: Ints, offset: Ints) -> bool:
 
 
 def _words(key: Ints, offset: Ints, last: Ints, log_starts: LogStarts) -> pa.Table:
-    """Returns a table with one bitset for each key (topic partition). The bitset has the offsets
-    below a transaction's last offset in the key.
+    """Returns a table with one bitset for each key (topic partition). The bitset has the offsets of
+    all records that are not the last ones of their transaction in the key.
 
     For each entry of `offset`, `last` has the last offset of the transaction that sent the record.
     If retention may have deleted the record at this last offset, the entry is ignored.

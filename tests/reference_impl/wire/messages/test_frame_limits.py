@@ -122,7 +122,9 @@ def test_random_bytes_are_a_request_or_malformed(data: bytes) -> None:
 
 
 def test_a_scan_that_reads_too_little_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The comparison with kio finds a scan that reads only two bytes of an int32."""
+    """The test that compares the scan with kio fails if the scan reads only two bytes of an
+    int32.
+    """
     monkeypatch.setitem(field_types.SIZES, "int32", 2)
     frame_limits._entity.cache_clear()
     try:
