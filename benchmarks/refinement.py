@@ -115,8 +115,8 @@ class OfSpec:
 
 
 def detected(row: Detection) -> str:
-    """Returns a text with the first event of a run with a seeded bug that the spec rejects, or with
-    `missed` if the spec rejects no event.
+    """Repeats a run of a broker with a seeded bug. Returns a text with the first event that the
+    spec rejects, or with `missed` if the spec rejects no event.
     """
     runs = SCENARIOS[row.scenario]
     events = runs.make(row.seed, frozenset({row.bug}))

@@ -20,8 +20,8 @@ Steps = tuple[Step, ...]  # several actions between the same states are one text
 class StateMachine:
     """The states and transitions of one part of a spec. The field `of` names this part.
 
-    `steps` has exactly the transitions that the spec makes if its constants have one of the values
-    in `at`. Larger constants may add transitions.
+    Each entry of `at` is a choice of constants. `steps` has exactly the transitions that the spec
+    makes with one of these choices. Larger constants may add transitions.
     """
 
     of: str

@@ -28,7 +28,9 @@ def steps(file: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def lines(file: Path) -> Iterator[str]:
-    """Yields each command of a workflow, once for each campaign of its job."""
+    """Yields each command of a workflow. If a job runs a command once for each of several
+    campaigns, yields the command for each campaign.
+    """
     for job, step in steps(file):
         for line in step.get("run", "").splitlines():
             matrix = job.get("strategy", {}).get("matrix", {})

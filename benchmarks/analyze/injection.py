@@ -144,7 +144,9 @@ def shown(found: Analysis) -> Shown:
 
 
 def own_cells(row: Any) -> tuple[Any, ...]:
-    """Returns the fields of a violation that depend only on its own operations."""
+    """Returns some fields of a violation: those that depend only on the operations of the
+    violation, and not on the rest of the history.
+    """
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 
 

@@ -178,7 +178,9 @@ def proof(run: Run) -> None:
 
 
 def suite(run: Run) -> None:
-    """Check the claims on the reference broker, also with three bugs that must be found."""
+    """Check the claims on the reference broker. Then check them on a broker with each of three
+    bugs; each bug must break a claim.
+    """
     from properties.suites.registry import suite_named
     from properties.suites.search.profiles import PROFILES
     from reference_impl.node.bugs import NO_BUGS, bugs_named

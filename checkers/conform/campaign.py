@@ -192,8 +192,8 @@ def run(
 
 
 def trail(compared: Compared, until: Pair) -> list[str]:
-    """Returns one line for each request of a sequence up to the pair `until`, including this pair.
-    A line has the request and the errors in both answers.
+    """A pair is a request and its two answers. Returns one line for each pair of a sequence, up to
+    and including the pair `until`. A line has the request and the errors in both answers.
     """
     upto = [pair for pair in compared.pairs if pair.index <= until.index]
     return [

@@ -133,8 +133,8 @@ def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
 def merge_cells(
     kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the tables of each kernel and shuffle partition into one table. Rows with costs are
-    yielded unchanged.
+    """Yields one row with the merged table for each pair of a kernel and a shuffle partition. Also
+    yields each row that has the cost of a task, unchanged.
 
     The rows must be sorted by kernel and shuffle partition.
     """

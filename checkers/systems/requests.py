@@ -1,4 +1,4 @@
-"""Sends single requests to one broker. It is used for requests that no client library can send.
+"""Sends single requests to one broker, for requests that no client library can send.
 
     call(("127.0.0.1", 9092), Api.ELECT_LEADERS, 2, {"election_type": 0, ...})
 

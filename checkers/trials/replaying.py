@@ -63,8 +63,9 @@ def is_of_trial(path: Path) -> bool:
 
 
 def kept_trials(path: Path) -> tuple[KeptTrial, ...]:
-    """Returns the saved trial (test run) in the folder, or in the folder of the file. If this
-    folder contains folders of trials, as a run folder does, returns all of these trials.
+    """Returns the trials (test runs) that are saved in a folder. `path` is the folder, or a file in
+    it. A folder of a trial has one trial. A run folder has the folders of several trials, and all
+    of them are returned.
 
     Raises InputFault if there is no trial, or if a trial is unreadable.
     """

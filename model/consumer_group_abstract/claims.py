@@ -226,8 +226,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def owners_know_since_when(s) -> Bool:
-        """If a consumer reads a partition that is recorded for it, its epoch is at least the epoch
-        in which the coordinator assigned the partition.
+        """If a consumer reads a partition that the coordinator has recorded for this consumer, the
+        consumer's epoch is at least the epoch in which the coordinator assigned the partition.
 
         The lemma is true because the response that assigned the partition carried this epoch.
         """

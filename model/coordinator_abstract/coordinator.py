@@ -55,8 +55,8 @@ class Coordinator(AbstractCoordinatorState):
         s.answering[i] = answering
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Makes the record `m` the last committed record of `i`, and performs the changes of state
-        that follow.
+        """Makes the record `m` the last committed record of `i`, and changes the rest of the state
+        as `m` says.
 
         The instance `answering` receives the response. If `answering` is nothing, no instance
         receives a response.

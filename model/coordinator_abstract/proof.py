@@ -3,8 +3,8 @@
 A *stamp* is a transactional id with a producer id and a producer epoch. The proof argues as
 follows. The coordinator gives each stamp to one instance, and the instance begins one transaction
 with this stamp. A commit or abort uses up the epochs from the transaction's epoch up to, but not
-including, the epoch of its markers: no other stamp has one of these epochs. So partitions
-distinguish a transaction from earlier and later transactions by epochs alone.
+including, the epoch of its markers: no other stamp with this producer id has one of these epochs.
+So partitions distinguish a transaction from earlier and later transactions by epochs alone.
 
 The coordinator completes a transaction only after each partition has the marker. Only then does it
 accept the next transaction. So all pending records of a producer id belong to the transaction of

@@ -103,8 +103,8 @@ class RaisesEpochOnce(TwoPhaseCommit):
         s, i: TransactionalId, raised_epoch: ProducerEpoch, next_id: ProducerId
     ) -> None:
         """The coordinator commits or aborts a transaction that a new instance keeps
-        (keepPreparedTxn). The record has the transaction's own producer id and epoch as `last_id`
-        and `last_epoch`.
+        (keepPreparedTxn). The record of this decision has the transaction's own producer id and
+        epoch as `last_id` and `last_epoch`.
 
         Kafka: KIP-939, as in the spec's version `kip-939`.
         """

@@ -229,8 +229,7 @@ class VerificationActions(AbstractCoordinator):
         """A client learns that its transaction was committed or aborted, as the client requested.
 
         Kafka: EndTxnResponse before version 5, which has no epoch; a fenced client gets an error.
-        Simplified: the action `receive_end` of the spec's version `kip-1228` has the same
-        simplifications.
+        Simplified: as in the version `kip-1228`.
         Without the guard that the producer id and epoch are current, the claim
         `no_instance_has_the_last_epoch` breaks in 9 steps.
         """

@@ -192,8 +192,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def requests_are_of_begun_transactions(s) -> Bool:
-        """A client requests the commit or the abort of a transaction with partitions, but never
-        both.
+        """A client requests either the commit or the abort of a transaction, and the transaction
+        has partitions.
 
         A client receives a response only after its request. While requests and markers arrive in
         order (`disordered` is false), a transaction whose client has the response is committed or

@@ -1,4 +1,5 @@
-"""A table of lemmas that suffice to prove the slow conditions of the partition's proof.
+"""A table of lemmas for the slow conditions in the proof of `reassignment-abstract`: the lemmas
+suffice to prove the condition.
 
 A condition is a pair of an action and a claim: the action must not break the claim. The solver
 first uses the lemmas that the table lists for the pair. It uses all lemmas if the listed lemmas do

@@ -155,9 +155,9 @@ class AbstractReplicationActions(AbstractReplicationState):
         """Does nothing, because each leader epoch has its own fetched offsets. At the start of an
         epoch, no follower has fetched.
 
-        In Kafka, a leader keeps the fetched offsets of an earlier epoch. If another replica led in
-        between, the claim `isr_has_what_is_committed` breaks in 12 steps; see
-        `docs/findings/keeps_old_fetches.py`.
+        In Kafka, a leader keeps the fetched offsets of an earlier epoch in which it led, even if
+        another replica led in between. Then the claim `isr_has_what_is_committed` breaks in 12
+        steps; see `docs/findings/keeps_old_fetches.py`.
         """
 
     @action

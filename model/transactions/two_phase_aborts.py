@@ -117,8 +117,8 @@ class WithoutKeeping(TwoPhaseCommit):
 
     @witness
     def an_old_instance_is_refused(s) -> Bool:
-        """Reachable: the transaction of an old instance is aborted, and the database refuses this
-        instance.
+        """Reachable: the transaction of an instance is aborted, and the database refuses this
+        instance, because a newer one exists.
         """
         return exists(
             (s.owner[k] == i) & (s.decided[k] == ABORT) & (i < s.newest_in_database)

@@ -90,8 +90,7 @@ def list_reassignments(
 ) -> tuple[Changes, ListedReassignments]:
     """Returns no changes, and the list of the reassignments in progress.
 
-    The list does not contain a partition of the request that is unknown, or that is not being
-    reassigned.
+    If the request names partitions, the list has only those of them that are being reassigned.
     """
     wanted = request.topic_partitions
     found = {

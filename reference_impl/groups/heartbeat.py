@@ -133,7 +133,8 @@ def subscribes(request: ConsumerGroupHeartbeat) -> bool:
 
 
 def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
-    """Returns the error that rejects a heartbeat in every state of the group, or NONE.
+    """Returns the error of a malformed heartbeat, or NONE. A malformed heartbeat is rejected
+    whatever the state of its group is.
 
     Kafka: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid.
     """

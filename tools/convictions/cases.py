@@ -7,9 +7,10 @@ The kinds of cases are:
     network   a network that delays, loses, doubles or reorders messages
     bug       a seeded bug of the broker, with two random faults of brokers and links
 
-Kafka fulfils its guarantees in the first three kinds. So the histories of these kinds must show no
-anomaly, except those in `effects`. With a seeded bug, a history may show the effects of the bug and
-their consequences. Most seeded bugs have an effect only if faults occur.
+In the first three kinds, Kafka fulfils its guarantees. So their histories must show only the
+anomalies in `effects`: those that a fault may cause without a defect. With a seeded bug, a history
+may show the effects of the bug and their consequences. Most seeded bugs have an effect only if
+faults occur.
 """
 
 from __future__ import annotations

@@ -144,8 +144,8 @@ def add(new: Decided) -> None:
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
     """Returns the sides that still need trials, in groups that share their trials.
 
-    A side is one claim in one setting, inside or outside the claim's condition, with the verdict
-    that is expected there.
+    A side is a claim, a setting, and the expected verdict. The setting satisfies the claim's
+    condition (inside), or violates it (outside).
     """
     done: set[tuple[str, ...]] = (
         set() if options.again else {one.key for one in kept() if one.verdict != "undecided"}

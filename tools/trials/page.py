@@ -106,10 +106,10 @@ def _is_alone(claim: Claim) -> bool:
 
 
 def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, str, str]:
-    """Returns the setting, the result, the repetitions and the options of a trial that broke the
-    claim.
+    """Returns four texts about a trial that broke the claim: its setting, its result, its
+    repetitions and its options.
 
-    If no trial broke the claim, the second text is the reason, and all other texts are empty.
+    If no trial broke the claim, the second text says why, and the other texts are empty.
     """
     found = (
         row

@@ -1,4 +1,5 @@
-"""Finds the values of columns that a data file lacks, in the partition to which the file belongs.
+"""Finds the values of columns that a data file lacks. The values come from the partition to which
+the file belongs.
 
 A partition field applies a transform to a column. If the transform is `identity`, the value of the
 field is the value of the column in all rows. So the file may lack the column, for example if the

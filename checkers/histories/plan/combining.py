@@ -47,8 +47,8 @@ def combiners(combines: Iterable[Combine | None]) -> Combiners:
 
 
 def combined_tables(some: Combiners) -> Iterator[tuple[int, pa.Table]]:
-    """Yields the position of each function that has tables, and the table into which it merges
-    them.
+    """Merges the tables of each function that has some. Yields the position of the function, and
+    the merged table.
     """
     for number, one in some.items():
         if one.tables:

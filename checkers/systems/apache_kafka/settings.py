@@ -1,7 +1,7 @@
 """The settings of nodes: `EVERY_NODE` for all clusters, and two sets of settings to compare, `SAFE`
 and `UNSAFE`.
 
-With acks=all, `SAFE` has the settings that Kafka's documentation recommends against data loss.
+`SAFE`, with acks=all, has the settings that Kafka's documentation recommends to prevent data loss.
 `UNSAFE`, with acks=1, prefers availability, and the documentation promises less for these settings.
 The controller has the same settings as the brokers, because it decides elections, and because
 topics inherit the settings of the controller.

@@ -22,8 +22,8 @@ def module(spec: Spec, scope: Scope | None = None) -> str:
 def configuration(
     spec: Spec, scope: Scope | None = None, names: Sequence[str] | None = None
 ) -> str:
-    """Returns the configuration file for TLC as text. If `scope` is None, it has the spec's own
-    scope.
+    """Returns the configuration file for TLC as text. If `scope` is None, the file has the spec's
+    own scope.
 
     `names` selects properties and witnesses. If `names` is None, all properties and no witnesses
     are selected. A witness is reachable if TLC reports a violation of its invariant `Never...`.

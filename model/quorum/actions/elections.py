@@ -128,9 +128,10 @@ class Elections(QuorumState):
     def grants_votes(s, voter: Replica, r: Replica) -> Bool:
         """Returns True if the voter may vote for the candidate `r`.
 
-        The voter must be unattached or prospective. It must know no leader of its epoch, and must
-        have voted in this epoch for no replica other than `r`. Without the rule that a voter votes
-        once in each epoch, the claim `one_leader_per_epoch` breaks (bug `votes-twice`, 11 steps).
+        The voter must be unattached or prospective. It must know no leader of its epoch. If it has
+        already voted in this epoch, the vote must have been for `r`. Without the rule that a voter
+        votes once in each epoch, the claim `one_leader_per_epoch` breaks (bug `votes-twice`, 11
+        steps).
         """
         m = s.member[voter]
         return all_of(

@@ -96,8 +96,8 @@ class Writes(Deliveries):
         return later_of(s.stored_start, s.write[w].start)
 
     def is_newer(s, w: Slot) -> Bool:
-        """Returns True if the state in the write `w` is newer than the state of the record that the
-        coordinator has stored.
+        """Returns True if the state of a record in the write `w` is newer than the record's state
+        in the coordinator's log.
 
         The state with the larger delivery count is newer. If the counts are equal, the state that
         is later in `RecordState` is newer.

@@ -306,8 +306,8 @@ class Coordinator(Partitions):
         """Returns True if the coordinator confirms to the leader of `p` that `p` is in the
         transaction.
 
-        The coordinator confirms this even while an append to its log is not committed. Without this
-        rule, the claim `added_partitions_are_confirmed` breaks (bug `confirms-when-idle`, 6 steps;
+        The coordinator answers even while an append to its own log is not committed. If it does
+        not, the claim `added_partitions_are_confirmed` breaks (bug `confirms-when-idle`, 6 steps;
         KAFKA-14904).
         """
         return s.has_added(k, p)
@@ -374,8 +374,9 @@ class Coordinator(Partitions):
         )
 
     def may_fence(s) -> Bool:
-        """Returns True if the coordinator may fence, which means that it aborts the ongoing
-        transaction by itself: a transaction is ongoing, and the coordinator is not busy.
+        """Returns True if the coordinator may fence: abort the ongoing transaction without a
+        request of its client. There must be an ongoing transaction, and the coordinator must not be
+        busy.
         """
         return ~s.is_busy() & (s.metadata.state == ONGOING)
 

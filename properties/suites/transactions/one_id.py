@@ -131,7 +131,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def send_without_waiting(self, count: int) -> None:
-        """Queues sends at the newest producer; no virtual time passes.
+        """Adds records to the queue of the newest producer. No virtual time passes.
 
         The producer sends the records when a later rule lets time pass. `count` is the number of
         records.

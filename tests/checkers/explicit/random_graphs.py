@@ -26,7 +26,7 @@ class Graph(Spec):
 
 
 class Scattered(Graph):
-    """The token starts anywhere."""
+    """A graph of which every node is an initial state."""
 
     def init(s, x: Place) -> None:
         s.at = x

@@ -85,7 +85,7 @@ COMMITTED = ["request_commit 0", "prepare_commit 0 1 0", "commit_append 0"]  # w
 
 
 def begin(spec: AbstractCoordinator) -> Play:
-    """Returns an execution in which the last producer epoch is the largest one."""
+    """Returns an execution of the spec, in its last initial state."""
     *_, state = Interpreter.of(spec).initial(spec)
     return Play(spec, state)
 

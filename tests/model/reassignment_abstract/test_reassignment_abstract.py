@@ -122,7 +122,9 @@ def test_until_kafka_4_2_a_reassignment_waits_for_every_remaining_replica(play: 
 
 
 def test_a_cancelled_reassignment_may_leave_one_copy(play: Begin) -> None:
-    """b1 fell behind while b2 was in the ISR: after the cancellation b0 alone has the record."""
+    """The record is committed by b0 and b2, while b1 is not in the ISR. The cancellation removes
+    b2, so b0 alone has the record.
+    """
     run = play(ElrOfReplicas(disturbances=2)).do(
         "add_replica 2 1", "propose_member 2", "expand_isr 2", "shrink_isr 1", "learn_isr 0"
     )

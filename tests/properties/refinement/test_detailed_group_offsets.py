@@ -80,7 +80,7 @@ def test_a_wrong_mapping_is_noticed() -> None:
 
 @pytest.mark.parametrize("changed", ["output", "repeated", "consumer.written"])
 def test_an_effect_that_only_the_detailed_state_has_is_noticed(changed: str) -> None:
-    """Each input counts, the last one too."""
+    """The mapping compares the effects of every input, also of the last one."""
     spec = WithoutResets(inputs=2, **ONE_GENERATION)
     refinement = Refinement(spec)
     (detailed, *_), (abstract, *_) = (

@@ -61,7 +61,7 @@ def test_the_commit_completes_with_the_last_marker() -> None:
 def test_a_late_response_to_an_earlier_attempt_is_ignored() -> None:
     """Only the response to the last attempt counts; a late response changes nothing.
 
-    After a late error, the marker of the last attempt may still be written.
+    A late error is ignored, too, because the last attempt may still write the marker.
 
     Kafka: TransactionMarkerChannelManager.
     """

@@ -124,10 +124,10 @@ class LogEnds:
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: False for each checked offset that no log end contradicts.
+        """Returns a mask: True for each checked offset that a log end contradicts.
 
-        True is certain under two conditions: the batches do not overlap in time, and the operation
-        was invoked between the first and the last observation of its batch.
+        False is always right. True is certain only if the batches do not overlap in time, and the
+        operation was invoked between the first and the last observation of its batch.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")

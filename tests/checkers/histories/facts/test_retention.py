@@ -1,4 +1,6 @@
-"""The log starts in a history are those of the definition, however the history is partitioned."""
+"""For every way to partition a history, the analysis finds the log starts of the literal
+definition.
+"""
 
 from __future__ import annotations
 

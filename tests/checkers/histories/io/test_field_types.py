@@ -105,7 +105,9 @@ def test_in_a_manifest_of_iceberg(kind: str, field: str, value: bool, tmp_path: 
 
 
 def with_booleans(file: Path, path: list[str], value: bool) -> None:
-    """Gives a field of all records of an Avro file the type boolean, and the value."""
+    """Changes a field of an Avro file: in all records, the field gets the type boolean and the
+    value `value`.
+    """
     with file.open("rb") as stream:
         reader = fastavro.reader(stream)
         schema, records = json.loads(reader.metadata["avro.schema"]), [*reader]

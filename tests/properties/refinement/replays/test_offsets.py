@@ -1,4 +1,6 @@
-"""A counterexample of the group-offsets spec breaks the same claim on the broker with the bug."""
+"""A counterexample of a bug in the spec `group-offsets` is replayed on the broker with this bug. It
+breaks the same claim there.
+"""
 
 from __future__ import annotations
 

@@ -94,7 +94,8 @@ def test_a_client_needs_a_valid_name_as_kip_511_requires(
 def test_a_follower_names_the_leader_to_a_producer(
     leads: int, follower: Connection, version: int
 ) -> None:
-    """If a follower rejects a Produce request, the response names the leader since version 10.
+    """If a follower rejects a Produce request of version 10 or later, the response names the
+    leader.
 
     Kafka: KafkaApis.handleProduceRequest (KIP-951).
     """
