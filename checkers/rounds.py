@@ -48,7 +48,7 @@ class Rounds(Protocol):
         """Computes the next level, and returns the reports (the bytes that `send` and `collect`
         send to the driver).
 
-        `title` is a name for the round, which Spark's UI displays, for example.
+        `title` is a name for the round. Spark's UI displays it.
         """
         ...
 

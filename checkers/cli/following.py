@@ -74,8 +74,8 @@ def followed_topic(
     *,
     ui: bool = False,
 ) -> Generator[None]:
-    """Prints each verdict that changes while the topic grows. Runs the `with` block
-    after Ctrl-C.
+    """Prints each verdict that changes while the topic grows, until Ctrl-C. Then runs the caller's
+    `with` block.
     """
     grown = topic_growths(run, copy)
     if engine != "spark":

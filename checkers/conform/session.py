@@ -279,8 +279,8 @@ def retried_errors(step: Send) -> frozenset[str]:
     as NOT_COORDINATOR. Otherwise it has one error, CONCURRENT_TRANSACTIONS. A broker returns this
     error until the markers of the previous transaction are written.
 
-    For two requests with a transactional id, the result has one more error: NOT_ENOUGH_REPLICAS for
-    Produce, and COORDINATOR_NOT_AVAILABLE for TxnOffsetCommit.
+    The result has one more error if `step` is a Produce request with a transactional id
+    (NOT_ENOUGH_REPLICAS) or a TxnOffsetCommit request (COORDINATOR_NOT_AVAILABLE).
     """
     retried = RETRIED if step.retries else STILL_ENDING
     is_verified = step.body.get("transactional_id") is not None and step.api in VERIFIED_TOO_EARLY

@@ -95,8 +95,8 @@ class Induction:
         return premises is not None and without.isdisjoint(premises)
 
     def consequence(self, claim: Claim) -> Goal:
-        """Returns the condition that the claim follows from the claims which the spec's table
-        `consequences` names for it. Raises Declined if Z3 cannot express the claim.
+        """Returns a condition: the claim must follow from certain other claims. The spec's table
+        `consequences` names them. Raises Declined if Z3 cannot express the claim.
         """
         return Goal(
             facts=[replace(self._slice(self.consequences[claim.name], []), named="")],

@@ -102,8 +102,8 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def powers(self) -> frozenset[Power]:
-        """The powers that the system offers: faults such as kills of brokers, settings, and views
-        of the state of its replicas.
+        """What a trial can do with the system (each a `Power`): inject faults such as kills of
+        brokers, change settings, and read the state of replicas.
         """
         return powers_of(self._system)
 

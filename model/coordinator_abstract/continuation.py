@@ -283,8 +283,9 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def transactions_are_of_the_newest_instance(s) -> Bool:
-        """If the coordinator's log has the producer id and epoch of a transaction, or the commit or
-        abort of a transaction, the client of this transaction is the newest instance.
+        """The client of a transaction is the newest instance in two cases: the coordinator's log
+        has the transaction's producer id and epoch, or the log has the transaction's commit or
+        abort.
 
         The newest instance is the latest instance that sent InitProducerId without a producer id
         and epoch.

@@ -260,7 +260,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         """If an InitProducerId request waits for its response, the coordinator has appended a
         record for the request, and the record is not committed yet.
 
-        The lemma is true because a failover removes the waiting request together with the append.
+        The lemma stays true in a failover, which removes the waiting request together with the
+        append.
         """
         return forall(
             implies(

@@ -206,8 +206,9 @@ class TwoPhaseActions(AbstractCoordinator):
         instance that keeps it requests the commit or abort.
 
         Kafka: KIP-939, EndTxn under the epoch of the new instance.
-        If the epoch is not raised again, the claim `one_instance_has_an_epoch` breaks in 13 steps
-        (bug `raises-epoch-once`).
+        The commit or abort raises the epoch, as InitProducerId of the new instance did before. If
+        it does not, the claim `one_instance_has_an_epoch` breaks in 13 steps (bug
+        `raises-epoch-once`).
         Without the guard that the new instance has sent its request, the claim
         `a_database_commit_stays` breaks in 11 steps.
         """

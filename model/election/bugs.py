@@ -211,7 +211,7 @@ class ElectsAnybody(Election):
     in_force=kafka("4.0", LATEST, "reproduced on real brokers of 4.3"),
 )
 class TrustsLastLeader(Election):
-    """Kafka's election of the last known leader, tested against the stronger promise of KIP-966.
+    """Kafka's election of the last known leader. It breaks a promise of KIP-966.
 
     KIP-966 promises that no record is lost while fewer than min.insync.replicas brokers lose
     records. In this bug, two brokers stop uncleanly, and only one of them loses a record: the last

@@ -235,7 +235,7 @@ class AbstractQuorumActions(AbstractQuorumState):
         )
 
     def may_fetch(s, r: Replica, latest: Offset) -> Bool:
-        """Returns True if the follower's log ends where it agrees with the leader's log.
+        """Returns True if the end of the follower's log agrees with the leader's log.
 
         Either the follower's log is empty, or the leader's log has the follower's last record. This
         record is at the offset `latest`.

@@ -23,10 +23,11 @@ class QuorumLogLemmas(AbstractQuorum):
         return all_of(s.led[e].begun, s.led[e].start_offset <= o, o < s.led[e].end_offset)
 
     def is_dead(s, e: Epoch, o: Offset) -> Bool:
-        """Returns True if the leader of the epoch `e` can never commit a record at the offset.
+        """Returns True if the leader of the epoch `e` can never commit its record at the offset
+        `o`.
 
-        This is the case if a majority of the replicas has larger epochs, and has not acknowledged
-        the record to this leader.
+        This is the case if a majority of the replicas have moved to larger epochs without an
+        acknowledgement of this record to this leader.
         """
         return majority((e < s.replica[v].epoch) & (s.led[e].fetched[v] <= o) for v in Replica)
 

@@ -197,8 +197,7 @@ class TopicIds(Transactions):
         the topic that the leader has.
 
         Kafka: KafkaApis.handleAddPartitionsToTxnRequest answers UNKNOWN_TOPIC_OR_PARTITION.
-        Simplified: the simplification and the other guards are those of the action in
-        `Coordinator`.
+        Simplified: as in the class `Coordinator`, whose guards this action also has.
         """
         when(s.confirms_topic(p))
         super().add_partition(p, k)
@@ -239,8 +238,8 @@ class TopicIds(Transactions):
 
         If a partition without a leader counts as deleted too, the claim `no_hanging_transaction`
         breaks (bug `skips-marker`, 9 steps). The guard `~is_appending` ensures that the completion
-        of the transaction is not in the coordinator's log yet. Without this guard, the coordinator
-        sends no marker of the next transaction either, and the claim `no_hanging_transaction`
+        of the transaction is not in the coordinator's log yet. Without this guard, the partition
+        would also get no marker of the next transaction, and the claim `no_hanging_transaction`
         breaks in 27 steps.
         """
         when(

@@ -156,8 +156,8 @@ def kafka_and_database_not_atomic(run: Delivered) -> tuple[Breach, ...]:
     """Claim: every value that was sent is exactly once in the database, and exactly once in the
     output topic.
 
-    The name of the claim states the danger: Kafka and a database do not commit together. So only an
-    idempotent application satisfies the claim.
+    The claim is named after the danger: Kafka and a database do not commit together. Only an
+    idempotent application satisfies the claim in spite of this danger.
     """
     stored, downstream = Counter(run.stored), Counter(run.downstream)
     return tuple(

@@ -3,8 +3,8 @@
 The *detailed spec*, `reassignment`, is close to Kafka's code. The *abstract spec*,
 `reassignment-abstract`, is small enough to be proved. The detailed spec has more detail than the
 abstract spec in three ways: each change of the partition by the controller elects a leader, a
-leader's requests are in flight, and brokers stop and return. The abstract state contains the ISR,
-the ELR and the leader of every former epoch, which the detailed state does not contain.
+leader's requests are in flight, and brokers stop and return. For every former leader epoch, the
+abstract state contains the ISR, the ELR and the leader. The detailed state does not contain them.
 
 A detailed step may be several abstract steps. For example, a fenced broker leaves the ISR, and the
 next leader is elected. In the detailed spec, a broker loses records when it stops. In the abstract

@@ -119,8 +119,8 @@ class Refinement:
     def actions_between(self, before: State, after: State) -> Actions | None:
         """Returns the one or two abstract actions that lead from `before` to `after`.
 
-        Returns () if both detailed states have the same abstract state. Returns None if no one or
-        two actions lead to `after`.
+        Returns () if both detailed states have the same abstract state. Returns None if more than
+        two actions would be needed, or if no actions lead to `after`.
         """
         a, b = self.abstraction(before), self.abstraction(after)
         key = frozenset(a.items()), frozenset(b.items())

@@ -124,11 +124,12 @@ class HistoryMapping(ABC, Generic[R]):
         return _counted(self._explored())
 
     def random_walks(self, walks: int, *, length: int, seed: int) -> Walk:
-        """Makes `walks` random walks through pairs of states, and counts their steps.
+        """Makes `walks` random walks, and counts their steps. A walk goes from pair to pair: a pair
+        has a state of the detailed spec and a state of the abstract spec.
 
-        Random walks replace `walk` if there are too many pairs to explore. A walk has at most
-        `length` steps of the detailed spec. A walk ends earlier at a step that no abstract actions
-        explain, or in a state without steps.
+        Random walks are for specs with too many pairs for `walk`, which explores all of them. A
+        walk has at most `length` steps of the detailed spec. A walk ends earlier at a step that no
+        abstract actions explain, or in a state without steps.
         """
         return _counted(self._walked(walks, length, Random(seed)))
 

@@ -63,9 +63,9 @@ def stably_sorted(numbers: Codes, below: int) -> tuple[Ints, Ints]:
 
 
 def _sorted_with_rows(numbers: Codes, below: int) -> tuple[Any, int] | None:
-    """Returns a sorted array of words, and the number of their low bits.
+    """Returns a sorted array of words, and the number of bits in the lower part of a word.
 
-    Each word has a value in its high bits, and the number of the value's row in its low bits.
+    The upper part of a word is a value, and the lower part is the number of the value's row.
     Returns None if 64 bits are too few for both.
     """
     row_bits = bits_needed(len(numbers))

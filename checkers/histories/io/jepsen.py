@@ -1,10 +1,10 @@
 """Reads histories of Jepsen: events in EDN, which are paired by process into operations.
 
 A file holds one event map on each line, or a single vector with all events. An operation has two
-events: an `:invoke`, and the next `:ok`, `:fail` or `:info` of the same process, the completion. If
-the completion has no `:value`, it has the `:value` of the invocation. The events of a process with
-a name, such as `:nemesis`, are not operations. If the first event of a process without a name has
-no `:time`, the time of each event is the position of the event in the file.
+events: an `:invoke`, and its completion, which is the next `:ok`, `:fail` or `:info` of the same
+process. If the completion has no `:value`, it has the `:value` of the invocation. The events of a
+process with a name, such as `:nemesis`, are not operations. If the first event of a process without
+a name has no `:time`, the time of each event is the position of the event in the file.
 
 If the completion of a send equals its invocation, the send has no offset. The last line is such a
 send:

@@ -161,9 +161,10 @@ class LeaderFaultsMachine(ClusterMachine):
     # ------------------------------------------------------------ an administrator
 
     def move_leader(self) -> None:
-        """Moves all replicas off the leader's broker; after an election, moves them back.
+        """Moves all replicas of the leader's broker to other brokers. After an election, moves them
+        back.
 
-        A replica that moves back is then the final one in the replica list of its partition.
+        A replica that was moved back is the last one in the replica list of its partition.
         """
         cluster = self._administered()
         leader = self.cluster.leader()

@@ -91,7 +91,9 @@ def _functions(edges: frozenset[Edge]) -> Iterator[dict[int, int]]:
 
 @st.composite
 def graphs(draw: Callable[[st.SearchStrategy[Any]], Any], *, nodes: int, edges: range) -> Drawn:
-    """Draws edges of each kind of fairness, so many of each kind, and two sets of nodes."""
+    """Draws edges of each kind of fairness, and two sets of nodes. `edges` has the least and the
+    largest number of edges of one kind.
+    """
     node = st.integers(0, nodes - 1)
     some = st.frozensets(st.tuples(node, node), min_size=edges[0], max_size=edges[-1])
     drawn = {name: draw(some) for name in FAIR}

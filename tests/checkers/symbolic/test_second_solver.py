@@ -110,7 +110,10 @@ def test_a_model_of_a_slice_refutes_nothing() -> None:
 
 
 def too_small(spec: Spec) -> Iterator[tuple[str, str]]:
-    """Yields each action and claim whose slice has a model in which the claim becomes false."""
+    """A slice has the lemmas that the spec lists as sufficient for an action and a claim. Yields
+    each action and claim whose slice does not suffice: it has a model in which the action makes the
+    claim false.
+    """
     sorts = Unbounded()
     induction = Induction(spec, Step(spec, Translation(sorts)))
     actions = {action.name: action for action in spec.actions}

@@ -1,8 +1,9 @@
-"""A leader restarts while a client waits for a response; no batch may be appended twice.
+"""A leader restarts while a client waits for a response. With the proposed rule, no batch is
+appended twice. With Kafka's rule, a batch may be.
 
-The spec `with-restarts` is proved without bounds. In the spec `snapshot-keeps-newest`, as in Kafka,
-a restarted leader recognises only the newest batch of each producer. Then one condition of the
-proof fails, and a batch is appended twice.
+The version `with-restarts` has the proposed rule, and is proved without bounds. The version
+`snapshot-keeps-newest` has Kafka's rule: a restarted leader recognises only the newest batch of
+each producer. One condition of its proof fails.
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ def test_every_step_of_random_walks_is_explained() -> None:
 
 
 class DecidedAtOnce(FailoverRefinement):
-    """Maps a change of the controller when it is appended, as if no failover could drop it."""
+    """A wrong mapping: a change that the controller has appended counts as committed, as if no
+    failover could drop it.
+    """
 
     def calls(self, step: Transition, abstract: State) -> list[Call]:
         return Refinement.calls(self, step, abstract)

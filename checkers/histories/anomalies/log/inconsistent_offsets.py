@@ -109,8 +109,8 @@ def _several_values(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _offsets(committed: Ints, batch: Batch) -> pa.Table:
-    """Returns one row: the number of offsets in this batch of the history's operations that were
-    observed at least twice.
+    """Returns one row: how many offsets were observed at least twice in this batch. A batch is a
+    part of the history's operations.
 
     An offset is observed by a poll, and by a send that took effect.
     """

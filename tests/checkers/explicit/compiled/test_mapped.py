@@ -61,7 +61,7 @@ def largest_file(size: int) -> Iterator[None]:
 
 @contextmanager
 def opened(levels: int) -> Iterator[Library]:
-    """Opens a search of which this many levels were expanded."""
+    """Opens a search, and expands its first `levels` levels."""
     at = Instance.of(Kip101())
     library = Library(at)
     with library.opened(1, ()):

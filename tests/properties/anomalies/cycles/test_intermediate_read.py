@@ -97,7 +97,9 @@ def test_sends_outside_a_transaction_have_no_common_end() -> None:
 
 
 def test_each_counted_step_shows_the_anomaly_if_it_skips_the_last_record() -> None:
-    """The steps a to b and b to c begin below c; the step c to d does not."""
+    """The transaction's last record is c. So the steps from a to b and from b to c are counted:
+    they begin before c. The step from c to d begins at c.
+    """
     h = history(SENT + "c1 poll -> ok k=a@0 k=b@1 k=c@2 k=d@4")
     assert (intermediate_reads(h), observed(h)) == ((), 2)
     for polls in ("k=a@0 k=d@4", "k=a@0 k=b@1 k=d@4"):

@@ -260,9 +260,8 @@ def test_a_bad_frame_closes_the_connection(frame: bytes) -> None:
 
 
 def test_a_message_after_a_lost_connection_arrives_over_the_next_one() -> None:
-    """Each message arrives, although the receiver closes the connection after every message.
-
-    In each round, the connection is lost just after the receiver has admitted the sender.
+    """Each of five messages arrives, although the receiver closes the connection after each
+    message.
     """
 
     async def run() -> None:
