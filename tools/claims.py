@@ -65,8 +65,8 @@ def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator
     """Yields the verdicts of a suite on the selected sides.
 
     A setting is a named configuration of the suite. On the side `inside`, there is one run for each
-    setting, and its claims must hold. On the side `outside`, there is one search for each entry of
-    `suite.outside`, and its claim should break.
+    setting, and all claims of the setting must hold. On the side `outside`, there is one search for
+    each entry of `suite.outside`, and the claim of the entry should break.
     """
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):

@@ -147,8 +147,8 @@ class Judge:
         """Returns a lasso (a path and a loop at its end) with a fair behaviour, or None if there is
         no such lasso.
 
-        The lasso contains a state of `begun`, and it stays in `within` from this state on. Its loop
-        contains a state of `through`.
+        The lasso contains a state of `begun`. From this state on, all states are in `within`. The
+        loop contains a state of `through`.
         """
         fair = self.cycles.fair(within, through)
         if not fair.any():

@@ -164,8 +164,8 @@ def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
 
 
 def fragile(suite: str, setting: str) -> tuple[Program, ...]:
-    """Returns the programs (lists of calls) of a suite that find seeded bugs in a configuration of
-    the cluster. No program is returned twice.
+    """Returns the programs (lists of calls) of a suite that break a claim if the cluster has a
+    seeded bug. `setting` is the configuration of the cluster. No program is returned twice.
     """
     rows = (row for row in _rows(suite) if row.where.startswith(f"{setting}, bug "))
     return tuple(dict.fromkeys(program for row in rows for program in _programs(row)))

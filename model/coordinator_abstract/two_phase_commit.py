@@ -130,8 +130,8 @@ class TwoPhaseActions(AbstractCoordinator):
     def keep(
         s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> None:
-        """Appends a record of the ongoing transaction. The record has the producer id and epoch of
-        the new instance `c`.
+        """The coordinator keeps the ongoing transaction for the new instance `c`: it appends a
+        record of this transaction with the producer id and epoch of `c` to its log.
 
         If the coordinator aborts the transaction instead, the claim `a_database_commit_stays`
         breaks (bug `aborts-prepared`, 9 steps). If the log does not have the new producer id and

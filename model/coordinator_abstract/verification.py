@@ -28,9 +28,9 @@ Source: KIP-890 part 1; UnifiedLog.analyzeAndValidateProducerState and
 ProducerStateManager.maybeCreateVerificationStateEntry of Apache Kafka 3.9.
 Simplified: a client may send a record to a partition that the transaction does not have. A client
 without added partitions does not request the end of its transaction, as in Kafka. A *fence* raises
-the epoch and aborts the ongoing transaction. If the append of a fence's record fails but the
-coordinator does not, Kafka retains the raised epoch (KAFKA-9666); in the spec, no such append
-fails. A coordinator that was replaced confirms nothing (`confirm`).
+the epoch and aborts the ongoing transaction. If the append of a fence's record fails, and the
+coordinator itself does not fail, Kafka retains the raised epoch (KAFKA-9666); in the spec, no such
+append fails. A coordinator that was replaced confirms nothing (`confirm`).
 """
 
 from __future__ import annotations

@@ -156,8 +156,8 @@ class ControllerFailover(Election):
     def published_partition(s) -> PartitionState:
         """Returns the committed state of the partition.
 
-        If brokers learn appended changes, the claim `leader_completeness` breaks (bug
-        `publishes-uncommitted`, 5 steps).
+        If brokers learn changes that are appended and not yet committed, the claim
+        `leader_completeness` breaks (bug `publishes-uncommitted`, 5 steps).
         """
         return s.committed_partition
 

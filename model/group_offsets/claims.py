@@ -172,8 +172,8 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_later_commit_outranks_a_pending_one(s) -> Bool:
-        """Reachable: a commit is in effect, although the marker of an earlier commit follows it in
-        the log.
+        """Reachable: a commit is in effect, and the marker of an earlier commit is at a higher
+        offset of the log.
 
         The earlier commit was pending when the later commit was appended.
         """

@@ -138,8 +138,9 @@ class PipelineProof(PipelineClaims):
         """While a transaction with a pending offset is open, it has exactly the output records of
         the inputs from the committed offset up to the pending offset.
 
-        After the commit, and until the group coordinator receives the marker, each output record of
-        the transaction that awaits a marker belongs to an input between the two offsets.
+        After the commit, and until the group coordinator receives the marker, some output records
+        of the transaction may still await their markers. Each of these records belongs to an input
+        between the two offsets.
 
         The lemma is true because the instance that sent the pending offset had its position just
         above these inputs.

@@ -42,8 +42,8 @@ class ClusterMetadata:
 
     @classmethod
     def of(cls, image: MetadataImage) -> ClusterMetadata:
-        """Returns metadata with the image `image`, for a process that does not write the file.
-        Another process stores the image on disk.
+        """Returns metadata with the image `image`, for a process that does not write the file of
+        the metadata. Another process writes this file.
         """
         changes = MetadataChanges()
         changes.to(image)

@@ -5,8 +5,8 @@ The records are compressed as one block, which a broker need not parse. The chec
 bytes after the leader epoch, so a broker can change the base offset and the leader epoch without a
 new checksum.
 
-The codec of the library kio is not used. This codec always parses all records, does not decompress
-them, and drops the milliseconds of their timestamps.
+The module does not use the codec of the library kio, for three reasons: kio's codec always parses
+all records, does not decompress them, and drops the milliseconds of their timestamps.
 
 Source: Kafka documentation, "Message Format"; KIP-98.
 Simplified: batches with magic 0 or 1 are rejected, as in Kafka 4. `encode` numbers the records

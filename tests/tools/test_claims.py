@@ -1,4 +1,6 @@
-"""The recorded verdicts of claims equal what `tools.claims` computes, where this is quick."""
+"""`tools.claims` computes the recorded verdicts of claims again. The tests compare those that it
+computes quickly.
+"""
 
 from __future__ import annotations
 

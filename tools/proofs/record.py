@@ -34,10 +34,11 @@ class Second:
 class Row:
     """The result of a proof.
 
-    A condition *by frame* is about an action that changes no variable of its claim. A condition *by
-    consequence* needs no query of its own, because its claim follows from other claims in the same
-    state. `open` has the refuted or unknown conditions with their reasons. `reason` is the reason
-    why the proof failed, or empty. `load` is the load average of the machine at the end.
+    A condition states that an action preserves a claim. It is proved *by frame* if the action
+    changes no variable of the claim. It is proved *by consequence* if the claim follows from other
+    claims in the same state. Neither needs a query. `open` has the refuted or unknown conditions
+    with their reasons. `reason` is the reason why the proof failed, or empty. `load` is the load
+    average of the machine at the end.
     """
 
     proved: Proved

@@ -319,9 +319,10 @@ class Partitions(State):
         """Returns the last stable offset. This is the offset of the first record below the high
         watermark whose transaction has no marker below the high watermark.
 
-        If there is no such record, returns the high watermark. A new leader may lack a marker above
-        the high watermark. If such markers also close a transaction, the claim
-        `stable_offsets_do_not_go_back` breaks (bug `stable-at-first-open`, 10 steps; KAFKA-5121).
+        If there is no such record, returns the high watermark. A marker above the high watermark
+        closes no transaction, because a new leader may lack this marker. If it closes a
+        transaction, the claim `stable_offsets_do_not_go_back` breaks (bug `stable-at-first-open`,
+        10 steps; KAFKA-5121).
         """
         end = s.log[p].high_watermark
         return first(

@@ -41,8 +41,8 @@ def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> C
 
 
 def undrawn(machine: type[JudgedMachine], powers: Collection[Power]) -> dict[str, Power]:
-    """Returns the rules that need an ability outside `powers`. The value of each rule is this
-    ability.
+    """Returns the rules that the cluster cannot carry out: each needs an ability that is not in
+    `powers`. The result maps the rule to this ability.
     """
     return {rule: power for rule, power in machine.NEEDS.items() if power not in powers}
 

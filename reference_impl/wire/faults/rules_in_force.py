@@ -24,8 +24,8 @@ class UnknownRule(InputFault):
 
 @dataclass(slots=True)
 class RulesInForce:
-    """The fault rules in force, by number. `seed` determines the requests on which rules with a
-    probability act.
+    """The fault rules in force, by number. A rule may act with a probability. `seed` decides on
+    which requests such a rule acts.
     """
 
     seed: int = 0

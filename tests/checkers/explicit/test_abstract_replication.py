@@ -3,7 +3,8 @@
 A second model of the same protocol was written independently, in another notation, and explored by
 other code. It lacks three rules of this spec: epochs without a leader, rejected proposals, and a
 high watermark that falls back to that of a new leader. Without these rules, this spec has as many
-states as the second model: 4,398 without a bug, 4,648 and 4,938 with the first two bugs.
+states as the second model: 4,398 without a bug, 4,648 with the first bug, and 4,938 with the second
+one.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def test_bugs_of_the_idempotent_producer_fail(bug: type[Spec], where: set[str]) 
 
 
 class Turn(Ordered):
-    """An ordered sort: turns follow one another."""
+    """The turns of a game. They are ordered."""
 
 
 class Player(Sort):

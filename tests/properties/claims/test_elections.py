@@ -194,7 +194,9 @@ def test_an_eligible_leader_replica_may_be_elected() -> None:
 
 
 def test_a_record_that_is_committed_while_the_log_is_read_may_be_missing() -> None:
-    """With acks=1 a send is acknowledged before its record is committed, so the run may end."""
+    """With acks=1, a send is acknowledged before its record is committed. So the run may read the
+    final log before the commit.
+    """
     committed = moment(3, replica("a0 b0 |", leads=0, isr=(1, 2)), replica("a0 b0 |"))
     run = watched(BEFORE, committed, log="a")
     assert breached(run) == {"writes_to_leader"}

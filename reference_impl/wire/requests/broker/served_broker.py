@@ -71,7 +71,9 @@ class ServedBroker(Protocol):
         ...
 
     async def call(self, request: Request) -> Response:
-        """Sends a request to the broker, and returns the response, which may take a long time."""
+        """Sends a request to the broker, waits for the response, and returns it. The wait may be
+        long.
+        """
         ...
 
     async def call_all(self, requests: Sequence[Request]) -> list[Response]:

@@ -48,7 +48,8 @@ def _small_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def in_hops(
     spec: Spec, folder: Path, options: Iterator[Options], *, pulses: int, every_s: float = NEVER_S
 ) -> tuple[Exploration, list[Search]]:
-    """Explores the spec, interrupted after so many pulses again and again.
+    """Explores the spec in several searches. Each is interrupted after `pulses` reports of its
+    progress, and the next one resumes it.
 
     Returns the result and all searches, of which the last one was not interrupted.
     """

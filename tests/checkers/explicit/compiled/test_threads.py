@@ -36,7 +36,7 @@ NO_ROOM = {
 
 
 def replace_in_c(changes: Mapping[str, str], patch: pytest.MonkeyPatch) -> None:
-    """Changes the C code of searches; each text is in it once."""
+    """Replaces texts in the C code of searches. Each replaced text must occur exactly once."""
 
     def compiled(texts: Mapping[str, str], main: str, flags: Sequence[str]) -> Path:
         whole = dict(texts)

@@ -32,7 +32,7 @@ VARIANTS = [
 
 
 class Tick(Int):
-    """A number of ticks."""
+    """How many ticks have passed."""
 
 
 class Overrun(Spec):
