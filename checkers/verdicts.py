@@ -1,11 +1,11 @@
 """The four verdicts on a claim, and the exit codes of runs.
 
 A violation is data, never a Python exception. The worst verdict of a run sets the exit code. From
-the worst to the best, the verdicts are violated (exit code 1), undecided (3) and holds (0).
+the worst to the best, three verdicts are violated (exit code 1), undecided (3) and holds (0).
 
-A claim is *not exercised* if no observation could have shown its violation. This verdict changes no
-exit code, with two exceptions: the user requires that every claim is exercised, or no claim was
-exercised.
+The fourth verdict is *not exercised*: no observation could have shown a violation of the claim.
+This verdict changes no exit code, with two exceptions: the user requires that every claim is
+exercised, or no claim was exercised.
 """
 
 from __future__ import annotations

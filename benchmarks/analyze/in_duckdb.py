@@ -8,7 +8,7 @@ The check `linearizable` runs the first of these queries. The check `shared` run
 - Agreement on the log: the records are grouped once by value and once by offset.
 - Order within a process: a window function finds the offset of the process's previous step, which
   must be lower. Another window function finds the highest offset of the log below this step's
-  offset. If that highest offset is above the previous step's offset, the poll skipped a record.
+  offset. If that highest offset is above the previous step's offset, the process skipped a record.
 """
 
 # Real-time order needs one window function and no join: 16 CPU s for ten million rows of 256 keys,

@@ -1,4 +1,4 @@
-"""Measures the cost of skew: analyses a skewed history and an even history in turn.
+"""Measures the cost of skew: analyses each of two skewed histories and an even history in turn.
 
     python -m benchmarks.analyze.skew
 

@@ -79,10 +79,10 @@ class Checkpoints:
         """Writes a checkpoint: the files of the latest checkpoint, and a new file with the bytes in
         `new`.
 
-        `new` has, for each array, the bytes that the latest checkpoint does not have. `waiting` is
-        written to a file of its own, which replaces the corresponding file of the latest
-        checkpoint. If the system refuses to write, the latest checkpoint remains valid, and the
-        search can continue.
+        `new` has, for each array, the bytes that the latest checkpoint does not have. `waiting` has
+        the states that are not yet expanded; it is written to a file of its own, which replaces the
+        corresponding file of the latest checkpoint. If the system refuses to write, the latest
+        checkpoint remains valid, and the search can continue.
         """
         old = [one for one in self.last.segments if WAITING not in one.parts] if self.last else []
 

@@ -189,8 +189,8 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns two sets, of states and of edges. A cycle in `inside` is fair to `instance` if it
-        contains a state or an edge of these sets.
+        """Returns a set of states and a set of edges. A cycle in `inside` is fair to `instance` if
+        it contains one of these states or one of these edges.
 
         Returns None if every cycle in `inside` is fair to `instance`.
         """

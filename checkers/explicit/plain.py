@@ -1,8 +1,8 @@
 """Breadth-first search in plain Python. It needs no compilation, and is an oracle for the faster
 engines.
 
-A search whose properties are all violated stops only after it has checked or expanded a whole
-level, so its counts are reproducible.
+If all properties are violated, the search still finishes its level before it stops. So its counts
+are always the same.
 """
 
 from __future__ import annotations

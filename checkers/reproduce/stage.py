@@ -305,8 +305,8 @@ class Stage:
         return self._members[name]
 
     def transactions(self, version: int) -> RawTransactions:
-        """Returns the transactional producer whose caller chooses each request. The first call
-        creates the producer, with the transaction version `version`.
+        """Returns a `RawTransactions`: a transactional producer of which the caller chooses each
+        request. The first call creates it, with the transaction version `version`.
         """
         if self._raw is None:
             self._raw = RawTransactions(self.call, self.topic.name, version)

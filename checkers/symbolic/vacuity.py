@@ -55,8 +55,8 @@ def vacuity_of(
     limit_ms: int = LIMIT_MS,
     without: Set[str] = frozenset(),
 ) -> Vacuity:
-    """Checks at a finite scope that some state satisfies all claims, and that for every action such
-    a state enables the action.
+    """Checks at a finite scope that some state satisfies all claims, and that every action is
+    enabled in a state that satisfies all claims.
 
     If `scope` is None, the spec's own scope is used. The claims in `without` are left out. `units`
     and `limit_ms` limit each query of the solver.

@@ -71,10 +71,10 @@ class BelievesOldClaims(AbstractClassicGroup):
 class ReadsOnWhenJoining(AbstractClassicGroup):
     """A consumer reads its partitions while it joins the group again.
 
-    For example, a new process with the same group.instance.id owns the partitions of the old
-    process, and the old process joins again. The coordinator then accepts the commits of the old
-    process for partitions of the new process. The action `join` breaks the claim
-    `only_owners_commit`.
+    For example, a new process with the same group.instance.id has taken the partitions of an old
+    process. The old process joins again, and still reads these partitions. Then the coordinator
+    accepts its commits for partitions that belong to the new process. The action `join` breaks the
+    claim `only_owners_commit`.
     """
 
     def keeps_when_joining(s, m: Member, p: TopicPartition) -> Bool:

@@ -76,8 +76,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
     def owners_may_commit(s) -> Bool:
         """The coordinator accepts the offset commits of a partition's owner.
 
-        The owner is a consumer that reads the partition. The coordinator must accept the consumer's
-        heartbeats, and must have recorded the partition for the consumer.
+        Here an owner is a consumer that reads the partition, whose heartbeats the coordinator
+        accepts, and for which the coordinator has recorded the partition.
         """
         return forall(
             implies(s.is_live_owner(m, p) & s.has(m, p), s.accepts_commit(m, p))

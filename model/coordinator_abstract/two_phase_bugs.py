@@ -196,8 +196,8 @@ class ForgetsNewEpoch(TwoPhaseCommit):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """The next coordinator reads the log. If an instance keeps a transaction (keepPreparedTxn),
-        the log does not have the producer id and epoch of this instance.
+        """The next coordinator reads the log. In this bug, the log lacks the producer id and epoch
+        of an instance that keeps a transaction (keepPreparedTxn).
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition.
         """

@@ -196,8 +196,8 @@ class ElectedPartition(Spec):
         return s.partition_registration
 
     def published_registration(s, r: Replica) -> Registration:
-        """Returns the newest registration of the broker `r` that brokers may learn. By default,
-        it is the controller's state.
+        """Returns the newest registration of the broker `r` that brokers may learn. Here it is the
+        controller's state. In the version `controller-failover`, it is the committed state.
         """
         return s.registration[r]
 

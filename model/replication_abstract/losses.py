@@ -321,8 +321,9 @@ class LossyReplication(AbstractReplication):
         member of the ISR.
 
         In Kafka, a member of a larger ISR can lose records too, but it leaves the ISR before it can
-        lead. The only member stays in the ISR (before KIP-966). Without this rule, the claim
-        `isr_has_what_is_committed` breaks (bug `lost-tail-in-isr`, 5 steps).
+        lead. The only member stays in the ISR (before KIP-966). If any member may lose records and
+        stay in the ISR, the claim `isr_has_what_is_committed` breaks (bug `lost-tail-in-isr`, 5
+        steps).
         """
         members = s.isr[s.newest]
         return ~members[r] | forall(implies(members[x], x == r) for x in Replica)

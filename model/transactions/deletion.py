@@ -127,7 +127,8 @@ class TopicIds(Transactions):
         Kafka: ReplicationControlManager.createTopics.
         Simplified: the partition's leader learns of the creation at once.
 
-        Without the guard, the claim `no_hanging_transaction` breaks in 11 steps.
+        Without the guard that the topic is deleted, the claim `no_hanging_transaction` breaks in 11
+        steps.
         """
         when(s.topic[p] == DELETED)
         s.change_topic(p, CREATED_AGAIN)

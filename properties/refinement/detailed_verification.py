@@ -8,10 +8,10 @@ spec is two abstract steps: the leader sends the request, and the coordinator co
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings (history variables).
 Simplified: the simplifications are those of `detailed_coordinator`. In addition, an append of the
-coordinator fails only if the coordinator fails. With two transactions, no EndTxn request is late,
-because in the detailed spec a transaction that is opened again after its end keeps its old markers.
-In contrast to `detailed_coordinator`, this module does not compare which markers the two specs
-accept.
+coordinator fails only if the coordinator fails. With two transactions, no EndTxn request is late:
+the specs differ there. A late request opens a transaction again after its end, and in the detailed
+spec this transaction keeps its old markers. In contrast to `detailed_coordinator`, this module does
+not compare which markers the two specs accept.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The periodic tasks of a broker for its replicas. Each line has a task and its result:
 
-    checkpoint -> the log on disk is complete up to its end
+    checkpoint -> all records and the present high watermark are written to the disk
     retention  -> old segments and inactive producers are deleted
     compaction -> only the newest record of each key remains
-    flush      -> the log survives a power loss up to its end
+    flush -> all records that are now in the log survive a power loss
 
 Source: docs/kafka-rules.md A7, A8.
 """

@@ -83,8 +83,8 @@ def of_valid_input(data: bytes, valid: Sequence[bytes], seed: int) -> bytes:
     """Returns the input to mutate: in half of the cases a valid input, otherwise the fuzzer's
     choice `data`.
 
-    The fuzzer drops an input that reaches no new branch. All files of a valid table are read by the
-    same branches, so the fuzzer would retain only the first of these files.
+    The fuzzer itself drops an input that reaches no new branch of the code. All valid files reach
+    the same branches, so it would retain only the first of them.
     """
     return valid[seed // 2 % len(valid)] if seed % 2 else data
 

@@ -101,7 +101,9 @@ class Cycle:
 
     @property
     def size(self) -> int:
-        """The negated number of operations. So a report lists short cycles before long cycles."""
+        """The number of operations, negated. A report lists violations with a large `size` first,
+        so short cycles come before long ones.
+        """
         return -len(self.ops)
 
 

@@ -84,7 +84,9 @@ def dies(patch: pytest.MonkeyPatch, name: str, moments: Iterator[int], when: int
 def test_a_kill_at_any_moment_leaves_a_whole_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Dies before each call by which a file is written, synced, renamed or deleted."""
+    """The test ends the writing before each call in turn that writes, syncs, renames or deletes a
+    file.
+    """
     found: list[str] = []
     for when in count():
         folder = tmp_path / str(when)

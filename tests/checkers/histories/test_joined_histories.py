@@ -1,4 +1,6 @@
-"""In a joined history, each definition finds the same anomalies as in the single histories."""
+"""In a joined history, each literal definition finds the anomalies that it finds in the separate
+histories.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,9 @@ ELECTION: Mapping[str, int | bool] = {
 
 
 def test_without_reassignments_the_spec_is_election() -> None:
-    """Both specs have the same numbers of states and transitions, so `election` is mapped too."""
+    """Without reassignments, both specs have the same numbers of states and transitions. So the
+    mapping of `reassignment` also counts as a mapping of `election`.
+    """
     faults = {"max_unclean": 1, "max_losses": 1}
     found = [
         explore(spec) for spec in (Election(**faults), ElrOfReplicas(**{**ELECTION, **faults}))

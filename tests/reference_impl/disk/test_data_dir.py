@@ -62,7 +62,9 @@ def test_closed_segments_leave_the_memory_of_the_broker_as_soon_as_enough_have_c
 def test_a_log_that_starts_at_offset_0_has_no_checkpoint_of_its_start(
     directory: LogDirectory, start_cluster: Callable[[], InstantCluster]
 ) -> None:
-    """Kafka: LogManager.checkpointLogStartOffsetsInDir has only logs that begin elsewhere."""
+    """Kafka: LogManager.checkpointLogStartOffsetsInDir writes the log start of a log only if it is
+    not 0.
+    """
     cluster = start_cluster()
     cluster.create("a", partitions=2)
     cluster.write(A0, "0")

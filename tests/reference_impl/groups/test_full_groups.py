@@ -40,7 +40,7 @@ def test_a_full_group_admits_its_own_members_only(group: Group) -> None:
 
 
 def test_during_a_rebalance_the_joining_members_count(group: Group) -> None:
-    """A member that rejoins too late loses its place to a new one."""
+    """A member that rejoins too late loses its place to a new member."""
     long: dict[str, Any] = {"session_timeout_ms": 60_000}
     one = group.response(group.join(**long))
     new = group.join(**long)

@@ -56,8 +56,8 @@ def assignments(batch: Batch) -> pa.Table:
 
 
 def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
-    """Returns, for each operation, the number of earlier assignments of its process that lack its
-    key (topic partition).
+    """Returns a number for each operation: how many earlier assignments of the operation's process
+    lack the operation's key (topic partition).
 
     Operation i has the process `process[i]`, the key `key[i]` and the number `op[i]`.
     """

@@ -241,7 +241,8 @@ def find_contradictions(
     """Returns the checks that some log end contradicts. Each check has the highest log end that
     contradicts it.
 
-    Only the partitions of the history with the numbers `contradicting_partitions` are searched.
+    The history is stored in numbered partitions. Only those in `contradicting_partitions` are
+    searched.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()

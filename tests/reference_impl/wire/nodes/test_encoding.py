@@ -37,7 +37,9 @@ STATE = PartitionState(
 
 
 def sample(of: Any, number: int) -> Any:
-    """Returns a value of the type; for the number 0, optional values are None, tuples are empty."""
+    """Returns a value of the type `of`. If `number` is 0, optional values are None, and tuples are
+    empty.
+    """
     while hasattr(of, "__supertype__"):
         of = of.__supertype__
     origin, args = get_origin(of), get_args(of)
