@@ -216,8 +216,9 @@ def claims() -> Iterator[Listed]:
 
 
 def shortest_counterexample(runs: Iterable[Decided]) -> str | None:
-    """Returns the shortest recorded counterexample of a claim. If there are programs, it is the
-    shortest program, otherwise the shortest command. Returns None if no counterexample is recorded.
+    """Returns the shortest recorded counterexample of a claim. A counterexample is a program or a
+    command. If there is a program, returns the shortest program, and otherwise the shortest
+    command. Returns None if no counterexample is recorded.
     """
     texts = [run.counterexample for run in runs if run.counterexample]
     return min(texts, key=lambda text: ("\n" not in text, len(text)), default=None)

@@ -45,7 +45,8 @@ def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, An
     received in the answer to InitProducerId.
 
     The name `p before` stands for the values that the producer `p` had before it received its
-    newest ones. `producer_id` and `epoch` are added to the values, to get wrong values.
+    newest ones. The arguments `producer_id` and `epoch` are added to these values, so that a test
+    can send wrong ones.
     """
     # To get wrong values, a caller passes `epoch` or `producer_id`.
     return {

@@ -1,8 +1,9 @@
 """Computes in which states the atoms of a context are true, for many states at once, as bitsets.
 
-A *row* is a state together with elements for the variables of the context. If every atom has the
-same truth value in several rows, only one of these rows is stored. Each literal (an atom or the
-negation of an atom) has a bitset: the rows in which the literal is false.
+A *context* is a choice of quantified variables, and of atoms about them. A *row* is a state,
+together with a value for each variable of the context. If every atom has the same truth value in
+several rows, only one of these rows is stored. Each literal (an atom or the negation of an atom)
+has a bitset: the rows in which the literal is false.
 """
 
 from __future__ import annotations

@@ -128,8 +128,8 @@ def begin(value: str) -> Do:
 
 
 def begin_commit(stage: Stage) -> None:
-    """Requests the commit of the transaction of confluent-kafka, and does not wait for the
-    response.
+    """Lets the producer of confluent-kafka request the commit of its transaction, and does not wait
+    for the response.
     """
     stage.client.begin_commit()
 

@@ -68,8 +68,8 @@ class Loss:
     steps: tuple[LossyStep, ...]
 
     def is_allowed(self, allowed: Collection[Kind]) -> bool:
-        """Returns True if `allowed` contains the kinds of all steps that may have caused the
-        loss.
+        """Several steps may have caused the loss. Returns True if the kind of each of them is in
+        `allowed`.
         """
         return {step.kind for step in self.steps} <= {*allowed}
 

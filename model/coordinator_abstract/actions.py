@@ -122,8 +122,8 @@ class AbstractCoordinatorActions(Coordinator):
         epoch of the transaction's producer id.
 
         Kafka: ProducerAppendInfo.checkProducerEpoch.
-        Simplified: after its partition was added to the transaction, a record may arrive at any
-        time.
+        Simplified: a record may arrive at any time after the partition was added to the
+        transaction.
         Without the guard that the partition has seen no larger epoch, the claim
         `no_hanging_transaction` breaks in 11 steps.
         """

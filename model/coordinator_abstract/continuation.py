@@ -259,8 +259,8 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def the_newest_instance_has_the_last_epoch(s) -> Bool:
-        """If the log's last record stores a previous producer id and epoch, and is not a commit or
-        abort, only the newest instance may have this previous producer id and epoch.
+        """The log's last record may store a previous producer id and epoch without being a commit
+        or abort. Then only the newest instance may have this previous producer id and epoch.
 
         The newest instance is the latest instance that sent InitProducerId without a producer id
         and epoch. The last record then has no transaction, and its previous producer id is assigned

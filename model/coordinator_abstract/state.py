@@ -204,8 +204,9 @@ class AbstractCoordinatorState(Spec):
         return m.last_id
 
     def is_exhausted(s, producer_epoch: ProducerEpoch) -> Bool:
-        """Returns True if an instance with the epoch `producer_epoch` needs another producer id.
+        """Returns True if an instance with the epoch `producer_epoch` needs another producer id,
+        because no instance may receive a larger epoch.
 
-        At most one larger epoch exists: `last_epoch`, which no instance may receive.
+        The largest epoch, `last_epoch`, is for markers only.
         """
         return ~exists((producer_epoch < e) & (e < s.last_epoch) for e in ProducerEpoch)

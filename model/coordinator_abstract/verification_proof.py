@@ -362,8 +362,8 @@ class VerificationLemmas(VerificationActions):
         """A partition with pending records has seen no larger epoch of their producer id.
 
         While requests and markers arrive in order (`disordered` is false), pending records belong
-        to the newest transaction in the log. The lemma leaves out a partition if a record of the
-        transaction was late on it.
+        to the newest transaction in the log. The lemma says this only of partitions on which no
+        record of their transaction was late.
         """
         return forall(
             implies(

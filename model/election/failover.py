@@ -139,8 +139,8 @@ class ControllerFailover(Election):
         Kafka: QuorumController.renounce fails the deferred events, and
         OffsetControlManager.deactivate returns to the last committed state.
         Simplified: the constant `max_failovers` limits the number of failovers, and each failover
-        drops a change. A change that survives in the log of the next controller is committed before
-        the failover.
+        drops all changes that are not committed. In Kafka, such a change may survive in the log of
+        the next controller; in the spec, this change is committed before the failover.
         """
         when(~s.is_everything_committed(), s.failovers < s.max_failovers)
         newest, dropped = s.partition_registration, s.dropped

@@ -5,8 +5,8 @@ part, together with the *prepared state*: the producer id and epoch of the trans
 then commits in Kafka.
 
 If the client crashes between the two commits, a new instance of the client sends InitProducerId
-with keepPreparedTxn. The coordinator does not abort the ongoing transaction, and raises the epoch
-for the new instance. The new instance reads the prepared state from the database, and calls
+with keepPreparedTxn. The coordinator raises the epoch for the new instance. It does not abort the
+ongoing transaction. The new instance reads the prepared state from the database, and calls
 completeTransaction. If the prepared state names the ongoing transaction, Kafka commits the
 transaction. Otherwise Kafka aborts the transaction. So Kafka and the database both commit, or both
 abort.

@@ -289,7 +289,7 @@ ALWAYS: Final[Always] = {
 
 
 def a_failed_replica_leaves(watched: Watched) -> bool:
-    """Returns True if, during the run, a broker left the ISR and was down afterwards."""
+    """Returns True if, at some moment of the run, a broker is no longer in the ISR and is down."""
     return any(
         not after.replicas[name].is_up and name not in after.in_sync
         for before, after in pairwise(watched.moments)

@@ -254,8 +254,8 @@ class PartitionLog:
         return EpochEndOffset(leader_epoch=self.epochs[at - 1].leader_epoch, end_offset=end)
 
     def batches(self, start: Offset = FIRST_OFFSET) -> Iterator[Batch]:
-        """Yields the record batches that contain or follow the offset `start`. Record batches below
-        the log start are left out. The first yielded batch may begin below these offsets.
+        """Yields the record batches from the offset `start` on, or from the log start if it is
+        higher. The first batch contains this offset, and may begin below it.
         """
         start = max(start, self.log_start)
         first = bisect_left(self.segments, start, key=_last_offset_of)

@@ -53,8 +53,8 @@ class Leadership:
         return replace(self, metadata_requests=self.metadata_requests + 1), NodeId(broker)
 
     def learn(self, image: MetadataImage) -> Leadership:
-        """Returns the leadership according to `image`, or an unchanged one if the leader epoch
-        in `image` is older.
+        """Returns the leadership according to `image`. If the leader epoch in `image` is older than
+        the known one, nothing changes.
         """
         for topic_partition, state in image.topic_partitions:
             if topic_partition == self.topic_partition and state.leader_epoch >= self.leader_epoch:

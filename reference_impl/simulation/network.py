@@ -66,7 +66,7 @@ class Network:
         """Returns True if the link preserves the order of its messages and never duplicates them,
         as a TCP connection.
 
-        A message that a fault delays then also delays the later messages of the link.
+        On such a link, a delayed message also delays all later messages.
         """
         return self.conditions.connects_clients and any(node >= FIRST_CLIENT for node in link)
 

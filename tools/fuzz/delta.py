@@ -47,7 +47,8 @@ TABLE: Final = Path(_FOLDER.name)
 
 
 def run(data: bytes) -> None:
-    """Reads a log with the replaced file. Any exception but InputFault is a defect of the
+    """Reads the log of a Delta table, in which `data` replaces the content of one file. The first
+    byte of `data` selects the file. Any exception but InputFault is a defect of the
     reader.
     """
     if not data:

@@ -50,7 +50,7 @@ class Program:
 
 
 def version_of(module: str) -> str:
-    """Returns the version of the module that kfake/go.mod requires, without the `v`."""
+    """Returns the version of `module` that kfake/go.mod requires, without the `v`."""
     lines = (HERE / "go.mod").read_text(encoding="utf-8").split()
     return lines[lines.index(module) + 1].removeprefix("v")
 
@@ -74,8 +74,8 @@ def run_kgo(only: Sequence[str]) -> Iterator[Result]:
 
 
 def run_kfake(only: Sequence[str]) -> Iterator[Result]:
-    """Runs the tests of the fake cluster, and yields the results. Each test starts a new cluster of
-    the reference broker.
+    """Runs kfake's own tests against the reference broker, and yields the results. Each test starts
+    a new cluster of reference brokers.
 
     If `only` is not empty, only these tests are run.
     """

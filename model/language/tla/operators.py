@@ -3,8 +3,8 @@
 A method that returns a term is called with symbols as its parameters. If an action or a claim
 contains the returned term, the TLA+ module calls the operator there.
 
-Inside a term, a call `IsFollowing(f, l)` is represented by a read of a map with the name
-`IsFollowing()` at the keys `f` and `l`.
+Terms have no calls of operators. So the call `IsFollowing(f, l)` is represented by a read of a map:
+the map has the name `IsFollowing()`, and the keys are `f` and `l`.
 """
 
 from __future__ import annotations

@@ -185,10 +185,10 @@ class Clients(Markers):
         """Returns True if the coordinator answers the client's EndTxn request (commit or abort)
         with success.
 
-        The coordinator's newest decision must have the outcome `outcome`, and must have ended a
-        transaction with the producer id and epoch of `k`. If the client has requested this outcome,
-        the coordinator answers before the markers are written. After a fence (an abort by the
-        coordinator itself), it answers when all markers are written.
+        The coordinator's newest decision must be `outcome`, for a transaction with the producer id
+        and epoch of `k`. If this client requested the decision, the coordinator answers before the
+        markers are written. After a fence (an abort by the coordinator itself), it answers when all
+        markers are written.
         """
         m = s.metadata
         decides = (m.state == PREPARE) & (s.requested[k] == outcome)

@@ -38,8 +38,9 @@ from properties.anomalies.rendering import in_ms, render
 class GroupOffsetMovedWithoutCommit:
     """A fetch of a group offset that no client had committed.
 
-    `known_op` is the earliest operation that proves another offset, `known_offset`: the operation
-    committed or fetched `known_offset`, and it ended before the fetch began.
+    Before the fetch, the group had another offset, `known_offset`. `known_op` is the earliest
+    operation that proves this: it committed or fetched `known_offset`, and ended before the fetch
+    began.
     """
 
     group: str

@@ -77,7 +77,7 @@ class RulesInForce:
 
     def acting_on(self, request: Request, *, applied: bool) -> list[ActiveRule]:
         """Returns the rules that act on a request. Rules whose fault concerns the cluster
-        come first. Only rules with the same value of `applied` can act.
+        come first. A rule can act only if its own field `applied` equals the argument `applied`.
 
         `applied` is False before the broker handles the request, and True afterwards. When a rule
         acts for the first time, the rule in its field `then` comes into force.

@@ -54,7 +54,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 
 def parts(modules: set[str], package: str) -> set[str]:
-    """Returns the second parts of the names of a package's modules."""
+    """Returns, for each module of a package, the word after the package's name: `b` for `a.b.c`."""
     names = (name.split(".") for name in modules)
     return {name[1] for name in names if name[0] == package and len(name) > 1}
 

@@ -52,7 +52,9 @@ def successors(interpreter: Interpreter, action: Action, state: State) -> list[S
 
 @pytest.mark.parametrize("name", ["quorum-abstract", "reassignment-abstract"])
 def test_majorities_and_large_sets_are_counted(name: str) -> None:
-    """The claims of a proved spec are inductive at its scope; without its lemmas, they are not."""
+    """The claims of these specs speak of majorities or large sets. At a small scope they are
+    inductive with their lemmas, and not without them.
+    """
     spec = find(name, None).make()
     induction = SmallInduction(spec, None, Effort(units=2_000_000))
     induction.add(c.clause for c in stated(spec))

@@ -54,7 +54,7 @@ class Usage(NamedTuple):
 
 
 def bytes_of(row: dict[str, Any]) -> bytes:
-    """Returns what the file of a result holds for this result."""
+    """Returns the bytes of one result. Several results share a file."""
     spilled: OnDisk = pickle.loads(row["cell"])
     return Path(spilled.path).read_bytes()[spilled.at :][: spilled.size]
 

@@ -103,7 +103,7 @@ class UnfencesKnownBrokers(Registration):
 
 
 class WeakerLemma(Registration):
-    """Registration with another lemma, which is true too."""
+    """The spec `Registration` with another lemma, which is weaker and also true."""
 
     @lemma
     def registered_are_known(s) -> Bool:

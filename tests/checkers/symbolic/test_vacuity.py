@@ -38,7 +38,9 @@ class Clock(Spec):
 
 
 class Contradiction(Clock):
-    """A clock with a lemma that contradicts its invariant, so that every action preserves both."""
+    """A clock with a lemma that contradicts its invariant. No state satisfies both, so no action
+    can break both.
+    """
 
     @lemma
     def late(s) -> Bool:

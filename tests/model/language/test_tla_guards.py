@@ -52,7 +52,9 @@ def test_a_guard_that_tlc_would_split_is_an_equation() -> None:
 
 
 def test_the_reader_evaluates_every_branch_of_a_bare_disjunction() -> None:
-    """Without the exported ` = TRUE`, the reader evaluates `length[-1]` and fails, as TLC does."""
+    """The export writes `= TRUE` after a disjunction in a guard. Without it, the reader evaluates
+    both branches, also `length[-1]`, and fails as TLC does.
+    """
     with pytest.raises(KeyError, match="-1"):
         Module(without_equations(module(Tail())), configuration(Tail())).explored()
 

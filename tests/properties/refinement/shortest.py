@@ -42,7 +42,8 @@ def actions_of(trace: Trace) -> list[Action]:
 def replayed(replay: Replay[HarnessT]) -> tuple[Trace, HarnessT, HarnessT]:
     """Returns the counterexample, and two harnesses on which it was replayed.
 
-    A harness is the driven part of a broker. The first one has the bug, the second one does not.
+    A harness contains a part of a broker, and carries out the actions on it. The first harness has
+    the bug, and the second one does not.
     """
     trace = counterexample(replay)
     actions = actions_of(trace)

@@ -91,7 +91,9 @@ CANCELLED: Mapping[str, int | bool] = {
 
 
 def test_every_step_of_random_walks_is_explained() -> None:
-    """The walks cancel reassignments that add a replica, and one that only removes a replica."""
+    """The walks cancel reassignments of both kinds: those that add a replica, and those that only
+    remove one.
+    """
     walk = Refinement(ElrOfReplicas(**CANCELLED)).random_walks(12, length=40, seed=1)
     assert not walk.unexplained
     assert {"remove_replica", "cancel_reassignment", "cancel_removal"} <= {*walk.explained}

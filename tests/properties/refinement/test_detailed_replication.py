@@ -67,7 +67,7 @@ class JoinsAtOnce(FetchDivergence):
 
 
 class CommitsAlone(FetchDivergence):
-    """A leader counts followers that have not fetched the record."""
+    """A leader treats every follower as if it had fetched the record."""
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: object) -> Bool:
         return true

@@ -159,7 +159,7 @@ class FetchIndex:
         """Returns the rows of `of` (commits) whose offset is higher than the offset of a later
         fetch.
 
-        For row i, a fetch is later if it began after `since_ns[i]`.
+        A fetch is later than row i of `of` if it began after the time `since_ns[i]`.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])

@@ -3,8 +3,8 @@
 A step is two records of one key that a process polled (or sent) one directly after the other. Each
 row of the table has one of these types:
 
-- `WITHIN`: a step inside one operation that skips records or goes back.
-- `BETWEEN`: a step from one operation to the next operation that skips records or goes back.
+- `WITHIN`: a faulty step (one that skips records or goes back) inside one operation.
+- `BETWEEN`: a faulty step from one operation to the next operation.
 - `COUNTED` + `WITHIN`: the number of all steps inside one operation, including correct steps.
 - `COUNTED` + `BETWEEN`: the number of all steps from one operation to the next operation.
 - `PARTS`: the number of polled steps that begin at an intermediate record. The transaction that

@@ -1,4 +1,5 @@
-"""Finds records of transactions that no reader polled, although a reader polled a later offset.
+"""Finds unread records of transactions: no reader polled the record, although a reader polled a
+later offset.
 
     p1 txn{id=x} k=a j=b -> ok @0 @0        op 0
     p2 send j=c          -> ok @1           op 1

@@ -142,7 +142,9 @@ def test_a_client_needs_a_certificate_of_the_client_ca(served: Serve, encrypted:
 def test_a_client_without_such_a_certificate_is_refused(
     files: dict[str, Any], why: str, served: Serve, encrypted: Connect
 ) -> None:
-    """In TLS 1.3 the client learns of the refusal at its first read."""
+    """The broker refuses a client without a certificate that it trusts. In TLS 1.3, the client
+    learns of the refusal only at its first read.
+    """
     cluster = served("SSL", client_ca=TLS / "client.pem")
     connection = encrypted(cluster, client_context(**files))
     with suppress(ssl.SSLError, ConnectionError):
