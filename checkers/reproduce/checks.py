@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 
 from checkers.reproduce.reproduction import Seen
 from checkers.reproduce.stage import Stage
+from checkers.reproduce.transactions import TRANSACTIONAL_ID
 from reference_impl.wire.messages.apis import Api
 
 Check = Callable[[Stage], Seen]
@@ -53,9 +54,30 @@ def partition(
     return check
 
 
-def deleted(stage: Stage) -> Seen:
-    state = stage.state()
-    return Seen(reached=state is None, text="no topic" if state is None else str(state))
+def deleted(at: int | None = None) -> Check:
+    """Returns a check that succeeds if the broker `at` does not know the topic. If `at` is None, it
+    is the first broker that responds.
+    """
+
+    def check(stage: Stage) -> Seen:
+        state = stage.state(at)
+        return Seen(reached=state is None, text="no topic" if state is None else str(state))
+
+    return check
+
+
+def coordinates(broker: int) -> Check:
+    """Returns a check that succeeds if the broker is the coordinator of the transactional id,
+    according to its own metadata.
+    """
+
+    def check(stage: Stage) -> Seen:
+        body = {"key_type": 1, "coordinator_keys": (TRANSACTIONAL_ID,)}
+        found = stage.call(Api.FIND_COORDINATOR, 4, body, broker)["coordinators"][0]
+        text = f"coordinator {found['node_id']}, {found['error_code']}"
+        return Seen(reached=found["node_id"] == broker, text=text)
+
+    return check
 
 
 def registered(*brokers: int, at: int) -> Check:

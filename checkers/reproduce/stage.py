@@ -24,6 +24,7 @@ from checkers.record.clients import Clients
 from checkers.record.processes import Shared, Topic
 from checkers.record.reading import read_to_the_end
 from checkers.record.sending import SharedProducer
+from checkers.reproduce.group_member import GroupMember
 from checkers.reproduce.java_producer import JavaProducer, JavaSends
 from checkers.reproduce.partition_state import PartitionState, partition_state
 from checkers.reproduce.share_member import ShareMember
@@ -67,6 +68,7 @@ class Stage:
     java: JavaProducer | None = None
     _java: list[JavaSends] = field(default_factory=list[JavaSends])
     _client: TransactionalClient | None = None
+    consumers: dict[str, GroupMember] = field(default_factory=dict[str, GroupMember])
     _members: dict[str, ShareMember] = field(default_factory=dict[str, ShareMember])
     rules: dict[str, ActiveRule] = field(default_factory=dict[str, ActiveRule])
     unread: tuple[str, ...] = ()
@@ -84,6 +86,8 @@ class Stage:
             self._client.close()
         for member in self._members.values():
             member.close()
+        for consumer in self.consumers.values():
+            consumer.close()
 
     # ------------------------------------------------------------ brokers
 

@@ -26,7 +26,7 @@ class RefusesOwnInstance(StaticMembers):
 
     The member joins again because it was fenced, or because the response to its join was lost. The
     error ends the consumer. No consumer reads the member's partitions until the session of the
-    member expires.
+    member expires. docs/findings/static-member-refused.md shows this on real brokers.
     """
 
     def may_rejoin(s, m: Member) -> Bool:

@@ -345,7 +345,7 @@ class TopicIds(Transactions):
     steps=12,
     at={**QUIET, "transactions": 1},
     fixed_by="topic-ids",
-    in_force=kafka("4.0", LATEST, needs="a topic that is created again; read in the sources only"),
+    in_force=kafka("4.0", LATEST, needs="a topic that is created again"),
 )
 class ConfirmsByName(TopicIds):
     """The coordinator confirms a partition if its broker knows any topic of this name.
@@ -354,6 +354,7 @@ class ConfirmsByName(TopicIds):
     The broker then learns of the deletion, but not yet of the new topic, so the coordinator sends
     no marker. The record of the new topic stays open for ever, or until a marker of the next
     transaction closes its transaction, perhaps with the opposite outcome.
+    docs/findings/recreated-topic.md shows this on real brokers.
     """
 
     def confirms_topic(s, p: TopicPartition) -> Bool:

@@ -48,7 +48,7 @@ def _steps(*, changed: bool) -> tuple[Step, ...]:
         )
         if changed
         else Step("no configuration is changed", nothing, done),
-        Step("the topic is deleted", delete_topic, deleted),
+        Step("the topic is deleted", delete_topic, deleted()),
         *(
             (
                 Step(

@@ -53,7 +53,7 @@ def _steps(*, stopped: bool) -> tuple[Step, ...]:
                     to(Ability.STOP, 2, 1),
                     partition(leader=NO_LEADER, isr=(), at=3),
                 ),
-                Step("the topic is deleted", delete_topic, deleted),
+                Step("the topic is deleted", delete_topic, deleted()),
                 Step(
                     "brokers 1 and 2 return",
                     to(Ability.START, 1, 2),
@@ -62,7 +62,7 @@ def _steps(*, stopped: bool) -> tuple[Step, ...]:
                 ),
             )
             if stopped
-            else (Step("the topic is deleted", delete_topic, deleted),)
+            else (Step("the topic is deleted", delete_topic, deleted()),)
         ),
         _created("another topic"),
         Step("broker 2 is in its ISR", nothing, partition(leader=1, isr=(1, 2))),

@@ -34,6 +34,7 @@ from checkers.reproduce.actions import (
 )
 from checkers.reproduce.checks import (
     acknowledged,
+    coordinates,
     deleted,
     done,
     is_noted,
@@ -212,12 +213,22 @@ def test_epochs_are_used_up_and_a_lost_answer_is_repeated(stage: Stage) -> None:
 
 
 def test_brokers_and_a_topic_are_looked_up_in_the_metadata(stage: Stage) -> None:
-    assert take(stage, nothing, deleted).text == "no topic"
+    assert take(stage, nothing, deleted()).text == "no topic"
     take(stage, create(1), partition(leader=1))
 
-    assert not take(stage, nothing, deleted, within_s=0).reached
+    assert not take(stage, nothing, deleted(at=2), within_s=0).reached
     assert take(stage, nothing, registered(1, 2, at=1)).text == "brokers [1, 2]"
     assert not take(stage, nothing, registered(1, at=1), within_s=0).reached
+
+
+def test_the_coordinator_of_a_transactional_id_is_looked_up_at_one_broker(stage: Stage) -> None:
+    take(stage, create(1), partition(leader=1))
+    take(stage, transaction(lambda it: it.begin()), is_noted("NONE"))
+
+    found = {
+        broker: take(stage, nothing, coordinates(broker), within_s=0).reached for broker in (1, 2)
+    }
+    assert sorted(found.values()) == [False, True]
 
 
 def test_a_reassignment_is_cancelled_only_while_it_is_in_progress(stage: Stage) -> None:

@@ -1,0 +1,58 @@
+"""A member of a consumer group (KIP-848): a consumer of confluent-kafka.
+
+Source: KIP-848; KIP-345 for group.instance.id.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+import confluent_kafka
+
+GROUP: Final = "g"
+WITHIN_S: Final = 30.0
+SETTINGS: Final = {
+    "group.id": GROUP,
+    "group.protocol": "consumer",
+    "auto.offset.reset": "earliest",
+    "enable.auto.commit": False,
+    "log_level": 0,  # dropped connections would fill the terminal
+}
+FATAL: Final = re.compile("Fatal error: (?:Broker: )?([^:]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    consumer: Any
+
+    @classmethod
+    def join(cls, servers: str, topic: str, instance: str | None) -> GroupMember:
+        """Returns a new member of the group. `instance` is its group.instance.id, or None for a
+        dynamic member.
+        """
+        static = {} if instance is None else {"group.instance.id": instance}
+        consumer = confluent_kafka.Consumer({**SETTINGS, **static, "bootstrap.servers": servers})
+        consumer.subscribe([topic])
+        return cls(consumer)
+
+    def poll(self) -> str:
+        """Returns the value of the next record, or the description of a fatal error, or
+        `no record` after 30 s without either.
+        """
+        until = time.monotonic() + WITHIN_S
+        while time.monotonic() < until:
+            message = self.consumer.poll(1.0)
+            if message is None:
+                continue
+            if message.error() is None:
+                return str(message.value().decode())
+            # The error has the code _FATAL. Only its text has the broker's error.
+            if fatal := FATAL.match(message.error().str()):
+                return fatal[1]
+        return "no record"
+
+    def close(self) -> None:
+        self.consumer.close()
