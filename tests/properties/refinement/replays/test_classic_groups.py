@@ -1,4 +1,4 @@
-"""A counterexample of the classic-group spec breaks the same claim on the broker with the bug."""
+"""A counterexample of a bug in `classic-group` breaks its claim on a broker with this bug, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A counterexample of a consumer-group variant breaks its claim on a broker with the same bug.
+"""A counterexample of a bug in `consumer-group` breaks its claim on a broker with this bug, too.
 
 On a broker without the bug, the same actions do not break the claim.
 """

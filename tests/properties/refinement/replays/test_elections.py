@@ -1,4 +1,4 @@
-"""The counterexample of a bug in the election spec breaks the same claim on the controller.
+"""The counterexample of a bug in `election` breaks its claim on a controller with this bug, too.
 
 The controller must have the same bug; without it, the claim holds.
 """

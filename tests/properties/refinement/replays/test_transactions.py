@@ -1,4 +1,4 @@
-"""A counterexample of a transactions spec breaks the same claim on a cluster with the same bug."""
+"""A counterexample of a bug in `transactions` breaks its claim on a cluster with this bug, too."""
 
 from __future__ import annotations
 
