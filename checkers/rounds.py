@@ -53,7 +53,7 @@ class Rounds(Protocol):
         ...
 
     def visit(self, title: str, level: int, send: Send) -> list[bytes]:
-        """Runs `send` on each partition of the level number `level`, and returns its reports (the
-        bytes that it sends to the driver). Bytes that `send` sends to partitions are ignored.
+        """Runs `send` on each partition of the level number `level`, and returns the reports: the
+        bytes that `send` sends to the driver. Bytes that `send` sends to partitions are ignored.
         """
         ...

@@ -75,12 +75,12 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns, for each row, a new start of its send that makes the send an inversion, or 0 if
-        there is no such start.
+        """Returns a new start for each send, or 0. With the new start, the send is an inversion: it
+        begins after another send with a higher offset has ended.
 
-        The new start is just after the end of another send to the same key with a higher offset. It
-        is before the end of the send itself, and before the end of a poll that read its record.
-        Sends in transactions are not moved.
+        The other send is to the same key. The new start is just after its end. It must be before
+        the end of the moved send, and before the end of a poll that read the record of the moved
+        send. If this is not possible, the result is 0. Sends in transactions are not moved.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

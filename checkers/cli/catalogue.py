@@ -265,11 +265,11 @@ CONTENTS: Final = {
 
 
 def of_release(row: Listed, release: str) -> dict[str, str]:
-    """Returns the table cell that says how a bug or a spec relates to a release of Kafka: a mapping
-    from the title of the column to the text of the cell.
+    """Returns how a bug or a spec relates to a release of Kafka, as an additional column of a
+    table. The result maps the title of the column to the text of the cell.
 
     For a bug, it is for example `{"Kafka 4.3": "has it"}`. For a spec, the text names the version
-    and the bugs that the release has. If the item names no releases, the result is empty.
+    and the bugs that the release has. If `row` names no releases, the result is empty.
     """
     from model.releases import newest_patch
 

@@ -83,8 +83,8 @@ class Instance:
 
     @cached_property
     def cells(self) -> tuple[tuple[Cell, SortInfo], ...]:
-        """The cells of a packed state, in the order of its bytes. Each cell is a variable with
-        values of its keys, such as `end_offset[b1]`, and the type of its value.
+        """The cells of a packed state, in the order of its bytes. A cell is a variable together
+        with values of its keys, such as `end_offset[b1]`. Each cell is paired with its type.
         """
         return tuple(
             ((variable.name, keys), variable.value)

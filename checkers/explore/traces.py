@@ -32,8 +32,8 @@ KINDS: Final = " or ".join(f"*{suffix}" for suffix in SUFFIXES)
 class Opened:
     """A recorded trace, converted to a path.
 
-    `notes` has a text for each omitted step, which changes nothing. It also has a text for each
-    step whose recorded state differs from the state of the path.
+    A step that changes nothing is left out, and `notes` has a text about it. `notes` also has a
+    text for each step whose recorded state differs from the state of the path.
     """
 
     walk: Walk

@@ -45,11 +45,13 @@ class TrueClauses:
 
     @classmethod
     def of(cls, context: Context, false: Bits, longest: int, about: frozenset[str]) -> TrueClauses:
-        """Returns the true clauses of at most `longest` literals, not counting a premise.
+        """Returns the true clauses of at most `longest` literals. A premise, if there is one, is a
+        further literal.
 
-        `false` has a bitset for each literal: the rows (a state with elements for the variables) in
-        which the literal is false. `about` has the names of the state variables in the claims that
-        could not be proved. A clause without any of these state variables costs more.
+        A row is a state, together with a value for each variable of the context. `false` has a
+        bitset for each literal: the rows in which the literal is false. `about` has the names of
+        the state variables in the claims that could not be proved. A clause without any of these
+        state variables costs more.
         """
         every = _Enumeration(context, false[:NONE]).clauses(longest)
         found = list(islice(every, MOST))

@@ -104,8 +104,8 @@ class Houdini:
         return None
 
     def _chosen(self, wanted: Sequence[str]) -> tuple[list[str], tuple[Action, str] | None]:
-        """Returns the names of the clauses that the proofs found so far use, and the first
-        condition without a proof.
+        """Returns the names of the clauses that a proof of `wanted` needs, and the first condition
+        without a proof.
 
         The clauses are the clauses in `wanted`, the clauses that the proofs of `wanted` use, the
         clauses that the proofs of these clauses use, and so on. The condition is None if each of

@@ -2,8 +2,8 @@
 on.
 
 A proof by induction has a condition for each action and each claim: the action preserves the claim.
-If a condition fails, `prove` drops its claim. It then proves the claims that do not need a dropped
-claim.
+The proof of a claim may assume other claims. If a condition fails, `prove` drops its claim. It then
+proves those claims whose proofs assume no dropped claim.
 """
 
 from checkers.symbolic.condition import Condition, Progress

@@ -47,8 +47,8 @@ class LogLine:
 def log_lines(files: Iterable[Path]) -> Iterator[LogLine]:
     """Yields all lines that have the layout of this module, one file after another.
 
-    Raises InputFault if a file is unreadable, has no line with this layout, or has no line that
-    names the node. For an empty file, the function yields nothing and raises no error.
+    Raises InputFault if a file is unreadable. Also raises InputFault if a file has lines, but none
+    with this layout, or none that names the node. An empty file is not an error.
     """
     for file in files:
         # Files with names in `.gz` are unpacked. An empty file has no lines, and is no fault.

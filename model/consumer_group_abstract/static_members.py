@@ -3,9 +3,9 @@
 A member that is *away* has left with epoch -2. Its assigned partitions stay assigned to it, and are
 not free. A process that joins in the member's place gets these partitions and their targets.
 
-At most one consumer reads a partition, for these reasons. A process reads nothing when it leaves,
-and nothing when it joins. Only one of the two processes is a member, so the coordinator accepts the
-heartbeats of only one process.
+At most one consumer reads a partition, for two reasons. A process reads nothing after it has left,
+and nothing before it has joined. And only one of the two processes is a member, so the coordinator
+accepts only the heartbeats of this process.
 
 The spec has the actions of this table and the actions of the module `actions`. No action is fair.
 

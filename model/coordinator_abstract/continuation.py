@@ -105,7 +105,7 @@ class ContinuationActions(AbstractCoordinator):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log. Appends that are not committed are lost.
 
-        Source, simplifications and guards are those of this action in the version `kip-1228`.
+        Kafka: as in the version `kip-1228`, whose simplifications and guards this action also has.
         """
         for i in TransactionalId:
             s.appends_last[i] = s.has_last[i]

@@ -183,8 +183,9 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         return s.keeps_stamp(s.log[i], s.appended[i]) & s.keeps_the_partitions(i)
 
     def keeps_the_partitions(s, i: TransactionalId) -> Bool:
-        """Returns True if the appended record has the ongoing transaction of the last committed
-        record, and all partitions of this transaction.
+        """Returns True if the appended record has all partitions of the last committed record. If a
+        transaction is ongoing in the last committed record, the appended record must have this
+        transaction.
         """
         return all_of(
             implies(s.log[i].is_ongoing, s.has_the_transaction(i)),

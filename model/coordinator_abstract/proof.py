@@ -262,9 +262,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         )
 
     def is_below_a_later_transaction(s, x: Transaction) -> Bool:
-        """Returns False if the log has prepared or completed a later transaction of the producer id
-        of `x`, and the epoch of this later transaction is below the epoch of the markers of `x`.
-        Otherwise returns True.
+        """Returns True if the markers of `x` have an epoch that is at most the epoch of a later
+        transaction in the log. Also returns True if the log has prepared or completed no later
+        transaction with the producer id of `x`.
 
         The epoch of the later transaction is the epoch before its commit or abort (`last_epoch`).
         """

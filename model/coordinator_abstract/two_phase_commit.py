@@ -181,12 +181,13 @@ class TwoPhaseActions(AbstractCoordinator):
         s.keep(i, c, producer_id, producer_epoch)
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Makes the record `m` the last committed record of `i`, and performs the changes of state
-        that follow.
+        """Makes the record `m` the last committed record of `i`, and changes the rest of the state
+        as `m` says.
 
         The instance `answering` receives the response. If the request has keepPreparedTxn, the
-        response also contains the producer id and epoch of the ongoing transaction. The
-        application has stored this pair in its database, and finds the transaction there by it.
+        response also contains the producer id and epoch of the ongoing transaction. The application
+        has stored this producer id and epoch in its database. With them, it finds the transaction
+        in the database.
         """
         super().take_effect(i, m, answering)
         x, kept = m.transaction, s.is_kept(m)
@@ -255,8 +256,8 @@ class TwoPhaseActions(AbstractCoordinator):
 
     @action
     def request_commit(s, x: Transaction) -> None:
-        """A client sends EndTxn to commit its transaction. In two-phase commit, the client sends
-        EndTxn only after the database has committed.
+        """A client sends EndTxn to commit its transaction. In two-phase commit, the application
+        also commits in a database. The client sends EndTxn only after the database has committed.
 
         This action adds one guard to the action `request_commit` of the spec's version `kip-1228`.
         The source in Kafka and the simplifications are the same. Without the guard that the

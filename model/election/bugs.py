@@ -175,8 +175,8 @@ class TrustsOneAck(Election):
     """A record counts as committed as soon as its leader has it, because acks=1 acknowledges such a
     record.
 
-    This is a control experiment, not a bug of Kafka: a planned move of leadership can lose such a
-    record (KAFKA-20554).
+    This is no bug of Kafka, because acks=1 promises nothing more. It shows what acks=all prevents:
+    a planned move of leadership can lose the record (KAFKA-20554).
     """
 
     def is_committed(s, record: RecordId) -> Bool:

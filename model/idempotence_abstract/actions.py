@@ -5,7 +5,8 @@ continues the producer's records in the log. The retry of a record that is in th
 continue these records.
 
 The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved.
-Retries and late batches have no actions of their own: the two actions that append also append them.
+Retries and late batches have no actions of their own: `append_first` and `append_next` also append
+these batches.
 
     leader       append_first, append_next, advance_high_watermark, change_leader, acknowledge
 """

@@ -193,8 +193,8 @@ class RestartsActions(RestartsState):
         super().append_next(producer, sequence, latest, end)
 
     def is_restored(s, offset: Offset, end: Offset) -> Bool:
-        """Returns True if a leader that restarts with a log up to `end` restores the record at
-        `offset` to its window. It then detects retries of this record as duplicates.
+        """Returns True if a restarted leader, with a log up to `end`, remembers the record at
+        `offset`. The leader then recognises retries of this record as duplicates.
 
         If only the newest record of each producer is restored, the variant `snapshot-keeps-newest`
         breaks the claim `at_most_once` in 8 steps.

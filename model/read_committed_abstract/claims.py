@@ -236,7 +236,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
         """Each record below the reader's position is replicated, and its transaction is committed
         or aborted.
 
-        If a marker is lost with its leader, the coordinator writes the same marker again.
+        This stays true if a marker is lost with its leader: the coordinator writes the same marker
+        again.
         """
         return (s.position <= s.high_watermark) & forall(
             implies(

@@ -196,7 +196,7 @@ class DeliversWithoutLimit(ShareGroup):
     """The leader never archives a record that members release or let time out.
 
     A record that no member can process is delivered for ever.
-    Simplified: the record is delivered only once more than the limit allows.
+    Simplified: in the spec, the number of deliveries exceeds the limit by at most 1.
     """
 
     def is_at_limit(s, x: Offset) -> Bool:

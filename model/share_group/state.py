@@ -212,7 +212,7 @@ class ShareGroupState(Spec):
         return any_of(s.record[x].state == ACQUIRED, s.is_in_transition(x))
 
     def may_acquire(s, x: Offset) -> Bool:
-        """Returns True if the leader may deliver the record `x` to any member.
+        """Returns True if the leader may deliver the record `x`, to whichever member asks first.
 
         If the leader delivers a record whose acknowledgement is being written, the claim
         `one_member_at_a_time` breaks (bug `acquires-in-transition`, 3 steps; KAFKA-18084). If it

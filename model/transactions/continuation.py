@@ -69,8 +69,8 @@ class Continuation(Transactions):
         return super().is_appending() | (s.answering != nothing)
 
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Appends metadata to the coordinator's log. The log then stores no previous producer id
-        and epoch, unless the caller stores them with `keep_last`.
+        """Appends metadata to the coordinator's log. The record then has no previous producer id
+        and epoch. To add them, the caller calls `keep_last` afterwards.
         """
         super().write(metadata, answering)
         s.keep_last(false)

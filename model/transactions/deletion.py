@@ -212,10 +212,9 @@ class TopicIds(Transactions):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """A new coordinator reads its log. Its broker knows all topics.
+        """A new coordinator reads its log. The broker of the new coordinator knows all topics.
 
-        Kafka: the source, the simplification and the guards are those of the action in
-        `Coordinator`.
+        Kafka: as in the class `Coordinator`, whose simplification and guards this action also has.
 
         The new coordinator sends markers to all partitions again.
         """

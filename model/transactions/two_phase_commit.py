@@ -210,8 +210,8 @@ class TwoPhaseCommit(Transactions):
     # ---- the new instance
 
     def is_recorded(s, j: Transaction, k: Transaction) -> Bool:
-        """Returns True if the two transactions have the same prepared state, which is the producer
-        id and epoch of a transaction.
+        """Returns True if the two transactions have the same prepared state: the same producer id
+        and epoch.
         """
         return s.stamp[j] == s.stamp[k]
 

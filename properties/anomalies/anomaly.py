@@ -21,8 +21,8 @@ from model.histories import History, Operation
 
 
 class Row(Protocol):
-    """One violation of an anomaly. The class is an ordered frozen dataclass, and its fields are
-    numbers, strings and tuples.
+    """One occurrence of an anomaly in a history. The class is an ordered frozen dataclass, and its
+    fields are numbers, strings and tuples.
     """
 
     @property

@@ -4,7 +4,7 @@ bracket for each producer:
     version   checksum   count   [id, epoch, last sequence, last offset, offset delta, timestamp,
     i16       u32        i32      coordinator epoch, first offset of the open transaction] ...
 
-Of each producer, the file has only the newest record batch. The file has no index of aborted
+The numbers of a producer are those of its newest record batch. The file has no index of aborted
 transactions.
 
 Source: ProducerStateManager.writeSnapshot and readSnapshot, ProducerSnapshot.json.

@@ -77,8 +77,8 @@ def _is_consistent(group: ClassicGroup, request: SyncGroup) -> bool:
 def on_assignment_appended(
     group: ClassicGroup, context: Context, generation: int, error: ErrorCode
 ) -> StepResult[ClassicGroup]:
-    """Sends each waiting member its assignment. If the append failed, sends its `error` instead,
-    and begins a rebalance. Does nothing if the next rebalance has begun already.
+    """Sends each waiting member its assignment. If the append of the assignment failed, sends
+    `error`, and begins a rebalance. Does nothing if the next rebalance has begun already.
     """
     if group.generation != generation or group.state is not GroupState.COMPLETING:
         return group, ()  # a rebalance has begun, and has sent the waiting members an error

@@ -1,4 +1,6 @@
-"""A campaign proves every proved version on ten seeds, and goes on where its record ends."""
+"""A campaign proves each version of a spec on ten seeds. A new campaign begins where the recorded
+results end.
+"""
 
 from __future__ import annotations
 

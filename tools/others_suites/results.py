@@ -20,7 +20,8 @@ OUTCOMES: Final = get_args(Outcome)
 class Result:
     """The result of one test.
 
-    `note` is the first line of a failure without its paths, or the reason why the test was skipped.
+    `note` is the first line of a failure's message, without paths of files. For a skipped test, it
+    is the reason.
     """
 
     test: str

@@ -98,8 +98,8 @@ class PrefixMaxIndex:
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
-        """Returns a mask: True if the group had a value above `offset` before the time
-        `time_ns`.
+        """Returns a mask: True for row i if the group `group[i]` had a value above `offset[i]`
+        before the time `time_ns[i]`.
         """
         facts = len(self.instants)
         if not facts:
@@ -117,8 +117,8 @@ class PrefixMaxIndex:
         return broken
 
     def furthest(self, at: Ints) -> Ints:
-        """Returns, for each position in `at`, the input row with the highest value of the group up
-        to this position.
+        """A position is a place in the order of groups and times. Returns, for each position in
+        `at`, the input row with the highest value of its group up to this position.
 
         Example: one group has the values 5, 3, 7, in this order, in the input rows 0, 1, 2. The
         positions 0, 1, 2 give the rows 0, 0, 2.

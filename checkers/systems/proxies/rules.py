@@ -32,8 +32,8 @@ rule does not act because the proxy cannot find out their partitions or producer
 different: it holds all bytes that `sender` sends to `receiver`, in requests and in responses.
 
 A TCP stream cannot lose bytes in its middle, so the connection is closed after a message is
-dropped. With `close=False`, the connection remains open, but transports no more bytes in this
-direction.
+dropped. With `close=False`, the connection remains open, but transports no more bytes in the
+direction of the rule.
 """
 
 from __future__ import annotations

@@ -160,8 +160,9 @@ class Lifting:
     def lifted(self, *ns: t.Node) -> t.Node:
         """Returns a term in which sums of constants replace numbers: `Replicas + 1` in place of 4.
 
-        `ns` are a term of the spec, and the corresponding terms of the copies of the spec with
-        larger constants. Raises Differs if a number cannot be written as a sum of constants.
+        The first of `ns` is a term of the spec. The others are the corresponding terms in copies of
+        the spec with larger constants. Raises Differs if a number cannot be written as a sum of
+        constants.
         """
         if not self.others:
             return ns[0]

@@ -78,8 +78,8 @@ async def _cancel_others() -> None:
 
 @dataclass(slots=True)
 class BrokerFromLane:
-    """The broker, for handlers that run in the thread for large requests. Each call of a handler
-    runs in the broker's event loop.
+    """The broker, for handlers that run in the thread for large requests. If a handler calls the
+    broker, the call runs in the broker's event loop.
     """
 
     broker: ServedBroker

@@ -170,7 +170,9 @@ def test_an_interrupted_search_for_a_real_run_ends_a_proof(
 
 
 def checked(folder: Path, call: Any, *engine: str) -> Any:
-    """Runs `urteil check`, in which a step breaks a property; Ctrl-C has to end the command."""
+    """Runs `urteil check` on a spec of which a step breaks a property. The command must end by
+    Ctrl-C.
+    """
     spec = folder / "lease.py"
     spec.write_text(TWO_CLAIMS.replace("s.term < after.term)", "after.term < s.term)"))
     output = call("check", str(spec), "--engine", *engine)

@@ -44,7 +44,9 @@ class Joined:
         return replace(row, **new)
 
     def mapped(self, change: Callable[[History], History]) -> Joined:
-        """Returns the same histories after a change that keeps the number of their operations."""
+        """Applies `change` to each history, and joins the results. `change` must keep the number of
+        operations.
+        """
         each = tuple(map(change, self.each))
         whole: list[Operation] = list(self.whole)
         for numbers, h in zip(self.numbers, each, strict=True):

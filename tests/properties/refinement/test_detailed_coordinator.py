@@ -21,7 +21,7 @@ LATE: Constants = {"records_late": True, "ends_late": True, "markers_late": True
 
 
 def test_a_failed_coordinator_and_late_copies_refine_the_abstract_spec() -> None:
-    """Every abstract action explains some step, except that nothing expires here."""
+    """Every abstract action except `expire` explains some step: nothing expires in this version."""
     refinement = Refinement(Transactions(**{**FAILS, **LATE}))
     walk = refinement.walk()
     assert (walk.states, walk.disagreements, walk.unexplained) == (525, 0, {})

@@ -113,9 +113,9 @@ def test_bug_zombie_not_fenced_lets_two_instances_write(start_cluster: StartClus
 def test_a_partition_outside_the_transaction_is_rejected(
     cluster: InstantCluster, version: TransactionVersion
 ) -> None:
-    """A leader rejects a record whose topic partition is not in an open transaction.
+    """A leader rejects a record if its topic partition was not added to the transaction.
 
-    If it were appended, no marker would ever end the transaction in this partition.
+    If the leader appended the record, no marker would ever end the transaction in this partition.
     """
     client = Client(cluster, version).begin()
     client.send(A, "a1")

@@ -65,7 +65,9 @@ def graph_of(spec: Spec, memory: int = ENOUGH) -> Iterator[StateGraph]:
 
 
 def needed(variant: Variant) -> tuple[int, int]:
-    """Returns the bytes that the graph of a variant needs in memory: without files and with."""
+    """Returns how many bytes the graph of a variant needs in memory: if all of it is in memory, and
+    if its large arrays are in files.
+    """
     with graph_of(variant.make(variant.at)) as graph:
         return graph.bytes_in_memory(), graph.bytes_on_disk()
 

@@ -47,7 +47,9 @@ def varint(number: int) -> bytes:
 
 
 def declaring(content: bytes, *places: tuple[bytes, bytes], rows: int = MANY) -> bytes:
-    """Returns a Parquet file whose footer declares another number of rows in these places."""
+    """Returns a Parquet file whose footer declares `rows` rows, and not the real number. `places`
+    are the bytes before and after each changed number.
+    """
     size = int.from_bytes(content[-8:-4], "little")
     footer = content[-8 - size : -8]
     for before, after in places:

@@ -214,7 +214,7 @@ def test_each_timer_at_rest_would_change_nothing(monkeypatch: pytest.MonkeyPatch
 def test_resting_timers_of_unchanged_partitions_need_no_check(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The host skips only resting timers whose reason to rest is unchanged.
+    """The host skips a resting timer only if its reason to rest is unchanged.
 
     A resting timer is due, but does not fire, because it would change nothing. The host checks a
     resting timer again only if a replica of its partition has changed. The test checks the resting

@@ -115,8 +115,8 @@ def test_a_response_without_such_an_error_has_no_hint(
 ) -> None:
     """A Fetch response with UNKNOWN_LEADER_EPOCH does not name the leader.
 
-    Only a response with NOT_LEADER_OR_FOLLOWER names the leader. Since Fetch version 11 a follower
-    serves consumers and does not respond with this error.
+    Only a response with NOT_LEADER_OR_FOLLOWER names the leader. Since version 11 of Fetch, a
+    follower also serves consumers, so it does not respond with NOT_LEADER_OR_FOLLOWER.
     """
     del leads
     part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1, "current_leader_epoch": 9}
