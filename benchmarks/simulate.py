@@ -25,7 +25,7 @@ def run() -> list[Pairing]:
 
 
 def steps(name: str) -> Pairing:
-    """Compares the time of a sweep's simulations with faults with the time without faults.
+    """Measures a sweep's simulations twice, with faults and without, and compares the times.
 
     The label has the broker steps per CPU second.
     """

@@ -222,8 +222,8 @@ class DeliveryDecided(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseDecided(Event):
-    """The verdict on a claim for a release of Kafka, and the verdict for `fixed_by`, the variant of
-    the spec with the fix.
+    """Two verdicts on a claim: for a release of Kafka, and for the fix. `fixed_by` is the variant
+    of the spec that has the fix.
 
     `variant` is the version of the spec that has the rules of the release, or a bug that the
     release has. `steps` is the length of the counterexample. If no version of the spec has the

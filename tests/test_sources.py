@@ -153,7 +153,7 @@ def uncited_actions(source: str) -> Iterator[str]:
 
 
 def test_every_action_of_a_spec_says_what_kafka_does() -> None:
-    """The actions of bugs are exempt: they say what they break, beside the action they replace."""
+    """The actions in `bugs.py` are exempt: the action that they replace names what Kafka does."""
     lost = [
         f"{file.relative_to(ROOT)}: {name}"
         for file in sorted((ROOT / "model").rglob("*.py"))

@@ -39,7 +39,7 @@ from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 
 
 class Changes:
-    """The operations of one window, in which operations can be changed.
+    """The operations of one time window, and changes of them.
 
     `first_op` is the number of the window's first operation, in completion order.
     """

@@ -41,7 +41,7 @@ def proposal_options(
     spec: Spec, *, houdini: bool, candidates: int | None, budget: str | None
 ) -> ProposalOptions | None:
     """Returns the options of a search for lemmas, or None without `--houdini`. Raises InputFault
-    for an invalid option, and for an option that needs `--houdini`.
+    for an invalid option, and without `--houdini` also for an option that needs it.
 
     A budget in pyproject.toml may be meant for other searches. It is ignored without `--houdini`,
     and also if it is not a number of seconds.

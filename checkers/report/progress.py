@@ -1,8 +1,8 @@
 """Displays progress on stderr: one line that is overwritten on a terminal, or lines of text in a
 log.
 
-In a log, a new stage of the work prints a line if no line was printed in the last second. A stage
-that lasts longer prints another line every 30 seconds.
+In a log, a new stage of the work prints a line if no line was printed in the last second. While a
+stage goes on, it prints another line every 30 seconds.
 """
 
 from __future__ import annotations

@@ -82,7 +82,8 @@ def _done(operation: Operation) -> str:
 
 
 def shape_of_trace(actions: Sequence[str], loop: int | None = None) -> str:
-    """Returns the last action of a trace, or the actions that repeat forever if it is a lasso.
+    """Returns what identifies a trace: the last action, the actions that repeat forever if it is a
+    lasso, or the action after which it stops.
 
     `loop` is the step after which a lasso repeats, or None if the trace is not a lasso.
 

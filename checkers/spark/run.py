@@ -121,8 +121,8 @@ def _analyse_locally(
 
 @contextmanager
 def errors_of_tasks() -> Generator[None]:
-    """Raises errors of Spark tasks in the `with` block with their original types. Spark itself
-    returns only the text of a task's error.
+    """The `with` block runs Spark tasks. If a task fails, raises the error with its original type:
+    Spark itself returns only the text of a task's error.
 
     Two errors are recognized: an UnreadableHistory, and the OSError of a full disk.
     """

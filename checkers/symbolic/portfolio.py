@@ -83,8 +83,8 @@ class Attempt:
 
     @property
     def name(self) -> str:
-        """The name of the Z3 configuration, such as `e-matching`. If the query assumes a slice,
-        the name is, for example, `e-matching of a slice`.
+        """The name of the Z3 configuration, such as `e-matching`. If the attempt assumes only a
+        slice of the claims, the name is, for example, `e-matching of a slice`.
         """
         return f"{self.strategy.name} of a slice" if self.facts.named else self.strategy.name
 

@@ -188,8 +188,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
         """While a transaction is kept (keepPreparedTxn), no other transaction with the same
         producer id has a larger epoch.
 
-        An instance with this producer id and a larger epoch keeps a transaction, and its epoch is
-        at least the epoch that the log reserves for the markers.
+        Only instances that keep a transaction have this producer id and a larger epoch. Their
+        epochs are at least the epoch that the log reserves for the markers.
         """
         return forall(
             implies(

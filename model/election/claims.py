@@ -150,7 +150,7 @@ class ElectionClaims(Controller):
 
     @invariant
     def isr_and_elr(s) -> Bool:
-        """No replica is both in the ISR and in the ELR, and the ELR is empty while the ISR has
+        """No replica is both in the ISR and in the ELR. The ELR is empty while the ISR has at least
         min.insync.replicas members.
         """
         return all_of(

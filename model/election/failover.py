@@ -247,10 +247,10 @@ class ControllerFailover(Election):
 
     @invariant
     def leaders_know_what_is_committed(s) -> Bool:
-        """No broker knows a leader epoch that is not committed, and a leader with the committed
-        partition epoch knows the committed ISR.
+        """No broker knows a leader epoch that is not committed. If a leader has the committed
+        partition epoch, the leader knows the committed ISR.
 
-        So no leader relies on an ISR that a failover of the controller may drop.
+        So a failover of the controller drops no ISR that a leader uses.
         """
         return forall(
             all_of(

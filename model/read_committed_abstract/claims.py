@@ -118,7 +118,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def replicated_is_written(s) -> Bool:
         """The high watermark is at most the end of the log.
 
-        The lemma is true because a new leader has every replicated record.
+        The lemma stays true at a change of leader, because a new leader has every replicated
+        record.
         """
         return s.high_watermark <= s.end_offset
 

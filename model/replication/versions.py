@@ -341,8 +341,9 @@ class FetchDivergence(Kip320):
     """
 
     def diverges(s, follower: Replica, leader: Replica) -> Bool:
-        """Returns True if the leader has no record of the follower's last leader epoch, or if this
-        epoch ends earlier in the leader's log. Returns False if the follower's log is empty.
+        """Returns True if the leader's log has no record with the follower's last leader epoch, or
+        if this epoch ends earlier in the leader's log than in the follower's. Returns False if the
+        follower's log is empty.
         """
         ours, theirs = s.log[follower], s.log[leader]
         leader_epoch = ours.latest().leader_epoch

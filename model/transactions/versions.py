@@ -225,9 +225,9 @@ class Version1(Transactions):
         return s.is_current(k) & (s.metadata.state == ONGOING)
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """Returns True if the coordinator's newest decision may be about this transaction: the
-        transaction has the current producer id and epoch, which a decision does not change in
-        transaction version 1.
+        """Returns True if the coordinator's newest decision may be about the transaction `k`: `k`
+        has the current producer id and epoch. In transaction version 1, a decision does not change
+        them.
         """
         return s.is_current(k)
 
@@ -273,8 +273,8 @@ class Verification(Version1):
     """
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
-        """Returns True if the transaction's producer id has an open transaction in the partition,
-        of any producer epoch.
+        """Returns True if the partition has an open transaction with the producer id of `k`. The
+        producer epoch may be another one.
         """
         return s.has_open(p, s.stamp[k].producer_id)
 

@@ -118,8 +118,8 @@ def numbers_of(folder: Place) -> list[int]:
 def parts(folder: Place) -> list[Place]:
     """Returns the Parquet files of a recorded history.
 
-    The result is empty if the recorder was killed, because the folder still has a tail. The caller
-    must call `tables` in this case.
+    If the recorder was killed, the folder still has a tail: a text file with the last operations.
+    Then the result is empty, and the caller must call `tables`.
     """
     metadata(folder)
     numbers_of(folder)

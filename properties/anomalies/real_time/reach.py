@@ -119,7 +119,7 @@ def is_known(
 
 
 def furthest(facts: Collection[Reached]) -> Reached:
-    """Returns the fact with the highest log end. If several facts have the highest end, the
-    function returns the one that completed first.
+    """Returns the fact with the highest log end. If several facts have the highest end, returns the
+    one whose operation completed first.
     """
     return min(facts, key=lambda fact: (-fact.end, fact.completed_ns, fact.op, fact.position))

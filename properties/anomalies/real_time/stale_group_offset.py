@@ -49,8 +49,8 @@ from properties.linearizability import (
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class StaleGroupOffset:
-    """A fetch whose offset no legal order of commits and fetches explains, and the offsets that it
-    could legally have returned.
+    """A fetch that returned an illegal offset, and the offsets that it could legally have returned.
+    An offset is illegal if no legal order of commits and fetches has it.
     """
 
     group: str

@@ -47,7 +47,8 @@ _TLS: Final = b"\x16\x03"  # a record of type handshake
 
 
 class Connection(asyncio.Protocol):
-    """A client's connection to a broker, which calls the functions of its owner.
+    """A client's connection to a broker. The owner of the connection passes it some functions to
+    call.
 
     Each line names a function, its argument and the time of the call:
 

@@ -1,6 +1,7 @@
 """A wall clock that jumps by a day, back or forward, changes no budget and no verdict.
 
-Times are measured on the monotonic clock. The wall clock is read only at the places of a table.
+Times are measured on the monotonic clock. A table in this module lists all places of the code that
+read the wall clock.
 """
 
 from __future__ import annotations

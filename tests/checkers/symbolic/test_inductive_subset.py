@@ -113,7 +113,7 @@ class Chain(Registration):
 
 
 class NeedsNothing(Registration):
-    """A lemma that no claim needs is false."""
+    """The spec `Registration` with a further lemma. The lemma is false, and no claim needs it."""
 
     @lemma
     def nobody_is_registered(s) -> Bool:

@@ -50,7 +50,9 @@ class ObeysOldCoordinators(Transactions):
 
 
 class SaysYes(Transactions):
-    """A mutant in which EndTxn succeeds after the opposite decision, as a commit after an abort."""
+    """A mutant in which EndTxn succeeds after the opposite decision: for example, a commit succeeds
+    after an abort.
+    """
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
         return all_of(s.metadata.state == COMPLETE, s.is_decided_under(k))

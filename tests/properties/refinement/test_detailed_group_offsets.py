@@ -43,7 +43,7 @@ class Aborted(CountsAborted, WithoutResets):
 
 
 class CommitsFurther(WithoutResets):
-    """A commit outside a transaction passes an input that was not processed."""
+    """A commit outside a transaction has an offset above an input that was not processed."""
 
     @action
     def commit(self, m: Member) -> None:

@@ -22,7 +22,9 @@ CHANGES: Constants = {**QUIET, "leader_changes": 2}
 
 
 def actions(walk: Walk) -> Counter[str]:
-    """Returns how often each action of the detailed spec was not explained."""
+    """Returns, for each action of the detailed spec, how many of its steps are no steps of the
+    abstract spec.
+    """
     return Counter(one.transition.action for one in walk.unexplained)
 
 

@@ -162,7 +162,9 @@ def test_nothing_is_lost_after_a_clean_stop(recorded: Recorded, loss: Loss, tmp_
 
 @pytest.mark.parametrize("unflushed", [".log", ".ndjson", ".tmp", "folders"])
 def test_a_missing_flush_is_found(recorded: Recorded, unflushed: str, tmp_path: Path) -> None:
-    """Without the flushes of segments, metadata, checkpoints or folders, a check fails."""
+    """The flushes of one kind of file are left out (segments, metadata, checkpoints or folders).
+    Then a check fails.
+    """
     random, disk, folder = Random(22), Disk(recorded.root), tmp_path / "left"
     for cut, operation in enumerate(recorded.operations, 1):
         name, path, *_ = operation

@@ -253,8 +253,8 @@ async def committed(args: Args) -> int:
 
 
 async def expect_values(args: Args, topic: str, wanted: list[str]) -> None:
-    """Raises Unexpected unless partition 0 of the topic has exactly the values `wanted` below its
-    last stable offset, in this order.
+    """Checks the values of partition 0 of the topic below the last stable offset: they must be
+    `wanted`, in this order. If not, raises Unexpected.
     """
     place = TopicPartition(topic, 0)
     seen: list[str] = []

@@ -96,10 +96,10 @@ class FetchPartition:
             self._replica = None if answer is None else weakref.ref(replica)
 
     def answer_of(self, replica: object) -> Fetched | None:
-        """Returns the stored response if `replica` has not changed since it was read, and otherwise
-        None.
+        """Returns the stored response if `replica` is the object that this response was read from.
+        Otherwise returns None.
 
-        A replica is immutable, so a replica that has changed is another object.
+        A replica is immutable: after a change, the replica is another object.
         """
         known = None if self._replica is None else self._replica()
         return self.unchanged if known is not None and known is replica else None

@@ -1,4 +1,6 @@
-"""A search in rounds has the counts and verdicts of the compiled engine, for any partitions."""
+"""A search in rounds has the counts and verdicts of the compiled engine, for every number of
+partitions.
+"""
 
 from __future__ import annotations
 
