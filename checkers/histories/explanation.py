@@ -6,7 +6,7 @@ every anomaly. Some stages only look closer at suspicious rows, and only the sec
 these stages.
 
 The analysis of another history may need fewer stages than the second history. Its passes may then
-have other numbers.
+be numbered differently.
 """
 
 from __future__ import annotations

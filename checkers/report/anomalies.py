@@ -24,9 +24,8 @@ SHOWN_VERBOSE: Final = 32  # as many as an analysis keeps
 
 
 def explained(analysis: Analysis, *, verbose: bool = False) -> str:
-    """Returns a summary of the analysis, followed by each anomaly that occurs with its worst
-    violations. It is the 8 worst violations of each anomaly, or the 32 worst if `verbose` is
-    true.
+    """Returns a summary of the analysis, followed by the anomalies that occur. Each anomaly has its
+    8 worst violations, or its 32 worst if `verbose` is true.
     """
     limit = SHOWN_VERBOSE if verbose else SHOWN
     paragraphs = [

@@ -277,8 +277,8 @@ class ConsumerGroupActions(ConsumerGroupState):
 
     @action(fair="weak")
     def revoke(s, m: Member, p: TopicPartition) -> None:
-        """The consumer gives up a partition that is no longer assigned to it, after it has
-        committed its offset.
+        """The consumer commits its offset of a partition that is no longer assigned to the
+        consumer, and then gives up the partition.
 
         Kafka: ConsumerMembershipManager.invokeOnPartitionsRevokedCallback.
         Simplified: the consumer gives up one partition after another. The coordinator learns of

@@ -90,8 +90,9 @@ class ContinuationActions(AbstractCoordinator):
     def commit_append(s, i: TransactionalId) -> None:
         """The record that the coordinator appended is committed.
 
-        If the record answers an instance that sent InitProducerId without a producer id and epoch,
-        this instance becomes the newest instance of its transactional id.
+        The coordinator may have appended the record for an InitProducerId request without a
+        producer id and epoch. Then the instance that sent this request becomes the newest instance
+        of its transactional id.
 
         The action `commit_append` of the spec's version `kip-1228` has the same source in Kafka and
         the same simplifications. Every claim also holds without the guard of this action.

@@ -279,7 +279,7 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         )
 
     def may_answer(s, m: Metadata) -> Bool:
-        """Returns True if the record may answer an InitProducerId request: it has no ongoing
-        transaction.
+        """Returns True if the coordinator may have appended the record for an InitProducerId
+        request: the record has no ongoing transaction.
         """
         return ~m.is_ongoing

@@ -162,8 +162,9 @@ class VerificationActions(AbstractCoordinator):
         change.
 
         This action adds two guards to the action `prepare_abort` of the spec's version `kip-1228`:
-        the epoch does not change, and a transaction is ongoing. So a client cannot abort a
-        transaction without partitions. The source in Kafka and the simplifications are the same.
+        the epoch does not change, and a transaction is ongoing. A transaction without partitions is
+        not ongoing, so a client cannot abort it. The source in Kafka and the simplifications are
+        the same.
         """
         m = s.metadata_of(x)
         when(m.is_ongoing, marker_epoch == m.producer_epoch)

@@ -143,11 +143,12 @@ class ChangedMinIsr(Election):
     # ---- the controller
 
     def may_stay_eligible(s, isr: Set[Replica]) -> Bool:
-        """Returns True if the ELR may have members while the ISR is `isr`, because this ISR is too
-        small to commit records.
+        """Returns True if the ISR `isr` is too small to commit records. Only then may the ELR have
+        members.
 
-        If the members of the ELR stay when one of them is elected and may commit alone, the claim
-        `candidate_completeness` breaks (bug `keeps-elr-at-election`, 7 steps).
+        A member of the ELR may be elected, and then be able to commit records as the only ISR
+        member. If the other members of the ELR stay, the claim `candidate_completeness` breaks (bug
+        `keeps-elr-at-election`, 7 steps).
         """
         return ~s.is_enough(isr)
 

@@ -37,8 +37,8 @@ def collecting_names(names: dict[t.Node, str]) -> Generator[None]:
 
 @contextmanager
 def watching_returns() -> Generator[None]:
-    """While the context is open, collects each function of the spec that returns None in the list
-    `returned_nothing` of the module `expressions`. At the end, the list is cleared.
+    """While the context is open, each function of the spec that returns None is added to a list:
+    `returned_nothing` in the module `expressions`. At the end, the list is cleared.
     """
 
     def keep(frame: FrameType, returned: object) -> None:

@@ -1,8 +1,9 @@
 """Finds the symmetric sorts (types) of a spec: the sorts whose elements are interchangeable.
 
 A sort is symmetric if no action and no property contains the term for its least element, because
-this term distinguishes the least element. The initial condition may contain the term: if an initial
-state is permuted, its behaviours are permuted, and they satisfy the same properties.
+this term distinguishes the least element. The initial condition may contain the term. If elements
+are exchanged in an initial state, they are exchanged in all behaviours from this state, and the
+behaviours satisfy the same properties.
 """
 
 from __future__ import annotations

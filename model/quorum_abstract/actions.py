@@ -96,9 +96,9 @@ class AbstractQuorumActions(AbstractQuorumState):
         log.
 
         The offset of the voter's last record is `voter_latest`, and the offset of the candidate's
-        last record is `latest`. If the voter's log is empty, both must be the least offset. Without
-        this rule, the claim `leaders_have_committed_records` breaks (bug `votes-for-shorter-log`,
-        13 steps).
+        last record is `latest`. If the voter's log is empty, both parameters are the least offset,
+        and the candidate's log is not compared. Without this rule, the claim
+        `leaders_have_committed_records` breaks (bug `votes-for-shorter-log`, 13 steps).
         """
         ours, theirs = s.replica[r], s.replica[voter]
         our_epoch, their_epoch = ours.entry[latest], theirs.entry[voter_latest]

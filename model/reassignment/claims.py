@@ -70,8 +70,8 @@ class ReassignmentClaims(Reassignments):
     def acknowledged_within_isr(s, after: ElectionClaims) -> Bool:
         """A leader raises its high watermark only if its ISR is large enough.
 
-        The ISR needs at least min.insync.replicas members, or at least as many members as the
-        leader knows replicas.
+        The ISR needs min.insync.replicas members. If the leader knows fewer replicas than that, the
+        ISR needs all of them.
         """
         return forall(
             implies(

@@ -126,9 +126,9 @@ class Kip279(Kip101):
 class Kip320FirstTry(Kip279):
     """KIP-320 as first proposed: a fetch does not carry the follower's current leader epoch.
 
-    The fetch carries only the epoch of the follower's last record. So a leader may count a follower
-    that is in an older epoch. Another leader may then make this follower truncate the committed
-    record. This version never shipped.
+    The fetch carries only the epoch of the follower's last record. So a leader may commit a record
+    because a follower in an older epoch has it. Another leader may then make this follower truncate
+    the record. This version never shipped.
     """
 
     def follows_with(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:

@@ -255,8 +255,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_has_the_least_offset(s) -> Bool:
-        """If an ISR member of an epoch has moved to a newer epoch, it had fetched at least up to
-        the offset `departure.bound` of this epoch.
+        """An ISR member of an epoch that has moved to a newer epoch has fetched, in the old epoch,
+        at least up to `departure.bound` of the old epoch.
         """
         return forall(
             implies(

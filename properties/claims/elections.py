@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 class Replica:
     """The state of one replica at one time of the run.
 
-    `leads` and `in_sync` are the replica's own view of the leader and of the in-sync set.
+    `leads` and `in_sync` are what the replica itself knows: whether it leads, and the in-sync set.
     """
 
     is_up: bool = True

@@ -279,8 +279,8 @@ def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
 def timeout_aborts(run: Transacted) -> tuple[Breach, ...]:
     """Claim: no transaction is open when a run ends, and every abandoned transaction was aborted.
 
-    A transaction was aborted if an abort marker is the next marker of its producer after each of
-    its records.
+    A transaction was aborted if, after each record of the transaction, the next marker of the
+    producer is an abort marker.
     """
     return tuple(Breach("timeout_aborts", why) for why in _left_open(run))
 

@@ -68,8 +68,9 @@ class ContinuationRefinement(Refinement):
     def _commits(self, step: Step) -> Iterator[Call]:
         """Yields the abstract action `commit_append` if the step commits an append to the log.
 
-        An append that only repeats the last record does not change the detailed log. So the mapping
-        commits this append in the step that loses the response to the append.
+        If an append repeats the last record, its commit does not change the detailed log, and
+        cannot be seen there. The response to this append may be lost. The mapping then places the
+        commit in the step that loses the response.
         """
         yield from super()._commits(step)
         is_immediate = step.action == "raise_epoch" and not self.detailed.appends_wait()

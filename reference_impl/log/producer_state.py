@@ -122,7 +122,7 @@ class ProducerStates:
         return self if len(left) == len(self.producers) else ProducerStates(left, self.transactions)
 
     def with_records_from(self, offset: Offset) -> ProducerStates:
-        """Returns the state without the producers whose known records are all below `offset`."""
+        """Returns the state of those producers that have a known record at `offset` or above it."""
         # Only for the seeded bug PRODUCERS_GO_WITH_RECORDS: as in Kafka before KIP-360.
         left = {
             id_: known

@@ -13,8 +13,8 @@ class ProducerConfig:
     """The settings of a simulated producer.
 
     Raises ValueError if `max_in_flight` is below 1, or above 5, the number of batches that a broker
-    remembers. Raises ValueError if an idempotent producer has a delivery timeout but the library
-    `PLAIN`, which has no rule for a new producer epoch.
+    remembers. Raises ValueError for an idempotent producer with a delivery timeout whose client
+    library is `PLAIN`: `PLAIN` has no rule for a new producer epoch.
     """
 
     acks: int = ACKS_ALL

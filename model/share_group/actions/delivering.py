@@ -58,10 +58,11 @@ class Deliveries(ShareGroupState):
         return all_of(s.record[x].state == ACQUIRED, s.record[x].member == m)
 
     def acknowledge(s, m: Member, x: Offset, state: RecordState) -> None:
-        """Gives the record `x` the new state `state`, and sends a write with this state to the
-        coordinator. The leader answers the member only after the state is stored.
+        """The member `m` acknowledges the record `x`. The leader gives the record the state
+        `state`, and sends a write with this state to the coordinator. The leader answers the member
+        only after the state is stored.
 
-        If the write fails, the leader gives the record back to the member.
+        If the write fails, the member `m` has the record again.
         """
         when(s.start <= x, s.may_acknowledge(m, x), s.has_free_slot())
         count, holder = s.record[x].count, s.record[x].member

@@ -88,7 +88,7 @@ def request_frame(
 
 
 def response_in(sent: Sent, frame: bytes, names: Names) -> Response:
-    """Returns the response to `sent` that `frame` contains.
+    """Reads the frame `frame`, and returns the response to the request `sent`.
 
     Raises MalformedFrame if the frame does not follow the schema of the response. Raises
     UnknownError if the response contains an error code that the simulation's clients do not handle.

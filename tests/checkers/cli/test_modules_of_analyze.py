@@ -38,7 +38,7 @@ SLOW: Final = {"asyncio", "http", "multiprocessing", "secrets", "statistics", "u
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Returns the modules that an analysis with violations has imported at its end."""
+    """Runs an analysis with violations, and returns all modules that it imported."""
     # a fixture of a module runs before the one that hides GitHub Actions from a test
     outside_github = {it: os.environ[it] for it in os.environ if not it.startswith("GITHUB_")}
     done = subprocess.run(

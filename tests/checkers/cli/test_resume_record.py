@@ -53,7 +53,9 @@ def sent_values(history: History) -> list[str]:
 def interrupted(
     tmp_path: Path, servers: str, *, until: str, workload: Workload = "append-and-read"
 ) -> Path:
-    """Records on the cluster until twenty operations `until` are ok, and returns the run folder."""
+    """Records on the cluster until twenty operations of the kind `until` have ended ok. Returns the
+    run folder.
+    """
     run = RunFolder.make(tmp_path / "runs", command=["urteil", "record"], seed=7)
     run.end()
     folder = run.path / HISTORY

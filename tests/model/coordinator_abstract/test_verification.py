@@ -55,7 +55,7 @@ NEXT = ["begin 1 0", "add_partition 1 0", "commit_append 0"]
 def begin(spec: Verification) -> Play:
     """Returns an execution in which transaction 0 of instance 0 has partition 0, and no record.
 
-    The last producer epoch is the largest one.
+    It begins in the last initial state of the spec.
     """
     *_, state = Interpreter.of(spec).initial(spec)
     return Play(spec, state).do(

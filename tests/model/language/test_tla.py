@@ -288,7 +288,9 @@ def test_the_module_of_every_spec_is_well_formed(name: str) -> None:
 
 
 class Remembers(Spec):
-    """Assigns formulas to a variable; the module must write these formulas in parentheses."""
+    """A spec that assigns formulas to a variable. In its TLA+ module, these formulas must be in
+    parentheses.
+    """
 
     size: int = 2
     end: Offset

@@ -1,4 +1,6 @@
-"""TLC explores each branch of a bare disjunction, so a guard is exported as an equation."""
+"""A guard that is a disjunction is exported as an equation (`= TRUE`). Without it, TLC would
+evaluate each branch of the disjunction as an action.
+"""
 
 from __future__ import annotations
 

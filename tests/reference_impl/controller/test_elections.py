@@ -1,4 +1,6 @@
-"""Elections set the leader, the ISR and the ELR as the table of elections says."""
+"""An election sets the leader, the ISR and the ELR by the rules in the docstring of the tested
+module.
+"""
 
 from __future__ import annotations
 

@@ -99,8 +99,8 @@ class FetchedOffsets:
 def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Finding, ...]]]:
     """Returns all fetches of group offsets, and three findings.
 
-    The findings are the offsets that went backwards, the offsets that changed without a commit, and
-    the offsets that only failed transactions committed.
+    The findings are offsets that went backwards, offsets that changed without a commit, and offsets
+    whose only commits were in failed transactions.
     """
     isolation = context.declared.isolation
     observed = yield from collect(_stage("fetched offsets", FETCHES, partial(fetched, isolation)))

@@ -1,4 +1,5 @@
-"""Finds the steps of processes through logs inside one batch of the history's operations.
+"""Finds how processes move through logs, step by step, inside one batch of the history's
+operations.
 
     p1 send k=a -> ok @0
     p1 send k=b -> ok @1

@@ -65,7 +65,7 @@ class ValueOffsets:
 
         `outranked` has the values that the rule did not choose. Example: a was observed at the
         offsets 3 and 7, and b at the offset 7. If the rule chooses b at the offset 7, the offset of
-        a is 3. A value that the rule chooses at no offset gets UNKNOWN_OFFSET.
+        a is 3. A value gets UNKNOWN_OFFSET if the rule chooses it at none of its offsets.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         # Outranked values, and values sent again after a failed send, are treated like unconfirmed

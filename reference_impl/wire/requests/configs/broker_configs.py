@@ -192,7 +192,8 @@ def changed_defaults(
     """Returns the request to change the settings in `configs`. Other settings do not change.
 
     `name` is the broker's id, or empty for all brokers. `defaults` are the defaults before the
-    change. Raises Refused for a change that is not supported, such as a change of a single broker.
+    change. Raises Refused for a change that is not supported; for example, if `name` is a broker's
+    id.
     """
     return _alter(name, broker_id, tuple(_operations(configs, defaults)))
 

@@ -1,4 +1,6 @@
-"""The graph of a compiled search is exactly the oracle's, in memory and in files."""
+"""The graph of a compiled search equals the graph of the search in plain Python, in memory and in
+files.
+"""
 
 from __future__ import annotations
 

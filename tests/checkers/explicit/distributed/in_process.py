@@ -1,4 +1,6 @@
-"""Rounds in this process: a list of partitions for each level; the oracle of Spark's rounds."""
+"""Runs the rounds of a search in this process, and not on Spark. It is the oracle for Spark's
+rounds.
+"""
 
 from __future__ import annotations
 

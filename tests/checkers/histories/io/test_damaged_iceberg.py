@@ -27,7 +27,8 @@ RECORDED = Path(__file__).parents[3] / "data" / "iceberg" / "operations"
 def recorded(tmp_path: Path) -> tuple[Path, int]:
     """Returns a copy of the table that Spark wrote, and a snapshot that can be read.
 
-    Its bytes are the same in each run, so damages by a seed are the same too.
+    The bytes of the copy are the same in each run. So the damage that a seed draws is also the same
+    in each run.
     """
     shutil.copytree(RECORDED, tmp_path / "recorded")
     metadata = json.loads((RECORDED / "metadata" / "v5.metadata.json").read_bytes())

@@ -1,8 +1,7 @@
 """Mutations of transactions in a run: of decisions, of committed records, of responses.
 
-A mutation alters the state after one event. It may undo all changes of this event. Then the
-changes first appear in the state after the broker's next event. The mutant may then be a possible
-run (see `runs`).
+A mutation alters the state after one event. If it undoes all changes of this event, the changes
+seem to come with the broker's next event. Such a mutant may be a possible run (see `runs`).
 """
 
 from __future__ import annotations
