@@ -96,7 +96,9 @@ def measured(
 
 
 def compared() -> Pairing:
-    """Returns the CPU time of one search compared with the CPU time of two searches."""
+    """Measures the check of liveness with one search and with two searches, and compares the CPU
+    times.
+    """
     return paired(
         ("one search", lambda: measured(SMALL, ENOUGH)["cpu_s"]),
         ("two searches", lambda: measured(SMALL, ENOUGH, one_search=False)["cpu_s"]),

@@ -194,7 +194,7 @@ def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str)
 
 def variant_name(swept: Swept) -> str:
     """Returns a text with the bugs that a sweep injects. If the sweep checks liveness, the text
-    also has the word `liveness`. Without both, the text is empty.
+    also has the word `liveness`. If there are no bugs and no liveness, the text is empty.
     """
     bugs = [f"bug {bug}" for bug in sorted(bug.value for bug in swept.bugs)]
     return ", ".join([*bugs, *["liveness"] * swept.liveness])

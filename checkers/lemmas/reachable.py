@@ -33,8 +33,8 @@ def reached(
     """Returns states that are reachable from `starts`.
 
     The search proceeds level by level. It continues from at most `widest` states of each level,
-    which are drawn at random. It ends if a level has no new state, or after the level with which it
-    has at least `most` states.
+    which are drawn at random. The search ends at a level without a new state, or when it has at
+    least `most` states at the end of a level.
     """
     drawn = Random(seed)
     seen = dict.fromkeys(starts)

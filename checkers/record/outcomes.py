@@ -1,7 +1,7 @@
 """The outcome of an operation of librdkafka: `ok`, `fail` (it had no effect) or `info` (unknown).
 
-An error is `fail` if it depends only on the request and the static configuration of the cluster,
-because every earlier attempt must have been refused, too. Any other error is `info`, because an
+An error is `fail` if it depends only on the request and the static configuration of the cluster:
+then every earlier attempt must have been refused, too. Any other error is `info`, because an
 earlier attempt may have been applied although its response was lost. Examples are
 NOT_ENOUGH_REPLICAS, and librdkafka's own errors (time-outs, purged queues, transport). A
 transaction is `ok` if its commit succeeded, and `fail` if its abort succeeded.

@@ -15,8 +15,8 @@ FEW = 10  # a verdict on fewer observations says so
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
     """Returns the verdict that counts for the exit code.
 
-    If `by_expectation` is true and the decision has an expected verdict, each line has a condition
-    and the result. The first line whose condition is true is used:
+    If `by_expectation` is true and the decision has an expected verdict, this table applies. Each
+    line has a condition and the result, and the first line with a true condition counts:
 
         not exercised, and expected    not exercised
         any other expected verdict     holds

@@ -1,4 +1,4 @@
-"""Sends files that only the driver can read to the workers of a cluster.
+"""Sends files to the workers of a cluster, if only the driver can read them.
 
 First, tasks check whether the workers see these files with the same size and modification time. If
 one worker does not see them, each executor fetches each file once from the driver.

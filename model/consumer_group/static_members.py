@@ -132,8 +132,8 @@ class StaticMembersActions(StaticMembersState):
         """A static member gives up its partitions and leaves with epoch -2. The coordinator keeps
         the member and its assigned partitions.
 
-        Kafka: GroupMetadataManager.consumerGroupStaticMemberGroupLeave, which from 4.3 on also sets
-        the epochs of the assigned partitions to 0.
+        Kafka: GroupMetadataManager.consumerGroupStaticMemberGroupLeave. From 4.3 on, this method
+        also sets the epochs of the assigned partitions to 0.
         Simplified: the epochs of the member are set to 0 in this step. Kafka sets them to 0 when a
         process takes the member's place.
         Without the guard that the process is a member, the claim `one_member_of_an_instance` breaks

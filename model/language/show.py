@@ -124,7 +124,7 @@ class Script:
         """Returns a script with a name for each large term that occurs more than once in `roots`.
 
         If the spec itself has a name for the term (`in_spec`), the script uses this name, also for
-        a smaller term. If a term contains a free variable that is not in `params`, it has no name.
+        a smaller term. A term with a free variable that is not in `params` gets no name.
         """
         parameters = frozenset(params)
         uses: Counter[t.Node] = Counter()

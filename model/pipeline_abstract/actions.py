@@ -103,7 +103,9 @@ class PipelineActions(PipelineState):
         return ~s.is_decided(x) & ~s.has_content(x)
 
     def begin_with(s, i: Instance) -> None:
-        """Stops all reads of the instance `i`, because it initializes a transactional id."""
+        """Begins the work of the instance `i` with a transactional id: it reads no partition until
+        it has the committed offsets.
+        """
         s.stop_reading(i)
 
     @action

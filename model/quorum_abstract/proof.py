@@ -176,10 +176,8 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def a_replicas_log_is_complete(s) -> Bool:
-        """Before each record of a replica's log, the log has all records of smaller epochs that may
-        be committed.
-
-        The records that the log lacks can never be committed (`is_dead`).
+        """Before each record of a replica's log, the log has all records of smaller epochs, except
+        those that can never be committed (`is_dead`).
         """
         return forall(
             implies(

@@ -1,5 +1,5 @@
-"""A spec of the replication of one partition in six versions: append, fetch, truncation, high
-watermark and ISR.
+"""A spec of the replication of one partition: append, fetch, truncation, high watermark and ISR. It
+has six versions.
 """
 
 from model.replication import actions, bugs, versions

@@ -147,8 +147,8 @@ class Kip320FirstTry(Kip279):
         Kafka: this rule never shipped.
         Simplified: the leader reads the followers' logs, and waits for no fetch.
         The guard compares records, not leader epochs. So the leader counts a follower in an older
-        epoch. This follower may next truncate the record for another leader, which loses a
-        committed record in 12 steps (3 replicas, 3 leader epochs).
+        epoch. This follower may next truncate the record for another leader. This loses a committed
+        record in 12 steps (3 replicas, 3 leader epochs).
         """
         hw = s.replica[leader].high_watermark
         when(

@@ -127,8 +127,8 @@ class TwoPhaseCommit(Transactions):
         """Applies a committed record of the coordinator's log, and answers the instance
         `answering`, if any.
 
-        If the record contains an ongoing transaction, the instance sent InitProducerId with
-        keepPreparedTxn. The instance must then complete this prepared transaction.
+        The instance may have sent InitProducerId with keepPreparedTxn. Then the record contains the
+        ongoing transaction, and the instance must complete this prepared transaction.
         """
         for i in Instance:
             keeps = (answering == i) & (metadata.state == ONGOING)

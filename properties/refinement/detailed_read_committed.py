@@ -84,11 +84,11 @@ class Refinement(HistoryMapping[Transactions]):
         return self._detailed.holds(self._read, detailed, {IN.uid: PARTITION, AT.uid: offset})
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields the log, the decisions of the transactions, and the reads, with their values in
-        both states.
+        """Yields triples: what is compared, its value in the detailed state, and its value in the
+        abstract state. Compared are the log, the decisions of the transactions, and the reads.
 
-        The last triple is named `a further read`. Its detailed value is None, because the abstract
-        reader must have no further record to read.
+        The last triple is `a further read`. Its detailed value is None: the abstract reader must
+        have no further record to read.
         """
         end = end_of(detailed)
         yield "the log end", end, abstract["end_offset", ()]

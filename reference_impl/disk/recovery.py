@@ -135,7 +135,7 @@ class _Replay:
 
     @classmethod
     def of(cls, folder: Path, note: Note) -> _Replay:
-        """Returns a replay of the log that has read no segment yet.
+        """Returns a new replay of the log, which has read no segment yet.
 
         If the file of leader epochs is malformed, `note` is called with a message, and the leader
         epochs are read from the records.

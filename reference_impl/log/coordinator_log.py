@@ -78,7 +78,7 @@ def read_batches(
     """Yields the record batches from the offset `start` up to `end`, which is the log end by
     default. Records of unknown types are left out.
 
-    A batch that does not end below `end` is not read. Raises ValueError if a record is malformed.
+    Only whole batches below `end` are read. Raises ValueError if a record is malformed.
     """
     for batch in log.batches(start):
         head = batch.header

@@ -248,7 +248,9 @@ class BrokerHeartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeated:
-    """The response to a heartbeat. It may fence the broker, or permit it to shut down."""
+    """The controller's response to a broker's heartbeat. The response may fence the broker, or
+    permit the broker to shut down.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     fenced: bool = True

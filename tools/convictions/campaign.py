@@ -129,7 +129,7 @@ def _todo(cases: tuple[Case, ...], tallies: Mapping[str, Tally]) -> Iterator[tup
 
 
 def defects(cases: Iterable[Case], tallies: Mapping[str, Tally]) -> Iterator[Defect]:
-    """Yields each anomaly in the tallies that the fault of its case does not explain."""
+    """Yields each unexplained anomaly in the tallies: the fault of the case does not explain it."""
     for case in cases:
         tally = tallies.get(case.name)
         if tally is not None:

@@ -2,8 +2,8 @@
 
 A run is repeated by its seed and its version. Every drawn plan has acks=all and only clean
 elections. It has a power loss only with three replicas. So no acknowledged record may be lost. The
-plans in `KNOWN` promise less, and must break a guarantee. They show that the hunt detects such a
-violation.
+plans in `KNOWN` have weaker settings, and their runs must break a guarantee. They show that the
+hunt detects such a violation.
 """
 
 from __future__ import annotations

@@ -86,7 +86,8 @@ def _as_ints(words: Any) -> Ints:
 
 
 def codes(numbers: Ints) -> tuple[Ints, int]:
-    """Returns a code for each row, and the number of codes. Equal numbers have equal codes.
+    """Returns a code for each row of `numbers`, and how many codes there are. Equal numbers have
+    equal codes.
 
     The codes are 0, 1, 2 and so on, in the order in which the numbers first occur.
     """

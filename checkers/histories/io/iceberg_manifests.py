@@ -2,7 +2,7 @@
 names data files and delete files.
 
 An entry of a manifest with the status 2 names a file that the snapshot deleted. If an entry of a
-manifest has no sequence number, its sequence number is in the manifest list, in the entry of the
+manifest has no sequence number, it has the sequence number that the manifest list gives to the
 manifest.
 
 Source: the Iceberg table spec, "Manifests", "Manifest Lists" and "Sequence Numbers".

@@ -56,8 +56,8 @@ class Controller(Brokers):
         that other replicas lack.
 
         Without this rule, the claim `candidate_completeness` breaks (bug `eligible-for-ever`, 6
-        steps). Kafka limits min.insync.replicas by the number of replicas. If it takes the replicas
-        of another partition for this, the claim `leader_completeness` breaks (bug
+        steps). Kafka limits min.insync.replicas by the number of replicas. If the controller counts
+        the replicas of another partition, the claim `leader_completeness` breaks (bug
         `min-isr-of-partition-0`, 9 steps).
         """
         return s.is_enough(isr)

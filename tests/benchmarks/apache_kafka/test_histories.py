@@ -92,8 +92,8 @@ def test_a_safely_configured_kafka_keeps_every_guarantee() -> None:
 def test_kafka_loses_acknowledged_records_with_acks_1_and_unclean_elections() -> None:
     """Kafka loses acknowledged records with acks=1 and unclean elections; the analysis finds them.
 
-    A record is lost if the last read of the log does not contain it. The analysis reports a lost
-    record that no consumer polled as `lost-write`. It reports one that was polled earlier as
+    A record is lost if the last read of the log does not contain it. If no consumer polled a lost
+    record, the analysis reports `lost-write`. If a consumer polled it earlier, the analysis reports
     `inconsistent-offsets`, because another record is now at its offset.
     """
     found = violated("unsafe")

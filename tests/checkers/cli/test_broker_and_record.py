@@ -139,7 +139,9 @@ def test_pipelines_of_transactions_through_a_failover_have_no_anomaly(
 def test_a_transaction_bug_of_the_broker_shows_its_anomaly(
     call: Any, bug: str, anomaly: str
 ) -> None:
-    """The test makes up to three recordings: on a busy machine, one may miss the anomaly."""
+    """The test makes up to three recordings: on a busy machine, a recording may miss the
+    anomaly.
+    """
 
     def shows(seed: int) -> bool:
         words = ("--sends", "100", "--partitions", "2", "--seed", str(seed))

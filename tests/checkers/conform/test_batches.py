@@ -1,4 +1,6 @@
-"""A damaged batch has the damage that its name says, and otherwise a valid checksum."""
+"""A damaged batch has the damage that its name says. If this is not a wrong checksum, the checksum
+is valid.
+"""
 
 from __future__ import annotations
 

@@ -161,7 +161,9 @@ def test_a_member_of_the_isr_may_not_lose_its_log(tmp_path: Path) -> None:
 
 
 def test_a_power_loss_keeps_flushed_records(tmp_path: Path) -> None:
-    """A trace is forbidden if a log lost a flushed record, unless the whole log is gone."""
+    """A power loss cannot remove flushed records, so such a trace is forbidden. A log that is gone
+    as a whole is allowed: its disk was lost.
+    """
     lines = (*ONE_RECORD, *ALONE, (1, flushes(2)))
     lines += ((0, changes("leader: 1 -> -1, leaderEpoch: 0 -> 1, partitionEpoch: 1 -> 2")),)
     lines += ((1, loads(1, node=1)),)

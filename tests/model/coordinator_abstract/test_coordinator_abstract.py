@@ -1,4 +1,6 @@
-"""Transactions are proved for coordinators that fail. Without one of the rules, the proof fails."""
+"""Transactions are proved for coordinators that crash. Without one of the rules, the proof
+fails.
+"""
 
 from __future__ import annotations
 

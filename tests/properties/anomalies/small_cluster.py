@@ -102,8 +102,8 @@ class Cluster:
     def coordinate(self) -> Steps:
         """Runs the coordinator, which completes committed and aborted transactions in steps.
 
-        A step writes the marker of one transaction on one partition, or applies all its pending
-        offsets.
+        A step writes the marker of one transaction on one partition, or applies all pending offsets
+        of one transaction.
         """
         while True:
             decided = [it for it in self.transactions if it.state != "open" and not it.over]

@@ -17,7 +17,7 @@ HarnessT = TypeVar("HarnessT")
 def counterexample(replay: Replay[HarnessT]) -> Trace:
     """Returns the shortest counterexample to the claim that the replay's variant breaks.
 
-    This claim is `replay.claim`, unless `replay.claim` belongs to another spec.
+    If `replay.claim` belongs to the replayed spec, it is this claim.
     """
     return _counterexample(replay.spec, replay.variant, replay.claim)
 

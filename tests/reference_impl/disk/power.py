@@ -117,7 +117,7 @@ CONTENTS: Mapping[str, Callable[[File], bytes]] = {
 class Loss(NamedTuple):
     """A kind of power loss.
 
-    `keeps_names` is True if unflushed changes of folders stay: created, renamed and deleted files.
+    `keeps_names` is True if the unflushed creations, renames and deletions of files survive.
     `content` is a key of `CONTENTS`: what is left of the unflushed content of a file.
     """
 

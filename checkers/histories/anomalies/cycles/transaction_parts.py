@@ -1,6 +1,6 @@
 """Collects the offsets of the parts of transactions, as one bitset for each key (topic partition).
 
-A *part* is a record of a transaction, if the transaction sent a later record to the same key.
+A *part* is a record of a transaction that sent a later record to the same key.
 
     p1 txn k=a k=b j=c -> ok @0 @1 @5     a part: a, at offset 0 of k
     c1 poll            -> ok k=a@0

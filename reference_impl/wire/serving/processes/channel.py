@@ -52,7 +52,9 @@ class Channel:
     _running: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def open(self, end: socket.socket) -> None:
-        """Makes `end` of a socket pair the socket from which `serve` reads."""
+        """Opens the channel: `serve` will read from the socket `end`, which is one end of a socket
+        pair.
+        """
         self._reader, self._writer = await asyncio.open_connection(sock=end)
 
     async def call(self, name: str, *args: Any) -> Any:

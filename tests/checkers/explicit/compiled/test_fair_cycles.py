@@ -1,4 +1,6 @@
-"""On random graphs, C and the oracle find the same fair sets, paths, cycles and verdicts."""
+"""On random graphs, the C code and plain Python find the same fair sets, paths, cycles and
+verdicts.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Two anomalies of observed offsets: `inconsistent-offsets` and `duplicate`.
 
-An offset with two values has inconsistent offsets; a value at two offsets is a duplicate.
+Two values at one offset are `inconsistent-offsets`. One value at two offsets is a `duplicate`.
 """
 
 from __future__ import annotations
