@@ -33,7 +33,8 @@ def run_step(
 ) -> tuple[int, str]:
     """Runs a script of the GitHub action; returns its exit code and its output.
 
-    The output is the text of the file GITHUB_OUTPUT, or else the standard output.
+    The output is the text of the file GITHUB_OUTPUT. If this file is empty, it is the standard
+    output.
     """
     installed = folder / "urteil" / "bin"
     if not installed.exists():

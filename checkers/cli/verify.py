@@ -195,7 +195,9 @@ def suite(run: Run) -> None:
 
 
 def histories(run: Run) -> None:
-    """Record histories of six brokers, five with a bug; analyze them and one in Jepsen's format."""
+    """Record histories of six brokers, of which five have a bug. Analyze these, and a history in
+    Jepsen's format.
+    """
     from checkers.spark.session import session
 
     with session():  # shared: starting Spark takes longer than an analysis

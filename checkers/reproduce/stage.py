@@ -119,8 +119,9 @@ class Stage:
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="fail-disk", node=broker))
 
     def state(self, at: int | None = None, index: int | None = None) -> PartitionState | None:
-        """Returns a partition in the metadata of the broker `at`. If `at` is None, it is the first
-        broker that responds. If `index` is None, it is the partition that all steps use.
+        """Returns a partition in the metadata of a broker. The broker is `at`, or the first broker
+        that responds if `at` is None. The partition is number `index`, or the one that all steps
+        use if `index` is None.
 
         Returns None if no broker responds, or if the broker does not know the partition.
         """

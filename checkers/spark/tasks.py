@@ -73,8 +73,8 @@ def prepare_worker(modules: int) -> None:
     """Prepares a worker process, so that later tasks need less CPU time. The worker retains freed
     memory, and garbage collection ignores the objects that exist now.
 
-    The function acts once for each number of imported modules. So it acts a second time after
-    further imports.
+    `modules` is the number of imported modules. The function acts again only when this number has
+    changed.
     """
     del modules
     keep_freed()

@@ -155,7 +155,8 @@ class StaticMembersClaims(StaticMembersActions):
     def members_that_are_away_revoke_nothing(s) -> Bool:
         """A member that is away belongs to the group, and has no partition to give up.
 
-        The lemma is true because the coordinator frees such partitions when the member leaves.
+        The lemma is true because, when a member leaves, the coordinator frees the partitions that
+        the member still had to give up.
         """
         return forall(
             implies(s.is_away[m], s.joined[m] & ~s.revoking[m][p])

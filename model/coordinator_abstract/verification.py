@@ -150,7 +150,8 @@ class VerificationActions(AbstractCoordinator):
         change.
 
         This action adds one guard to the action `prepare_commit` of the spec's version `kip-1228`:
-        the epoch does not change. The source in Kafka and the simplifications are the same.
+        the markers must have the transaction's present epoch. The source in Kafka and the
+        simplifications are the same.
         """
         when(marker_epoch == s.metadata_of(x).producer_epoch)
         s.disordered = s.disordered | s.is_late_request(x)

@@ -1,8 +1,8 @@
 """The claims about elections: records that survive, legal controller states, and recovery.
 
 The claims about records hold only while fewer than min.insync.replicas brokers have failed. Each
-unclean stop counts as a failure. Only in the version `kip-966`, which was not released, a failure
-is a real loss of records.
+unclean stop counts as a failure. The version `kip-966`, which was not released, is an exception:
+there, only a stop that loses records counts.
 
 Source: Vanlightly's kip-966 and v3.5 specifications; KIP-966; Kafka documentation, "acks".
 """

@@ -47,8 +47,8 @@ class ReassignmentClaims(Reassignments):
         """If no broker has ever lost records, a leader with the newest metadata commits a record
         only if enough brokers have it.
 
-        At least min.insync.replicas brokers must have the record, or as many brokers as there are
-        replicas.
+        At least min.insync.replicas brokers must have the record. If there are fewer replicas than
+        that, all replicas must have it.
         """
         return forall(
             implies(

@@ -64,8 +64,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def locks_are_the_leaders(s) -> Bool:
         """A member has a lock on a record only if the leader has given the record to this member.
 
-        While the leader has given a record to a member, the record is not final: it is not
-        accepted, rejected or archived. No acknowledgement of the record is being written.
+        While a record is given to a member, it is not final: it is not accepted, rejected or
+        archived. Also, no acknowledgement of the record is being written.
         """
         return forall(
             implies(s.holds[m][x], s.record[x].member == m) for m in Member for x in Offset

@@ -209,8 +209,8 @@ def clean_election(watched: Watched) -> Iterator[str]:
     """Claim: while a member of the ISR or the ELR is up, no other broker is elected.
 
     A broker that restarts after a crash may have lost records. So it is treated as down until it
-    has registered with the controller after the restart (KIP-966). The claim also breaks if a send
-    ends with an error, or if an acknowledged record is lost.
+    has registered with the controller after the restart (KIP-966). In addition, no send may end
+    with an error, and no acknowledged record may be lost.
     """
     for before, after in pairwise(watched.moments):
         candidates = {*before.in_sync, *before.eligible}

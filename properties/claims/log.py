@@ -142,7 +142,8 @@ def consumers_are_apart(run: ReadAndWritten) -> bool:
     """Returns True if a reader of the run received a record after another reader had received a
     record of the same topic partition at a higher offset.
 
-    Returns False if a single reader did not receive its own records in log order.
+    The result counts only if each reader received its records in log order. If one did not, returns
+    False.
     """
     received = [
         (operation.process, did.key, did.offset or 0)

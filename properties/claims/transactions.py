@@ -103,9 +103,9 @@ def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
     """Claim: readers receive either all records of a transaction or none of them.
 
     At the end of the run, readers receive all records of each committed transaction. They receive
-    no record of a void transaction: one that failed, or whose end was never requested. If readers
-    do not receive some record of a transaction, no OffsetFetch may return the group offset that the
-    transaction committed.
+    no record of a void transaction: one that failed, or whose end was never requested. If at least
+    one record of a transaction is missing for readers, no OffsetFetch may return the group offset
+    that the transaction committed.
     """
     return tuple(Breach("atomic_commit", why) for why in _torn(run))
 

@@ -1,8 +1,8 @@
 """Checks that replication provides the log that the transactions spec uses.
 
-The transactions spec uses a *committed log*: a log without replicas whose committed records stay.
-Its leader appends records, and its high watermark advances. A new leader may lack records of the
-previous leader above the high watermark. The functions of this module are:
+The transactions spec uses a *committed log*: a log that has no replicas, and never loses a
+committed record. Its leader appends records, and its high watermark advances. A new leader may lack
+records of the previous leader above the high watermark. The functions of this module are:
 
     log_of_replication   maps a state of the replication spec to a committed log
     log_of_partition     maps a partition of the transactions spec to a committed log

@@ -217,9 +217,8 @@ class InSyncReplicas:
         return replace(self, proposal=proposal, proposal_correlation=correlation)
 
     def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the replicas with the registration `state`, if it has a newer partition epoch. In
-        this case, the pending proposal ends. If the partition epoch is not newer, returns the
-        unchanged replicas.
+        """Returns a copy of this object whose registration is `state`, and which has no pending
+        proposal. If the partition epoch of `state` is not newer, returns this object.
         """
         if state.partition_epoch <= self.state.partition_epoch:
             return self

@@ -1,4 +1,4 @@
-"""The linearizability search agrees with two other methods.
+"""The search for a linearization is compared with another method, for registers and for logs.
 
 For registers, the other method tries all orders of the calls. For logs, it checks rules on pairs of
 operations: for example, an end offset must be above each offset that was acknowledged before.

@@ -2,7 +2,7 @@
 states.
 
 The driver receives only counts and the first violations. It finds a trace backwards: for a state of
-the trace, the tasks search the level before for a state with a step to this state.
+the trace, the tasks search the previous level for a state that has a step to this state.
 
 Simplified: Budgets are checked only between two levels. Violations have traces, but witnesses and
 deadlocks have none.

@@ -5,8 +5,9 @@
 
 All sends of a value are in the same partition of SENDS, in adjacent rows. RECORD_LOCATIONS is
 partitioned by the key and a block of 65,536 offsets. Inside a partition, the rows are sorted by
-key, offset, value and operation. So most values have all their rows in one partition. The module
-`unconfirmed_values` handles the values whose rows are in several partitions.
+key, offset, value and operation. A value is usually at one offset, so most values have all their
+rows in one partition. The module `unconfirmed_values` handles the values whose rows are in several
+partitions.
 
 Source: jepsen.tests.kafka version-orders.
 """

@@ -40,8 +40,8 @@ Combiners = dict[int, Combined]
 
 
 def combiners(combines: Iterable[Combine | None]) -> Combiners:
-    """Returns a `Combined` for each function in `combines`, by its position. There is no
-    `Combined` for None.
+    """Returns a `Combined` for each function in `combines`, by its position. An entry may be None,
+    and then has no `Combined`.
     """
     return {number: Combined(one) for number, one in enumerate(combines) if one is not None}
 

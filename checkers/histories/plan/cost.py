@@ -96,7 +96,9 @@ class Meter:
     stages: dict[str, StageCost] = field(default_factory=dict[str, StageCost])
 
     def begin(self, stages: Iterable[str]) -> None:
-        """Adds each stage with a cost of zero. So all tasks list the stages in the same order."""
+        """Adds each stage with a cost of zero, so that the costs of all tasks list the stages in
+        the same order.
+        """
         for stage in (READING, *stages):
             self._add(stage, StageCost())
 

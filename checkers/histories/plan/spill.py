@@ -112,8 +112,8 @@ def spilled_whole(path: Path) -> OnDisk:
 
 @dataclass(slots=True)
 class SpillStore:
-    """Stores tables, each under the number of a list. Tables are stored in memory as long as their
-    total size is at most `memory_bytes`.
+    """Stores numbered lists of tables. Tables are stored in memory as long as their total size is
+    at most `memory_bytes`.
 
     Every other table is appended to a file. There is one file for each list.
     """

@@ -260,8 +260,8 @@ class Brokers(ElectedPartition):
         return s.published_registration(r).broker_epoch == broker_epoch
 
     def has_last_record_of(s, fetch: LateFetch, leader: Replica) -> Bool:
-        """Returns True if the leader's log has the last record of the follower's log as of this
-        fetch. An empty follower's log has no last record, and the result is then True.
+        """Returns True if the leader's log has the last record that the follower's log had when the
+        follower sent this fetch. If the follower's log was empty, returns True.
         """
         end = fetch.end_offset
         return all_of(

@@ -136,7 +136,7 @@ class Updates:
     def full(self, shape: Shape, current: Part, changes: Sequence[Change]) -> Doc:
         """Returns the TLA+ expression for the new value of a variable, or of a part of a variable.
 
-        `current` is the expression for the old value. Without changes, it is returned.
+        `current` is the expression for the old value. If `changes` is empty, returns `current`.
         """
         if not changes:
             return current.doc

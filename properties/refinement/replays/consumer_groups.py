@@ -84,9 +84,7 @@ class ConsumerGroupHarness:
     consumers: tuple[Consumer, ...] = field(default_factory=_consumers)
 
     def send_heartbeat_if_joined(self, m: int) -> None:
-        """Sends a heartbeat of member `m`, unless the member has not yet read the response to its
-        join.
-        """
+        """Sends a heartbeat of member `m`, if the member has read the response to its join."""
         consumer = self.consumers[m]
         if consumer.epoch > 0 or consumer.answer is None:
             self.send_heartbeat(m)

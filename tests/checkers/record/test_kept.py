@@ -44,7 +44,9 @@ def interrupt(writer: HistoryWriter) -> None:
 
 
 def resume(folder: Path, script: list[Step], *, rows_per_part: int = 1000) -> None:
-    """Resumes the recording in the folder, takes the steps as new processes, and completes it."""
+    """Resumes the recording in the folder, carries out the script with new processes, and completes
+    the recording.
+    """
     with resumable(folder) as kept:
         goes_on(folder, kept, script, rows_per_part).__exit__(None, None, None)
 

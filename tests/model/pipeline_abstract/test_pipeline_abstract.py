@@ -98,7 +98,9 @@ def test_without_the_generation_the_zombie_repeats_an_effect(play: Begin) -> Non
 
 
 def test_a_new_owner_waits_for_a_pending_offset(play: Begin) -> None:
-    """The offset was sent before the rebalance, so the transaction may commit after it."""
+    """A transaction whose offset was sent before a rebalance may commit after the rebalance. So the
+    new owner must wait for the transaction's end.
+    """
     run = play(Pipeline()).do(*TAKEN_OVER[:5], "send_offset 0 0 0", *TAKEN_OVER[5:])
     assert "pending" in run.refused("fetch_offset 1 0")
     run.do("commit 0 0", "write_output_marker 0")

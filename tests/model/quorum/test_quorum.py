@@ -55,7 +55,9 @@ def test_a_replica_that_is_cut_off_begins_an_epoch_only_without_pre_vote(play: B
 
 
 def test_a_candidate_with_a_majority_of_votes_begins_no_further_epoch(play: Begin) -> None:
-    """Only pre-votes permit a new epoch; the votes of an epoch make a leader."""
+    """A majority of pre-votes permits a replica to begin an epoch. A majority of votes makes it the
+    leader, and permits no further epoch.
+    """
     *steps, become_leader = elected(1, 2)
     run = play(Quorum(max_epoch=3)).do("time_out 2", *steps)
     assert "member.role[r]" in run.refused("become_candidate 1")

@@ -171,9 +171,10 @@ def test_a_marker_during_verification_removes_the_guard() -> None:
 def test_an_error_of_the_coordinator_counts_although_a_marker_removed_the_guard() -> None:
     """A batch gets the coordinator's error, although a marker was written during verification.
 
-    The first coordinator of the transaction crashes after PREPARE_COMMIT. Its successor writes the
-    marker, and refuses the first batch of the next transaction until it has loaded its log. The
-    producer then retries. Kafka: ReplicaManager.handleProduceAppend.
+    The first coordinator of the transaction crashes after PREPARE_COMMIT. While the next
+    coordinator loads its log, it refuses to verify the first batch of the next transaction.
+    Meanwhile, the marker of the first transaction is written. The producer retries the batch.
+    Kafka: ReplicaManager.handleProduceAppend.
     """
     leader, _ = verifying(leading(), adding("a"))
     leader, _ = write_marker(leader, context(), CLIENT, marker(COMMIT))

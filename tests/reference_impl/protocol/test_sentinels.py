@@ -1,4 +1,6 @@
-"""The numbers that stand for no offset, id or time, or for a special one: those of Kafka."""
+"""Special numbers have Kafka's values: those for "no offset", "no id" and "no time", and those for
+special offsets and times.
+"""
 
 from __future__ import annotations
 

@@ -90,7 +90,9 @@ def test_a_send_that_timed_out_may_be_in_the_log_but_not_twice_and_not_later() -
 
 
 def test_no_new_batch_is_sent_while_an_earlier_one_is_undecided() -> None:
-    """The batch `a` arrives late, after its delivery timeout, and `b` waits for its answer."""
+    """The batch `a` arrives after its delivery timeout. `b` is sent only after the answer to
+    `a`.
+    """
     cluster, producer = started(GIVES_UP)
     cluster.apply(On(api="Produce", moment="before", count=9, does=Hold(380)))
     cluster.send(producer, "a")

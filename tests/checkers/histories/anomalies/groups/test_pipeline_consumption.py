@@ -1,4 +1,6 @@
-"""The positions of groups agree with a loop over all operations."""
+"""The positions of groups that the analysis finds are those that a loop over all operations
+finds.
+"""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ def test_the_deletion_of_a_topic_ends_the_wait_for_others(
 def test_a_topic_created_again_during_a_wait_is_inconsistent(
     cluster: Served, reader: Reader, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker may apply the deletion and the creation at once."""
+    """The broker may apply the deletion and the creation of the topic in one step."""
     session = reader.begin({0: 0}, 13)
     writer = Reader(connect(cluster.bootstrap_servers))
     writer.topic = reader.topic

@@ -1,4 +1,4 @@
-"""A TCP proxy for one link between two nodes, which can be cut."""
+"""A TCP proxy for one link between two nodes. The proxy can cut the link."""
 
 from __future__ import annotations
 
