@@ -94,7 +94,8 @@ def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -
 
     If `python_has_spark` is true, the program starts Java without the variable SPARK_HOME, unless
     it starts Spark's launcher. The Python workers inherit the environment of Java. With SPARK_HOME,
-    they would import the zip file of pyspark below this folder instead of the installed pyspark.
+    they would import the zip file of pyspark below the folder SPARK_HOME instead of the installed
+    pyspark.
     """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)

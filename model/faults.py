@@ -18,8 +18,8 @@ class InputFault(Exception):
 class UnknownName(InputFault):
     """The error for a name that does not exist. Its message lists the three most similar names.
 
-    `of` is the thing that has no such name, such as `replication fetch-divergence` for a claim that
-    this variant of a spec does not have.
+    `of` says where the name was searched. For a claim, it is for example `replication
+    fetch-divergence`: a spec and its variant.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, of: str = "") -> None:

@@ -8,7 +8,9 @@ from model.specs import SPECS
 
 
 def add_specs(parser: ArgumentParser) -> None:
-    """Adds the argument to the parser. An unknown name ends the tool with exit code 2."""
+    """Adds the argument `specs`, a list of names of specs, to the parser. An unknown name ends the
+    tool with exit code 2.
+    """
     parser.add_argument("specs", nargs="*", type=_spec, metavar="SPEC", help="default: all specs")
 
 

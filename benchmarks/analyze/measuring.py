@@ -37,7 +37,7 @@ _TIMES: Final = ("cpu_s", "system_s", "wall_s", "ready_cpu_s", "ready_s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The cost of one check in one way.
+    """The cost of one check in one way (by an engine of Urteil, or by a peer).
 
     `ready_s` and `ready_cpu_s` are the times before the check, for imports and for the start of the
     engine.

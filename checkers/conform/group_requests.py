@@ -23,7 +23,8 @@ def member_of(letter: str, member: Any = None, *, otherwise: str = "") -> Any:
     """Returns `member` if it is not None. Otherwise returns a placeholder for the member id that
     the coordinator assigned to the member `letter`.
 
-    If no earlier answer contains the member id, the placeholder becomes the text `otherwise`.
+    If no earlier answer contains the member id, the placeholder is replaced by the argument
+    `otherwise`.
     """
     return bound(f"{letter}.member", otherwise=otherwise) if member is None else member
 

@@ -20,8 +20,8 @@ from model.language.spec import Spec
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Candidate:
-    """A clause about a choice of quantified variables (a context) that may become a lemma. The
-    candidates with the lowest costs are tried first.
+    """A clause that may become a lemma. It is about the variables of a context, which is a choice
+    of quantified variables. The candidates with the lowest costs are tried first.
 
     A claim or lemma of the spec is a candidate, too. Its context has no variables, and its cost
     is 0.

@@ -60,8 +60,8 @@ class _Watcher:
 
 @cache
 def _watcher(pid: int) -> _Watcher:
-    """Returns the thread of the process `pid` that stops C code after Ctrl-C. A forked process
-    needs its own thread.
+    """Returns the thread that stops C code after Ctrl-C. Each process has one, also a forked
+    process; `pid` is the process.
     """
     del pid
     return _Watcher()

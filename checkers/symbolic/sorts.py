@@ -202,8 +202,8 @@ class Unbounded(Sorts):
         """Returns a formula which states that `is_member` is true for all elements of some set with
         at least `number` elements.
 
-        `number` is only part of the name of a family of sets. No axiom fixes this family, so a
-        proof is valid for every number.
+        The formula speaks of an arbitrary family of large sets. `number` is only part of the
+        family's name, so a proof is valid for every number.
         """
         name = f"AtLeast{number}{info.name}"
         if name not in self._families:

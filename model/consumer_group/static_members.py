@@ -190,7 +190,7 @@ class StaticMembersActions(StaticMembersState):
         Kafka: GroupMetadataManager.getOrMaybeSubscribeStaticConsumerGroupMember and replaceMember.
         Simplified: the process receives its epoch only with the response to a later heartbeat. The
         old process itself may come back, too; Kafka gives it a new member id.
-        Without the guard that both have the same group.instance.id, the claim
+        Without the guard that the process and the member have the same group.instance.id, the claim
         `partition_epoch_iff_assigned` breaks in 9 steps.
         """
         when(

@@ -242,8 +242,9 @@ class TwoPhaseLemmas(TwoPhaseActions):
     # ---- partitions
 
     def sees_nothing_above_the_records(s, t: TopicPartition, i: TransactionalId) -> Bool:
-        """Returns False if the partition has seen a larger epoch of the producer id of the ongoing
-        transaction's records than the epoch of these records. Otherwise returns True.
+        """Returns True if the partition has seen no larger epoch than that of the ongoing
+        transaction's records, for the producer id of these records. Also returns True if no
+        transaction is ongoing.
         """
         m = s.log[i]
         return implies(

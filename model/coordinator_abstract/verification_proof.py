@@ -121,7 +121,8 @@ class VerificationLemmas(VerificationActions):
         """While the coordinator appends a record that prepares a commit or abort, the record's
         transaction is ongoing in the log.
 
-        The record lists the partitions of this transaction, and has the producer id of the log.
+        The record lists the partitions of this transaction, and has the producer id of the last
+        committed record.
         """
         return forall(
             implies(

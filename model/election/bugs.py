@@ -23,11 +23,11 @@ from model.variants import bug
     in_force=UNRELEASED,
 )
 class CountsKnownIsr(Election):
-    """A leader commits a record as soon as the members of its known ISR have it, even if a replica
-    that the leader has requested to add lacks it.
+    """A leader commits a record as soon as the members of its known ISR have it. It does not wait
+    for a replica that it has requested to add.
 
-    The controller may have added this replica, and may elect it. KIP-497 prevents this loss by the
-    maximal ISR, which includes the replicas of a pending request.
+    The controller may have added this replica already, and may elect it. KIP-497 prevents this loss
+    by the maximal ISR, which includes the replicas of a pending request.
     """
 
     def is_maximal_isr(s, leader: Replica, r: Replica) -> Bool:

@@ -84,8 +84,9 @@ class Interpreter:
         return bool(self.value(formula, state, env or {}))
 
     def value(self, n: t.Node, state: State, env: Env) -> Value:  # noqa: C901 - one case for each word
-        """Returns the value of the term in the state. `env` has the values of its parameters and
-        free variables. Raises Undefined if a value is outside its type.
+        """Returns the value of the term in the state. `env` has the values of the action's
+        parameters and of the term's free variables. Raises Undefined if a value is outside its
+        type.
         """
 
         def number(x: t.Node) -> int:

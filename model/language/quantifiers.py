@@ -78,8 +78,8 @@ def majority(bodies: Iterator[Bool]) -> Bool:
     """Returns a formula that is true if the body is true for more than half of the elements of a
     type, such as all replicas.
 
-    Raises SpecError for a loop over a set. A proof assumes only that any two majorities have a
-    common element.
+    The elements must be those of a type: raises SpecError if `bodies` loops over a set. A proof
+    assumes only that any two majorities have a common element.
     """
     scope = _Scope.of(bodies)
     if scope.ranges:

@@ -11,7 +11,7 @@ following table, each part is on the left, and the way to make it cheaper is on 
     a row that is assigned      after `a[k] = b[k]` for all k, `a` and `b` share one row
 
 An undefined term, such as a key outside its type, is an error of the spec. Narrowing must not hide
-this error. So in `p & (o < end)`, narrowing skips no element for which `p` is undefined.
+this error. So in `p & (o < end)`, narrowing visits every element for which `p` is undefined.
 
 A test computes random steps of every spec with this module and with the interpreter, and compares
 them.

@@ -177,8 +177,8 @@ class PipelineActions(PipelineState):
         """Returns True if the instance `i` knows the newest generation, so that it may commit
         offsets.
 
-        The version `id-per-partition` has another rule: it compares the instances that initialized
-        the partition's transactional id.
+        The version `id-per-partition` has another rule: the instance must be the last one that
+        initialized the partition's transactional id.
         """
         return s.known_generation[i] == s.generation
 

@@ -250,7 +250,7 @@ class AbstractQuorumActions(AbstractQuorumState):
         """A follower removes the last records of its log, which are not in the leader's log.
 
         Kafka: KafkaRaftClient.handleFetchResponse, with a diverging epoch.
-        Simplified: the follower may remove only some of the records that the leader lacks.
+        Simplified: the follower may also remove fewer records than the leader lacks.
 
         Without the guard that the leader has none of the removed records, the claim
         `leaders_have_committed_records` breaks in 14 steps.

@@ -33,8 +33,8 @@ class ReassignmentClaims(Reassignments):
         """Returns True if so few brokers have stopped uncleanly that every committed record must
         still have a copy.
 
-        The number of unclean stops must be below min.insync.replicas and below the first number of
-        replicas. If reassignments may change the number of replicas, no broker may have stopped
+        The number of unclean stops must be below min.insync.replicas, and below the initial number
+        of replicas. If reassignments may change the number of replicas, no broker may have stopped
         uncleanly.
         """
         return s.unclean < min(s.min_isr, 1 if s.changes_factor else s.assigned)

@@ -1,5 +1,5 @@
-"""The versions of the spec `reassignment-abstract`. Each version has both, one or none of two rules
-that Kafka lacks.
+"""The versions of the spec `reassignment-abstract`. Kafka lacks two rules. Each version has both of
+them, one, or none.
 
 By the first rule, a broker that is not a replica any more leaves the ELR. By the second rule, a
 reassignment ends only if the ISR has min.insync.replicas members.

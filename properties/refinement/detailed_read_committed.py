@@ -49,9 +49,7 @@ class Refinement(HistoryMapping[Transactions]):
         return [*self._changes(step.before, step.after), *self.reads(abstract, step.after)]
 
     def _changes(self, before: State, after: State) -> Iterator[Call]:
-        """Yields the abstract actions that explain a step, without the reads of the abstract
-        reader.
-        """
+        """Yields the abstract actions of a step, except the reads of the abstract reader."""
         for k in range(self.detailed.transactions):
             if _changed("owner", (k,), before, after):
                 yield Call("begin", (k, as_int(after["stamp.producer_id", (k,)])))

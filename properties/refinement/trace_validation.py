@@ -1,9 +1,9 @@
 """Trace validation of a run: each event must be one or more actions of a spec, or change nothing.
 
-A mapping translates each event to actions of the spec, and to values from the broker that the
-spec's state must have after these actions. No search is needed: the change of the broker's state
-determines the actions, and the spec decides whether they are allowed. An event without actions (a
-stutter) must change nothing that the mapping covers.
+A mapping translates each event to actions of the spec. It also reads values from the broker: the
+spec's state must have them after these actions. No search is needed: the change of the broker's
+state determines the actions, and the spec decides whether they are allowed. An event without
+actions (a stutter) must change nothing that the mapping covers.
 
 A run is accepted if the spec allows all its events. Otherwise the result names the first event that
 the spec does not allow, the actions that were tried, and the condition that was false.

@@ -53,8 +53,8 @@ def verify(
     leader: Leader, context: Context, requester: Requester, request: Produce, head: Header
 ) -> StepResult[Leader]:
     """Sends a verification request to the transaction coordinator, and lets the batch wait for the
-    response. The batch is rejected at once in three cases: its producer epoch is old, the request
-    has no transactional id, or the coordinator is unknown.
+    response. The batch is rejected at once in three cases: its producer epoch is old, the Produce
+    request has no transactional id, or the coordinator is unknown.
 
     Kafka: UnifiedLog.maybeStartTransactionVerification.
     """

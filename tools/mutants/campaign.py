@@ -31,7 +31,7 @@ Job = tuple[Part, Mutant]
 
 
 def mutants_in(part: Part, seed: int, root: Path = ROOT) -> tuple[Mutant, ...]:
-    """Returns the mutants of the part in a random order that depends on `seed`.
+    """Returns the mutants of a part of the product, in a random order that depends on `seed`.
 
     If a mutant is added or removed, the order of all other mutants stays.
     """

@@ -37,7 +37,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
-    """The seed, and the versions of the tools that can change outcomes."""
+    """What can change the outcome of a mutant: the seed, and the versions of three tools."""
 
     seed: int
     python: str

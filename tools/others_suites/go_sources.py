@@ -54,8 +54,8 @@ def declarations(text: str) -> list[Declaration]:
 
 
 def without(text: str, declaration: Declaration) -> str:
-    """Returns the text with blank lines in place of the declaration, so that line numbers do not
-    change.
+    """Removes a declaration from a Go source. Blank lines take its place, so that line numbers do
+    not change.
     """
     lines = text.split("\n")
     lines[declaration.first : declaration.after] = [""] * (declaration.after - declaration.first)

@@ -143,8 +143,8 @@ class Expressions(FiniteTerms):
         """Returns the costly terms of an assignment that C can compute once, before the loops of
         the assignment. The result maps the id of each term to the term.
 
-        Such a term has no free variables except those in `bound`. In addition, it is defined in
-        every state, or the assignment always evaluates it.
+        Such a term has no free variables except those in `bound`. In addition, it must be safe to
+        compute early: it is defined in every state, or the assignment evaluates it in any case.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)

@@ -69,7 +69,7 @@ class StateGraph:
         """Moves the transitions to files if the graph needs more memory than the limit.
 
         Raises TooLarge if the graph needs too much memory even with files. Also raises TooLarge if
-        `states` more states could have too many transitions for 32-bit numbers.
+        the transitions may need more than 32-bit numbers after `states` further states.
         """
         if self.transitions + states * self.library.source.first_instances[-1] > MOST:
             raise TooLarge(f"more than {MOST:,} transitions")

@@ -1,4 +1,5 @@
-"""acks=1: a record is acknowledged by the leader alone, and lost with a clean election.
+"""With acks=1, a leader acknowledges a record that no other replica has. A clean election then
+loses the record.
 
 Source: Kafka documentation, acks; KAFKA-20554.
 """

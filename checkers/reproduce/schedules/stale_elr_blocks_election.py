@@ -1,4 +1,5 @@
-"""A removed replica in the ELR keeps a partition without a leader, although all replicas are up.
+"""A removed replica in the ELR prevents every election: a partition has no leader, although all its
+replicas are up.
 
 A reassignment removes broker 1 from the replicas but not from the ELR. Both remaining replicas are
 killed and return. Their crashes remove them from the ELR. Broker 1 cannot be elected, because it is

@@ -54,8 +54,8 @@ def copy_to(formatted: Path, others: Iterable[tuple[int, Path]]) -> None:
 
 
 def add_disk(formatted: Path, folder: Path) -> None:
-    """Creates `folder` as an empty log directory, formatted for the node whose first log directory
-    is `formatted`. The new directory has its own directory id.
+    """Adds an empty log directory to a node: creates `folder`, with its own directory id.
+    `formatted` is the first log directory of the node.
     """
     folder.mkdir()
     text = (formatted / META).read_text()

@@ -96,8 +96,8 @@ def bullets(sign: str, items: Sequence[Doc]) -> Doc:
 
 
 def listed(opening: str, items: Sequence[Doc], closing: str) -> Doc:
-    """Returns the items between brackets, separated by commas. They are on one line if it fits,
-    otherwise each item is on a line of its own.
+    """Returns the items between brackets, separated by commas. They are on one line if the line is
+    short enough. Otherwise, each item is on a line of its own.
     """
     inner: list[Doc] = []
     for k, item in enumerate(items):

@@ -336,7 +336,7 @@ class Partitions(State):
         return s.last_stable_offset(p)
 
     def is_dropped(s, p: TopicPartition, o: Offset) -> Bool:
-        """Returns True if the index of aborted transactions lists the record, so that
+        """Returns True if the index of aborted transactions has the record's transaction. Then
         read_committed consumers drop the record.
         """
         producer_id = s.log[p].record[o].producer_id

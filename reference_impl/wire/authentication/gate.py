@@ -10,7 +10,7 @@ A frame has at most 512 KiB until the client is authenticated. Later frames bypa
 unless sessions have a limited lifetime (connections.max.reauth.ms).
 
 Source: SaslServerAuthenticator.authenticate (sasl.server.max.receive.size).
-Simplified: Kafka closes a connection that never authenticates after ten minutes
+Simplified: If a client does not authenticate, Kafka closes the connection after ten minutes
 (connections.max.idle.ms). The limit of this broker is shorter.
 """
 

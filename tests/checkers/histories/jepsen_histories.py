@@ -1,8 +1,9 @@
-"""Generated histories as Jepsen's EDN, with integers as values, for comparison with its checker.
+"""Generated histories as Jepsen's EDN, with integers as values. They are compared with Jepsen's
+checker.
 
 Jepsen's checker accepts less than Urteil: only sends, polls and assignments, and no isolation
-levels. A *well-formed* history sends each value of a log once, polls no value that nobody sent, and
-completes each operation. Its events have different times, because Jepsen orders events by their
+levels. A *well-formed* history sends each value of a log once, polls only values that were sent,
+and completes each operation. Its events have different times, because Jepsen orders events by their
 place in the history.
 """
 

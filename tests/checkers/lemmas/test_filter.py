@@ -57,7 +57,9 @@ def some_literals(context: Context, drawn: Random) -> tuple[int, ...]:
 
 
 def test_true_clauses_are_those_that_no_reachable_state_refutes() -> None:
-    """Each clause of at most two literals is compared with its definition."""
+    """For each clause of at most two literals, the test evaluates the clause in every reachable
+    state.
+    """
     spec = Lease()
     at = Instance.of(spec)
     program, interpreter, judge = Program(at), Interpreter.of(spec), Judge(at)

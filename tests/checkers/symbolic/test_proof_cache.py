@@ -36,7 +36,9 @@ def kept(proof: Proof) -> int:
 
 
 def decided(proof: Proof) -> set[str]:
-    """Returns the conditions that were not in the cache, and are not true by their frame."""
+    """Returns the conditions that needed a query: they were not in the cache, and their action
+    changes a variable of their claim.
+    """
     return {
         f"{c.action} {c.claim}" for c in proof.conditions if not c.from_cache and c.how != "frame"
     }

@@ -15,7 +15,7 @@ class Turn(Ordered):
 
 
 class Clock(Spec):
-    """A clock whose turn advances; its hand is then set to the turn."""
+    """A spec with two variables. `turn` advances, and `hand` then gets the value of `turn`."""
 
     turn: Turn
     hand: Turn

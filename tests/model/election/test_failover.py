@@ -26,8 +26,8 @@ COMMITTED = ("write 0", "fetch 1 0", "fetch 1 0", "advance_high_watermark 0")
 def test_a_failover_drops_an_election_and_the_next_controller_decides_otherwise(
     play: Begin,
 ) -> None:
-    """b0 crashes, and the election of b1 is dropped. The next controller has fenced b1 before it
-    notices the crash, so nobody leads in the same leader epoch.
+    """b0 crashes, and the election of b1 is dropped. The next controller fences b1 before it
+    notices the crash of b0. So the leader epoch, in which b1 would have led, has no leader.
     """
     run = play(FAILOVER).do("kill 0", "detect_crash 0")
     assert (run["partition_registration.leader"], run["committed_partition.leader"]) == (1, 0)

@@ -43,7 +43,8 @@ def last_polled(h: History) -> set[str]:
     """Returns the keys with unseen values by Jepsen's loop over the operations that ended ok.
 
     Its defect: a key that was polled and has no acknowledged send counts as unseen. The next
-    operation mends this, so only keys that the last operation polled first stay.
+    operation corrects this. So such a key counts as unseen at the end only if the last operation
+    polled it for the first time.
     """
     unseen: dict[str, set[str]] = {}
     polled: dict[str, set[str]] = {}

@@ -34,7 +34,7 @@ def test_every_step_of_random_walks_of_three_replicas_is_explained() -> None:
 
 
 class Forgetful(Refinement):
-    """Forgets one abstract action."""
+    """A wrong mapping: it leaves out every step of the abstract action `forgotten`."""
 
     forgotten = ""
 

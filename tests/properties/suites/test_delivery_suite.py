@@ -1,8 +1,8 @@
-"""The suite `delivery`: an application crashes between two writes, and claims break or hold.
+"""The suite `delivery`: an application crashes between two writes. A claim then breaks, if its
+condition is violated.
 
 The two writes are, for example, a row in a database and the committed position in the input topic.
-With each of ten seeds, random runs find the expected violation. Some claims are also checked on
-PostgreSQL.
+With each of ten seeds, random runs find the violation. Some claims are also checked on PostgreSQL.
 """
 
 from __future__ import annotations

@@ -75,8 +75,8 @@ def test_a_claim_that_the_smallest_run_does_not_break_is_undecided() -> None:
 def test_brokers_that_restart_append_two_batches_in_flight_twice(setting: str, log: str) -> None:
     """Restarted brokers that remember only a producer's newest batch append two batches twice.
 
-    The producer retries both batches, because the responses are lost. Kafka's brokers do the same.
-    With one batch in flight, no batch is appended twice.
+    The producer retries both batches, because the responses are lost. Kafka's brokers have this
+    defect, too. With one batch in flight, no batch is appended twice.
     """
     bugs = bugs_named("snapshot-keeps-newest")
     machine = ReplicationMachine(setting, bugs=bugs, judge=())

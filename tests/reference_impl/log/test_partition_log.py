@@ -253,7 +253,8 @@ def timed(log: PartitionLog, *times_ms: int, config: LogConfig) -> PartitionLog:
 def test_a_segment_ends_by_the_timestamps_of_its_records(
     config: LogConfig, offsets: list[int]
 ) -> None:
-    """A record more than segment.ms later than the first one of a segment begins a new segment.
+    """If a record is more than segment.ms later than the first record of the segment, it begins a
+    new segment.
 
     Kafka: LogSegment.timeWaitedForRoll, LogConfig.maxSegmentMs.
     """

@@ -169,7 +169,9 @@ def test_after_a_timeout_a_batch_that_may_be_written_is_numbered_again(
 
 
 def test_a_send_of_librdkafka_that_no_attempt_wrote_fails_at_its_timeout() -> None:
-    """Too few replicas are in sync for `refused`; the responses of `lost` are lost."""
+    """The leader refuses the value `refused`, because too few replicas are in sync. The responses
+    to the value `lost` are lost.
+    """
     cluster, producer = started(replace(NATIVE, delivery_timeout_ms=400))
     for broker in cluster.broker_ids:
         if broker != cluster.leader():
@@ -233,7 +235,9 @@ class Asked:
         return cls(producer.send(0, *values)[0])
 
     def answers(self, number: int, error: ErrorCode, offset: int = -1) -> list[str]:
-        """Answers the request `number` of the first ones, and returns the sends that end."""
+        """Delivers the response to the request with the number `number`, and returns the sends that
+        end.
+        """
         produced = Produced(error=error, base_offset=Offset(offset))
         event = ResponseReceived(correlation=number, sender=NodeId(1), response=produced)
         self.now_ms += 1

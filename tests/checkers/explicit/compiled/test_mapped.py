@@ -1,4 +1,6 @@
-"""A file that cannot grow ends the search with an error, and changes and leaks nothing."""
+"""If a file cannot grow, the search ends with an error. Its data stays as it was, and no memory or
+file leaks.
+"""
 
 from __future__ import annotations
 

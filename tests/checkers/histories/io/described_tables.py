@@ -84,7 +84,7 @@ class File:
     rows: tuple[tuple[Any, ...], ...]
 
     def has(self, values: tuple[Any, ...]) -> dict[int, Any]:
-        """Returns the values of a row by column, also that of its partition."""
+        """Returns the values of a row by column. They include the value of the file's partition."""
         field = SPECS[self.spec]
         of_partition = {field[0]: self.value} if field and field[1] == "identity" else {}
         return of_partition | dict(zip(self.ids, values, strict=True))

@@ -24,7 +24,7 @@ def files(folder: Path, count: int) -> list[Path]:
 
 
 def numbers(place: Place) -> Iterator[pa.Table]:
-    """Yields two tables, each with the number that the file contains."""
+    """Yields two equal tables: each has the number that is the text of the file `place`."""
     for _ in "12":
         yield pa.table({"op": [int(place.read_text())]})
 

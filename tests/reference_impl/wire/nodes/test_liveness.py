@@ -57,9 +57,11 @@ class Step:
 
 
 class WatchedHost(Host):
-    """A host that records the brokers that accept connections but know no unfenced broker.
+    """A host that records a mistake of its brokers: a broker accepts connections while all brokers
+    that it knows are fenced.
 
-    The metadata of such a broker would contain no broker. The set `nameless` has these brokers.
+    The metadata of such a broker would contain no broker. The set `nameless` has the brokers with
+    this mistake.
     """
 
     def __init__(self) -> None:
