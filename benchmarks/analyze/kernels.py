@@ -101,7 +101,9 @@ def measured(history: Path) -> dict[str, Any]:
 
 
 def cpu_of_kernels(analysis: Analysis) -> dict[tuple[str, str], float]:
-    """Returns the CPU seconds by source of rows and kernel, over all passes over the rows."""
+    """Returns the CPU seconds in all passes, by two keys: the source of the rows, and the
+    kernel.
+    """
     spent: dict[tuple[str, str], float] = {}
     for one in analysis.passes:
         for kernel, of_kernel in one.stages().items():

@@ -70,7 +70,7 @@ def version_in(checkout: Path) -> str:
 def run_confluent(checkout: Path, only: Sequence[str]) -> Iterator[Result]:
     """Runs all tests that need no schema registry, file by file, and yields their results.
 
-    If `only` is not empty, only the files that contain one of these tests are run.
+    If `only` is not empty, runs only the files that contain a test in `only`.
     """
     python = _environment()
     with tempfile.TemporaryDirectory() as temporary:

@@ -143,7 +143,7 @@ def _obstacles(file: dict[str, Any], kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _numbered(record: Any) -> Any:
-    """Returns the fields of a record in which a boolean would be an error.
+    """Returns those fields of a record that must not be booleans.
 
     If the record names a data file, only two fields of this file are included, `content` and
     `equality_ids`. The values of its partition and its metrics may be booleans.

@@ -70,8 +70,8 @@ def present(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason:
     result is the leader. For the fetch timer of a follower, the result is the follower and its
     leader.
 
-    None stands for a replica that does not exist in this process. The result is empty for a timer
-    that must always fire.
+    If one of these replicas does not exist in this process, the result has None in its place. The
+    result is empty for a timer that must always fire.
     """
     place = timer.topic_partition
     replica = _replica(nodes, node_id, place)

@@ -208,7 +208,7 @@ def test_a_dropped_lemma_cannot_make_the_proof_vacuous() -> None:
 
 
 class Jumps(NeedsNothing):
-    """An action that the invariants never enable."""
+    """A spec with an action that is never enabled while the invariants hold."""
 
     @action
     def jump(s, b: Broker) -> None:

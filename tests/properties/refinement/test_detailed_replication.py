@@ -60,7 +60,9 @@ def test_a_wrong_mapping_is_noticed(mutant: type[Refinement]) -> None:
 
 
 class JoinsAtOnce(FetchDivergence):
-    """A follower joins the ISR before the leader has reached its own epoch (KAFKA-7128)."""
+    """A follower joins the ISR before the leader's high watermark has reached the start of the
+    leader's epoch (KAFKA-7128).
+    """
 
     def has_reached_its_epoch(s, leader: Replica) -> Bool:
         return true
