@@ -58,9 +58,9 @@ def cpu(root: int) -> Cpu:
 def cpu_counted(root: int) -> Iterator[Callable[[], Cpu]]:
     """Yields a function that returns the CPU time of the process tree so far.
 
-    The tree is sampled repeatedly. A process that has ended counts with its latest sample. Spark's
-    daemon ignores the signal of ended workers. So when Spark ends idle workers, the kernel adds
-    their time to no other process.
+    The tree is sampled repeatedly. A process that has ended counts with its latest sample. The
+    kernel usually adds the time of an ended process to its parent. Spark's daemon ignores the
+    signal SIGCHLD of its workers, and then the kernel adds their time to no process.
     """
     seen: dict[tuple[int, str], tuple[int, int]] = {}  # ticks, by process id and start
 

@@ -122,8 +122,8 @@ def stacks(lines: str) -> Iterator[tuple[tuple[str, ...], int]]:
 
 
 def shortened(some: Iterable[tuple[tuple[str, ...], int]]) -> dict[str, int]:
-    """Returns the samples of each stack. A stack is cut before its first frame with a smaller share
-    of the samples than `SHOWN`.
+    """Returns the samples of each stack. A stack is cut before the first frame whose share of all
+    samples is below `SHOWN`.
     """
     some = [*some]
     whole = tree(some)

@@ -150,8 +150,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def without_bounds(found: Proposal) -> str:
-    """Returns the reason why the claims hold: the number of proved conditions, the names of the
-    proposed lemmas, and the assumptions of the proof.
+    """Returns a text about the proof of the claims: how many conditions were proved, the names of
+    the proposed lemmas, and the assumptions of the proof.
     """
     assert found.proof is not None
     conditions = sum(c.claim in found.proof.proved for c in found.proof.conditions)

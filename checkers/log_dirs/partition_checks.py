@@ -100,7 +100,7 @@ def _stream(rows: pa.Table) -> bytes:
 
 
 def unpacked(found: pa.Table, check: str) -> Found:
-    """Returns the result of one check. It merges the results of this check on all topic
+    """Returns the result of one check on all topic partitions: merges the results on the single
     partitions.
     """
     its = found.filter(pa.array(found["check"].to_numpy(zero_copy_only=False) == check))

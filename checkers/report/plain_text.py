@@ -33,7 +33,9 @@ PLAIN: Final[Mapping[str, str]] = {
 
 
 def register() -> None:
-    """Registers the replacement of signs in Python's `codecs`, as an error handler for encoding."""
+    """Registers an error handler for encoding in Python's `codecs`. It replaces signs that an
+    encoding lacks by ASCII.
+    """
     codecs.register_error(HANDLER, _plain)
 
 

@@ -72,8 +72,8 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         s.joined[m] = False
 
     def may_join(s, m: Member) -> Bool:
-        """Returns True if the consumer `m` has the smallest epoch (in Kafka 0) and is not a member
-        of the group.
+        """Returns True if the consumer `m` has the smallest epoch and is not a member of the group.
+        In Kafka, the smallest epoch is 0.
 
         If a member of the group may join a second time, the claim `taken_partitions_have_a_member`
         breaks (bug `forgets-who-rejoins`, 4 steps).

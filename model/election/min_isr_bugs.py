@@ -91,8 +91,9 @@ class KeepsElrAtElection(ChangedMinIsr):
     also stays when one of its members is elected.
 
     The operator lowered the setting while the partition had no leader. The new leader commits a
-    record alone, and a replica that stayed in the ELR lacks the record. With three disruptions, the
-    controller elects this replica, which also breaks the claim `leader_completeness`.
+    record alone, and a replica that stayed in the ELR lacks the record. If the constant
+    `max_disruptions` is 3, the controller elects this replica, which also breaks the claim
+    `leader_completeness`.
     """
 
     def may_stay_eligible(s, isr: Set[Replica]) -> Bool:

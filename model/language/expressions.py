@@ -90,8 +90,8 @@ def each(sort: Any, within: Any) -> Iterator[Any]:
 def wrap(sort: type[T], node: t.Node) -> T:
     """Returns a Python object of the class `sort` that represents the term `node`.
 
-    The field `line` of the object is the source line of the traced action at which the object was
-    created. Outside an action, it is 0.
+    The field `line` of the object says where the object was created: it is a source line of the
+    traced action, or 0 outside an action.
     """
     made = object.__new__(sort)
     made.__dict__.update(node=node, line=line_in_action())

@@ -92,8 +92,8 @@ def at_least(number: int, bodies: Iterator[Bool]) -> Bool:
     """Returns a formula that is true if the body is true for at least `number` elements of a type,
     such as `Replica`.
 
-    Raises SpecError for a loop over a set. A proof assumes only that the formula stays true when
-    the body becomes true for one more element.
+    The elements must be those of a type: raises SpecError if `bodies` loops over a set. A proof
+    assumes only that the formula stays true when the body becomes true for one more element.
     """
     scope = _Scope.of(bodies)
     if scope.ranges:

@@ -76,7 +76,7 @@ class RetentionActions(RetentionState):
 
     @action
     def shrink_isr(s, r: Replica) -> None:
-        """The leader removes a follower that lags from the ISR.
+        """The leader removes a follower from the ISR, because the follower lags.
 
         Kafka: Partition.maybeShrinkIsr.
         Simplified: any follower may lag.

@@ -5,9 +5,9 @@ is created again has another topic id. But transactions identify their partition
 coordinator's metadata, a leader's request to add a partition, and markers have no topic ids.
 
 The coordinator's broker learns of deletions and creations from the metadata log, in order, but
-later than other brokers. If the broker knows no topic of a name, the coordinator confirms nothing
-to a leader of this topic, and sends no marker. The transaction then completes without the
-partition.
+later than other brokers. If the broker knows no topic with the name of a partition, the coordinator
+confirms nothing to a leader of this topic, and sends no marker. The transaction then completes
+without the partition.
 
 So a broker that lags may confirm a record for the deleted topic, although the leader already has
 the new topic. The broker may then learn of the deletion, but not yet of the new topic. If so, the

@@ -207,8 +207,8 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
     def _known_by(
         self, detailed: State, abstract: State, r: int, epoch: int
     ) -> Iterator[Difference]:
-        """Yields the knowledge of leader `r` about its ISR and its followers, with its value in the
-        detailed and in the abstract state.
+        """Yields triples on what leader `r` knows about its ISR and its followers: what is
+        compared, its value in the detailed state, and its value in the abstract state.
         """
         known = self._set(abstract, "led.isr", epoch)
         isr = frozenset(f for f in self._brokers if detailed["broker.isr", (r, f)])

@@ -51,8 +51,8 @@ def on_altered(
 
 
 def on_state(leader: Leader, context: Context, state: PartitionState) -> StepResult[Leader]:
-    """Handles a changed partition registration of the same leader epoch. The high watermark may
-    advance.
+    """Handles a changed partition registration, in which the leader epoch is unchanged. The high
+    watermark may advance.
     """
     return advance_high_watermark(
         replace(leader, in_sync=leader.in_sync.with_metadata(state)), context

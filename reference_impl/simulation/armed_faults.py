@@ -34,8 +34,8 @@ class ArmedFault:
     seen: int = 0
 
     def applies_to(self, link: Link, request: Request) -> bool:
-        """Returns True if the fault applies to the request. If the request matches the fault,
-        `seen` grows by 1.
+        """Counts the requests that match the fault, in `seen`. Returns True if this request
+        matches, and enough requests have matched (`occurrence`).
         """
         if not matches(self.fault, link, request):
             return False

@@ -1,7 +1,7 @@
 """Splits TLA+ into tokens, and reads them one after the other.
 
-A list of conjuncts or disjuncts is aligned: it ends at the first token that is not to the right of
-its signs. So a reader remembers the column of each open list.
+The `/\\` or `\\/` signs of a list are in one column. The list ends at the first token that is not to
+the right of this column. So a reader remembers the column of each list that has not ended.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def tokens_of(text: str) -> list[Token]:
 
 @dataclass
 class Reader:
-    """Reads tokens in their order, within the aligned lists that are open."""
+    """Reads tokens in their order. It knows the lists that have begun and not ended."""
 
     tokens: Sequence[Token]
     at: int = 0

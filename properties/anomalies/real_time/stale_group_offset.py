@@ -1,4 +1,5 @@
-"""A fetch returned a group offset that no order of commits and fetches in real time explains.
+"""A fetch returned an illegal group offset: no order of commits and fetches that respects real time
+explains it.
 
 The committed offset of a group for one topic partition is a register: a fetch returns the offset of
 the last commit that took effect before the fetch. Each commit and each fetch takes effect at one

@@ -47,7 +47,9 @@ class Acting(NamedTuple):
 class Faults(Protocol):
     @property
     def are_possible(self) -> bool:
-        """Returns True if some rule can match a request, or if requests are logged."""
+        """Returns True if requests must be observed: some rule can match a request, or requests are
+        logged.
+        """
         ...
 
     @property

@@ -67,8 +67,8 @@ class Credentials:
         return known
 
     def keep_in(self, folder: Path) -> None:
-        """Applies the changes that are stored in `folder`, and stores later changes in the same
-        file. Raises BadDataDir if the file is damaged.
+        """`folder` may have a file with changes. Applies these changes, and stores later changes in
+        this file. Raises BadDataDir if the file is damaged.
         """
         self.file = folder / FILE
         if self.file.exists():

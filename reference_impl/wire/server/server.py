@@ -1,7 +1,7 @@
 """The TCP server of a broker: reads request frames and writes response frames.
 
-As in Kafka, a connection's next frame is handled after the response to the frame before it has been
-sent. An invalid frame closes its connection, and one line of the log reports it.
+As in Kafka, a connection's next frame is handled only when the response to the previous frame has
+been sent. An invalid frame closes its connection, and one line of the log reports it.
 
 The number of a frame's array elements decides which thread handles it:
 

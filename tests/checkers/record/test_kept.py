@@ -34,7 +34,9 @@ sizes = st.sampled_from([1, 2, 5, 1000])
 
 
 def kill(writer: HistoryWriter) -> None:
-    """Frees what the process of the writer held; its folder stays as a kill leaves it."""
+    """Closes the files of the writer without writing anything. So the folder stays as it would be
+    after a kill.
+    """
     writer._locked.close()
     os.close(writer._tail)
 

@@ -1,8 +1,8 @@
 """Recordings of transactional pipelines on librdkafka's mock cluster.
 
 The mock cluster answers every request of a transaction, but it implements no transactions. Aborted
-records stay visible, transactional offsets are not committed, and no producer is fenced. So the
-workload must end, and its history must contain anomalies.
+records stay visible, transactional offsets are not committed, and no producer is fenced. The
+workload must not wait for ever on such a cluster, and its history must contain anomalies.
 """
 
 from __future__ import annotations

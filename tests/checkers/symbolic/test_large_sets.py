@@ -1,4 +1,6 @@
-"""Proofs assume that large sets stay large as they grow; this is true of all small sets."""
+"""Proofs assume that a large set stays large when an element joins. The tests check this for all
+sets of few elements.
+"""
 
 from __future__ import annotations
 

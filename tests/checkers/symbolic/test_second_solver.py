@@ -126,7 +126,9 @@ def too_small(spec: Spec) -> Iterator[tuple[str, str]]:
 
 
 def test_no_slice_of_the_replication_proof_is_too_small() -> None:
-    """A slice that is too small proves nothing false, and Z3 searches there in vain."""
+    """A slice is a list of lemmas that should suffice for a condition. If a slice is too small, the
+    proof is still right, but Z3 wastes time on the slice.
+    """
     assert list(too_small(TooSmall())) == [("pass_on", "nobody_is_ahead")]
     assert list(too_small(ReplicationProof())) == []
 

@@ -225,7 +225,7 @@ def test_a_constant_of_which_the_spec_takes_the_least_is_fixed() -> None:
 
 
 class Fivefold(Spec):
-    """Counts to five times its constant."""
+    """A counter whose end is five times the constant `size`."""
 
     size: int = 1
     end: Offset

@@ -34,7 +34,7 @@ def coverage(spec: TwoPhaseCommit) -> Counter[str]:
     "constants", [{**QUIET, **LATE}, {**ONE, **LATE, "coordinator_failures": 1}]
 )
 def test_kept_transactions_refine_the_abstract_spec(constants: Constants) -> None:
-    """Every abstract action explains some step; only repeated markers and fences have none."""
+    """Every abstract action explains some step, except `fence` and `write_marker_again`."""
     spec = TwoPhaseCommit(**{**constants, **IDS})
     actions = {action.name for action in TwoPhaseRefinement(spec).abstract.actions}
     assert {*coverage(spec)} == actions - {"fence", "write_marker_again"}

@@ -1,8 +1,8 @@
 """Handles Fetch requests: reads the partitions of a request or of its fetch session, with long
 polls.
 
-The drawing shows the steps of a fetch. The answer to its question is yes if one of the three
-conditions is met:
+The drawing shows the steps of a fetch. After a read, the fetch asks whether it can be answered. The
+answer is yes if one of three conditions is met:
 
     partitions of the request, and of its session -> read -> min_bytes, an error, or time over?
                                                       ^             | no            | yes

@@ -154,7 +154,9 @@ ANSWERS: dict[str, tuple[int, bytes]] = {
 
 @pytest.fixture
 def registry() -> Iterator[tuple[str, list[str]]]:
-    """Yields the address of a server that returns ANSWERS, and the requests that it received."""
+    """Starts a server that answers with ANSWERS. Yields its address, and a list to which it adds
+    each request.
+    """
     requests: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
