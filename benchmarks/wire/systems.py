@@ -1,4 +1,5 @@
-"""Starts each measured system in its own process, and reads the CPU time of this process.
+"""Starts each measured system in a process of its own, and reads the CPU time of the system's
+process.
 
 The reference broker is `urteil broker`. librdkafka's mock cluster runs in a Python process that
 does nothing else.

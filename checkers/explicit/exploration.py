@@ -135,7 +135,7 @@ class Discovery:
     If the property is a violated liveness property, the trace is a lasso: the steps after step
     `loop` repeat forever. If there are no such steps, the last state repeats forever.
 
-    A lasso may not be the shortest one. The trace of any other violation is a shortest trace,
+    A lasso is not always a shortest one. The trace of any other violation is a shortest trace,
     unless a random walk found it.
     """
 

@@ -179,8 +179,8 @@ def end_transaction(*, commit: bool) -> Do:
 
 
 def read(stage: Stage) -> None:
-    """Reads the partition of the steps from its beginning to its end with confluent-kafka, at
-    read_committed.
+    """Reads the partition that all steps use, from its beginning to its end, with confluent-kafka
+    at read_committed.
     """
     stage.read()
 

@@ -220,8 +220,8 @@ class SparkDataset:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledDataset:
-    """The rows that tasks computed, after a shuffle. One row of `cells` has all rows of a
-    shuffle partition that one kernel computed.
+    """The rows that tasks computed, after a shuffle. A row of `cells` has the table that one kernel
+    computed for one shuffle partition.
     """
 
     spark: SparkSession

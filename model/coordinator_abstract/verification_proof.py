@@ -347,9 +347,9 @@ class VerificationLemmas(VerificationActions):
         """If a record is verified, the log has an open transaction with the record's producer id
         and epoch and with the partition.
 
-        A record is verified if the coordinator has confirmed its transaction, and the leader still
-        has the VerificationGuard of this verification. The partition does not have the marker of
-        the open transaction.
+        Also, the partition does not have the marker of this transaction yet. A record is verified
+        if the coordinator has confirmed its transaction, and the leader still has the
+        VerificationGuard of this verification.
         """
         return forall(
             implies(s.guarded[x][t] | s.vouched[x][t], s.begun[x])

@@ -99,7 +99,8 @@ class AnswersUncommitted(ControllerFailover):
 
     @action(fair="weak")
     def grant_isr(s, leader: Replica) -> None:
-        """The controller accepts the request of a leader that does not wait for a change.
+        """The controller accepts a leader's request for another ISR. A leader that waits for a
+        change to be committed sends no request.
 
         Kafka: the version `controller-failover` cites the source of this action.
         """

@@ -99,8 +99,8 @@ class IdPerPartition(Pipeline):
 
     @lemma
     def only_the_id_has_content(s) -> Bool:
-        """Only the transactional id of a partition has output records of inputs in the partition,
-        and pending offsets of the partition.
+        """Each partition has its own transactional id. Only transactions of this id have output
+        records of the partition's inputs, or pending offsets of the partition.
 
         The lemma is true because only instances that use this id read the partition.
         """

@@ -55,8 +55,9 @@ class Kafka43(ElrOfReplicas):
 class Kafka41(Kafka43):
     """Kafka 4.1: a reassignment completes only when every remaining replica is in the ISR.
 
-    A reassignment may remove one of exactly min.insync.replicas replicas. The ISR is then too
-    small, so the removed broker joins the ELR, although it is not a replica any more.
+    A partition may have as many replicas as min.insync.replicas says. If a reassignment removes one
+    of them, the ISR is too small, and the removed broker joins the ELR, although it is not a
+    replica any more.
 
     With three replicas and min.insync.replicas=3, the removed broker may be added again and
     elected. The version then also breaks the claim `leader_completeness`. No record is lost if

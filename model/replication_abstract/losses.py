@@ -124,8 +124,8 @@ class LossyReplication(AbstractReplication):
         Kafka: PartitionChangeBuilder.electLeader, with unclean.leader.election.enable=true or at an
         operator's request.
         Simplified: this election may happen even if a member of the ISR is alive.
-        Without the guard that the epoch is larger, the claim `isr_has_what_is_committed` breaks in
-        7 steps.
+        Without the guard that the new leader epoch is larger than the newest one, the claim
+        `isr_has_what_is_committed` breaks in 7 steps.
         """
         s.needs_fault()
         when(s.newest < newer, ~s.isr[s.newest][leader])

@@ -185,8 +185,8 @@ class TwoPhaseCommit(Transactions):
         """Returns True if the database accepts a commit of the instance: no newer instance has a
         producer id.
 
-        Simplified: a real application may refuse the old instance later, but before the newer
-        instance reads the prepared state. Kafka cannot enforce this order.
+        Simplified: in the spec, the database refuses the old instance at once. A real application
+        has time until the newer instance reads the prepared state. Kafka cannot enforce this order.
 
         Without this rule, the claim `a_database_commit_stays` breaks (bug
         `zombie-commits-database`, 9 steps).

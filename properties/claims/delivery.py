@@ -62,7 +62,7 @@ def repeated(found: tuple[str, ...], where: str) -> Iterator[str]:
     """Yields a sentence for each value that is in `found` more than once, such as
     `v0 is in the output 2 times`.
 
-    `where` names the place of the values in the sentence, such as `in the output`.
+    `where` is the part of the sentence that names a place, such as `in the output`.
     """
     return (f"{value} is {where} {times} times" for value, times in Counter(found).items()
             if times > 1)  # fmt: skip

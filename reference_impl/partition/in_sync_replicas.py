@@ -239,8 +239,8 @@ class InSyncReplicas:
         return self.with_newer_state(state)
 
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
-        """Returns the replicas after the controller's response to a proposal. If the response has a
-        newer registration, the pending proposal ends.
+        """Returns a copy of this object after the controller's response to a proposal. If the
+        registration in the response is newer than the known one, the pending proposal ends.
 
         The error INELIGIBLE_REPLICA also ends the proposal, if it is the response to the latest
         request.

@@ -1,7 +1,8 @@
 """Splits TLA+ into tokens, and reads them one after the other.
 
-The `/\\` or `\\/` signs of a list are in one column. The list ends at the first token that is not to
-the right of this column. So a reader remembers the column of each list that has not ended.
+The signs of a list of conjuncts or disjuncts are in one column. The list ends at the first token
+that is not to the right of this column. So a reader remembers the column of each list that has not
+ended.
 """
 
 from __future__ import annotations

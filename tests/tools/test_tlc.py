@@ -115,7 +115,9 @@ def test_a_missed_violation_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_large_graph_is_compared_at_smaller_constants(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first smaller constants have no counterexample, so the next ones are taken."""
+    """There are two sets of smaller constants. With the first set, the bug shows no violation, so
+    the second set is taken.
+    """
     smaller = {"replication": [{"max_records": 1}, {"max_leader_epoch": 0, "replicas": 2}]}
     monkeypatch.setattr(comparison, "SMALLER", smaller)
     monkeypatch.setattr(comparison, "SOON", 1050)

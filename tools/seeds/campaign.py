@@ -22,7 +22,7 @@ PROFILE = profile_named("pr")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A suite, a seed and a side.
+    """A search of a suite with a seed. `side` says which claims are searched, and in which setting.
 
     If `side` is None, the conditions of all claims are satisfied. Otherwise `side` has one claim,
     and a setting or seeded bugs that violate the condition of this claim.

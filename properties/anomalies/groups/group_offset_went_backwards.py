@@ -55,8 +55,8 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields each commit or fetch that proves that the group's offset was higher before `fetch`
-    began than the offset that `fetch` returned.
+    """Yields each commit or fetch that proves a higher offset: before `fetch` began, the group's
+    offset was higher than the offset that `fetch` returned.
 
     Yields nothing if a commit explains the lower offset. A commit is an explanation if it has the
     offset that `fetch` returned, and if it may have taken effect after the higher offset was

@@ -44,8 +44,8 @@ def isolate(harness: ReplicationHarness) -> None:
 
 
 def lose_power(harness: ReplicationHarness) -> None:
-    """Cuts the leader's power, which loses its unflushed records, and waits until no broker
-    leads.
+    """Cuts the power of the leader, and waits until no broker leads. The leader loses its unflushed
+    records.
     """
     cluster = harness.cluster
     cluster.lose_power(cluster.leader())

@@ -229,8 +229,8 @@ def pipeline(
     """Consumes records, and sends one output for each record. One transaction contains the outputs
     and the position.
 
-    `send_offsets` explains `sends_generation`. By default, each process has its own transactional
-    id.
+    The function `send_offsets` explains the parameter `sends_generation`. By default, each process
+    has its own transactional id.
     """
     producer = at.producer(transactional_id)
     yield from producer.init_transactions()

@@ -1,7 +1,8 @@
 """An analysis survives the death of one of the two workers of a standalone Spark cluster.
 
 Master and workers come with pyspark; each is a Java process on this machine. If the test may create
-mount namespaces (as root), each worker runs in one in which the history's folder is empty.
+mount namespaces (as root), each worker has a mount namespace in which the history's folder is
+empty.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A client that continues gets its epoch although a response to it was lost (KIP-360)."""
+"""A client that continues after an error gets its new epoch, even if the first response with this
+epoch was lost (KIP-360).
+"""
 
 from __future__ import annotations
 

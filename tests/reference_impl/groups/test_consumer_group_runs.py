@@ -180,7 +180,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule()
     def fail_over(self) -> None:
-        """A new coordinator replays the log; asserts that it gets the same group."""
+        """A new coordinator replays the log. It must get the same group."""
         restored = ConsumerGroup(group="g")
         for entry in self.log:
             restored = replayed(restored, entry, self.bugs)

@@ -46,8 +46,7 @@ class ServedBroker(Protocol):
 
     @property
     def default_partitions(self) -> int:
-        """The number of partitions of a new topic for which a client leaves the number to the
-        broker.
+        """The number of partitions of a new topic, if the client does not choose the number.
 
         Kafka: num.partitions.
         """

@@ -1,4 +1,4 @@
-"""Several threads number the states as one thread does, and find the same parents."""
+"""With several threads, each state has the same number and the same parent as with one thread."""
 
 from __future__ import annotations
 
