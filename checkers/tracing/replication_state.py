@@ -90,8 +90,8 @@ class ReplicationState(NamedTuple):
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 
     def is_replaced(self, epoch: int) -> bool:
-        """Returns True if a leader of a later epoch has begun to lead, and this leader may lack
-        committed records.
+        """Returns True if a leader of an epoch after `epoch` has begun to lead, and this leader may
+        lack committed records.
         """
         return self._replacing(epoch) is not None
 

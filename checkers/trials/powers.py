@@ -1,8 +1,8 @@
 """The powers of a system. A power is a kind of fault, a setting, or a view of the state of replicas
 that a suite may use.
 
-Some powers are broker settings that weaken the cluster. If a cluster has one of these settings,
-trials check a claim if the claim needs the setting, and no other claims.
+Some powers are broker settings that weaken the cluster. On a cluster with such a setting, trials
+check only the claims that need this setting.
 """
 
 from __future__ import annotations

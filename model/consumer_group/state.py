@@ -47,7 +47,7 @@ class Epoch(Int):
 
 
 class MemberState(Record):
-    """The state of a member that the coordinator has recorded."""
+    """A member's state, as the coordinator has recorded it."""
 
     joined: Bool
     epoch: Epoch

@@ -155,8 +155,8 @@ class GroupOffsetsClaims(GroupOffsetsActions):
     def pending_is_decided(s, m: Member) -> Temporal:
         """Every pending offset is eventually committed or dropped.
 
-        The claim ends at the bound of the search: it also accepts that the log reaches the largest
-        size that is explored.
+        The search has a largest size of the log. The claim is also satisfied if the log reaches
+        this size.
         """
         return leads_to(s.is_pending(m), ~s.is_pending(m) | (s.end_offset == s.log_size))
 

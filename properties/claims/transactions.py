@@ -354,8 +354,8 @@ def written_again_and_read_once(run: Transacted) -> bool:
     """Returns True if the logs of the run have several records of one piece of work, and a reader
     reads exactly one of them.
 
-    A value begins with the name of its piece of work. If a transaction is repeated, its values have
-    the same name of the work, and another text after the colon.
+    A value is the name of its piece of work, a colon, and a further text. If a transaction is
+    repeated, only the text after the colon is another one.
     """
     written = Counter(_work(entry.value) for log in run.logs.values() for entry in log)
     read = Counter(_work(value) for value in run.shown().elements())

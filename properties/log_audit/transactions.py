@@ -153,8 +153,8 @@ def split_transactions(logs: Logs) -> tuple[SplitTransaction, ...]:
     """Returns one violation for each transaction that was committed on one partition and aborted on
     another partition.
 
-    If several partitions have a commit marker of the transaction, the violation has the one on the
-    first partition by name. The abort marker is chosen in the same way.
+    Several partitions may have a commit marker of the transaction. The violation names the commit
+    marker of the partition whose name sorts first. The abort marker is chosen in the same way.
     """
     first: dict[tuple[int, int, str], tuple[tuple[str, int, str], ReplicaLog, Batch]] = {}
     for log, marker in _closings(logs):

@@ -24,7 +24,8 @@ from reference_impl.protocol.controller import MetadataImage
 
 
 class Remaining(NamedTuple):
-    """The replicas and logs of a broker that a metadata image still assigns to the broker.
+    """What remains of a broker's replicas and logs after a new metadata image: those that the image
+    assigns to the broker.
 
     `unassigned` has the logs that were on the broker's disk at its start, and that no image has
     assigned to the broker yet.

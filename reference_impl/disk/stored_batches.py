@@ -72,7 +72,8 @@ def stored(segment: Segment, folder: Path) -> Segment:
 
 def with_stored_segments(log: PartitionLog, folder: Path, *, most: int = IN_MEMORY) -> PartitionLog:
     """Returns the log with the record batches of its closed segments on disk only. Returns the log
-    unchanged while fewer than `most` closed segments, with less than 4 MiB, are in memory.
+    unchanged while the closed segments in memory are few (fewer than `most`) and small (less than 4
+    MiB).
 
     Of the producer snapshots, only the newest remains in memory.
     """

@@ -19,8 +19,8 @@ Source: KIP-101, KIP-107; docs/kafka-rules.md A1, A8, A11, B9, C4.
 Simplified: if a power loss leaves a record batch incomplete, its checksum is wrong, and the whole
 batch is removed. There is no index: a position is found by bisection. The open segment is in
 memory, so it is closed after `SEGMENT_BATCHES` record batches or `SEGMENT_BYTES`, even if it is
-smaller than segment.bytes. A segment whose first batch has no timestamp is never closed because of
-its age. segment.jitter.ms is 0. Deleted segments do not reappear after a power loss.
+smaller than segment.bytes. A segment whose first batch has no timestamp is not closed by its age.
+segment.jitter.ms is 0. Deleted segments do not reappear after a power loss.
 """
 
 from __future__ import annotations

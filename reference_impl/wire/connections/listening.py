@@ -8,8 +8,8 @@ asyncio sets up a connection in three turns of the event loop:
     turn 2   the task makes the transport; in Python 3.11 this fails if the server is closed
     turn 3   the transport calls `connection_made`
 
-If turn 2 fails, nothing closes the accepted socket, and the client waits forever. So a listener
-that closes first stops accepting connections, and then waits for turn 2.
+If turn 2 fails, nothing closes the accepted socket, and the client waits forever. So before a
+listener closes, it stops accepting connections, and then waits for turn 2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Houdini drops candidates that are not inductive, and keeps few of the others."""
+"""Houdini drops all candidates that are not inductive. Of the others, it keeps those that a proof
+needs, and few more.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The literal definitions agree with jepsen.tests.kafka on Jepsen's samples."""
+"""The literal definitions of the anomalies agree with jepsen.tests.kafka on Jepsen's sample
+histories.
+"""
 
 from __future__ import annotations
 

@@ -50,7 +50,9 @@ def test_each_type_has_the_bytes_of_kafka(*, flexible: bool, data: tuple[bytes, 
 
 
 def outcome_of_reading(data: bytes, *, flexible: bool) -> tuple[object, int]:
-    """Returns the message that is read and the position after it; an error instead of a message."""
+    """Returns the message that was read, and the position after it. If the message cannot be read,
+    returns the error and -1.
+    """
     try:
         return read(EVERY_TYPE, data, flexible=flexible)
     except (IndexError, ValueError) as error:

@@ -6,7 +6,8 @@
 
 A batch has operations in the order of their completion. An *observation* is a log end that a client
 observed. A *check* is an offset that an operation returned: the offset of a send, or an end offset.
-For most checks, the observations of the batch are enough to decide whether they are contradicted.
+For most checks, the batch's own observations are enough to decide whether these checks are
+contradicted.
 
 A summary consists of these tables:
 

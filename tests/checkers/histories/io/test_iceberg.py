@@ -198,7 +198,9 @@ def test_unknown_columns_are_refused_or_left_out_and_counted(
 
 
 def test_a_table_that_spark_wrote_is_read_by_its_ids() -> None:
-    """Spark's paths begin with /mnt/warehouse, and a copy of the table is read."""
+    """The test reads a copy of a table that Spark wrote. The metadata still has Spark's paths,
+    which begin with /mnt/warehouse.
+    """
     content = json.loads((RECORDED / "metadata" / "v5.metadata.json").read_bytes())
     first, inserted, deleted = (one["snapshot-id"] for one in content["snapshots"])
     expected = [json.loads(line) for line in examples()]

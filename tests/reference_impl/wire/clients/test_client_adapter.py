@@ -66,7 +66,7 @@ R = TypeVar("R")
 class OneAnswer:
     """A test broker with one fixed response for every request except Metadata.
 
-    A FindCoordinator after the first of these requests gets COORDINATOR_NOT_AVAILABLE instead.
+    As soon as another request has come, FindCoordinator gets COORDINATOR_NOT_AVAILABLE.
     """
 
     response: Response
