@@ -34,8 +34,8 @@ from model.language.values import Writer
 PLACE: Final = "<formula>"
 LONGEST: Final = 2_000  # characters: the parser of Python nests
 FUNCTIONS: Final = (
-    "all_of", "any_of", "count", "everything", "exists", "false", "first", "forall", "iff",
-    "implies", "ite", "last", "least_of", "nothing", "true",
+    "all_of", "any_of", "count", "everything", "exists", "false", "first", "forall",
+    "greatest_of", "iff", "implies", "ite", "last", "least_of", "nothing", "true",
 )  # fmt: skip
 ALLOWED: Final = (
     ast.Expression, ast.Compare, ast.cmpop, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.boolop,

@@ -33,6 +33,7 @@ from model.language import (
     count,
     exists,
     false,
+    greatest_of,
     ite,
     when,
     witness,
@@ -192,8 +193,7 @@ class ChangedMinIsr(Election):
         If the response has no value, the claim `leader_completeness` breaks (bug
         `answers-without-min-isr`, 7 steps).
         """
-        own, answered = s.known_minimum[leader], s.answer[leader]
-        return ite(own < answered, answered, own)
+        return greatest_of(s.known_minimum[leader], s.answer[leader])
 
     @action
     def take_answer(s, leader: Replica) -> None:

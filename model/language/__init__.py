@@ -19,7 +19,8 @@ state       Map[K, V], Set[K], Record   total functions; a set maps to Bool; rec
             init(s, r: Replica)         assigns an initial state for each value of its parameters; a
                                         cell without an assignment has the least value of its sort
 reading     s.log[r].end_offset         always the state before the action
-values      literals, true, false, nothing, least(), x + 1, ite(c, a, b), least_of(a, b)
+values      literals, true, false, nothing, least(), x + 1, ite(c, a, b), least_of(a, b),
+            greatest_of(a, b)
 formulas    == != < <= & | ~            & and | bind tighter than ==: write all_of, any_of
             all_of any_of implies iff   evaluated from left to right
             forall(p(r) for r in Replica)  exists(...); `for r in s.isr` ranges over a set
@@ -70,6 +71,7 @@ from model.language.expressions import (
     all_of,
     any_of,
     false,
+    greatest_of,
     iff,
     implies,
     least_of,
@@ -109,6 +111,6 @@ __all__ = [
     "Bool", "Int", "Map", "Nothing", "Ordered", "Record", "Scope", "Set", "Sort", "Spec",
     "SpecError", "Temporal", "action", "action_property", "all_of", "always_eventually", "any_of",
     "at_least", "count", "eventually", "eventually_always", "everything", "exists", "false",
-    "first", "forall", "iff", "implies", "invariant", "ite", "last", "leads_to", "least_of",
-    "lemma", "liveness", "majority", "nothing", "true", "when", "witness",
+    "first", "forall", "greatest_of", "iff", "implies", "invariant", "ite", "last", "leads_to",
+    "least_of", "lemma", "liveness", "majority", "nothing", "true", "when", "witness",
 ]  # fmt: skip

@@ -325,6 +325,10 @@ def least_of(left: I, right: I) -> I:
     return choose(left <= right, left, right)
 
 
+def greatest_of(left: I, right: I) -> I:
+    return choose(left <= right, right, left)
+
+
 def choose(test: Bool, then: T, other: T) -> T:
     if not (isinstance(then, Term) and isinstance(other, Term)):
         raise SpecError(

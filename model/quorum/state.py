@@ -192,7 +192,7 @@ class QuorumState(Spec):
         )
 
     def reaches(s, a: Replica, b: Replica) -> Bool:
-        return all_of(a != b, s.cut_off != a, s.cut_off != b)
+        return all_of(s.cut_off != a, s.cut_off != b)
 
     def is_up_to_date(s, a: Replica, b: Replica) -> Bool:
         """Returns True if the log of `a` is at least as up to date as the log of `b`.

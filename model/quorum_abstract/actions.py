@@ -18,7 +18,7 @@ from model.language import (
     false,
     forall,
     implies,
-    ite,
+    least_of,
     majority,
     true,
     when,
@@ -261,8 +261,7 @@ class AbstractQuorumActions(AbstractQuorumState):
             end < log.end_offset,
             forall(implies((end <= o) & (o < log.end_offset), ~s.agrees(r, o)) for o in Offset),
         )
-        flushed = ite(end < log.flushed, end, log.flushed)
-        s.replica[r].flushed = flushed
+        s.replica[r].flushed = least_of(end, log.flushed)
         s.replica[r].end_offset = end
 
     @action

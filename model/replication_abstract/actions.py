@@ -18,7 +18,19 @@ safety.
 
 from __future__ import annotations
 
-from model.language import Bool, action, all_of, any_of, false, forall, implies, ite, true, when
+from model.language import (
+    Bool,
+    action,
+    all_of,
+    any_of,
+    false,
+    forall,
+    greatest_of,
+    implies,
+    ite,
+    true,
+    when,
+)
 from model.replication_abstract.state import (
     AbstractReplicationState,
     Departure,
@@ -326,7 +338,7 @@ class AbstractReplicationActions(AbstractReplicationState):
             is_older = (o < mark) & (own < s.committed_by[o])
             s.committed[o] = ite(is_new, s.replica[r].entry[o], s.committed[o])
             s.committed_by[o] = ite(is_new | is_older, own, s.committed_by[o])
-        s.committed_end = ite(old_end < mark, mark, old_end)
+        s.committed_end = greatest_of(old_end, mark)
         s.replica[r].high_watermark = mark
         s.led[own].high_watermark = mark
 

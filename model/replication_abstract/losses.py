@@ -42,6 +42,7 @@ from model.language import (
     forall,
     implies,
     ite,
+    least_of,
     true,
     when,
 )
@@ -251,11 +252,10 @@ class LossyReplication(AbstractReplication):
         """
         super().truncate(r, end)
         s.replica[r].high_watermark = s.mark_after(r, end)
-        s.flushed[r] = ite(end < s.flushed[r], end, s.flushed[r])
+        s.flushed[r] = least_of(end, s.flushed[r])
 
     def mark_after(s, r: Replica, end: Offset) -> Offset:
-        mark = s.replica[r].high_watermark
-        return ite(end < mark, end, mark)
+        return least_of(end, s.replica[r].high_watermark)
 
     # ---- leaders
 

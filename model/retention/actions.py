@@ -21,14 +21,25 @@ Simplified: retention by time or size may delete a record at any time.
 
 from __future__ import annotations
 
-from model.language import Bool, action, all_of, exists, first, forall, ite, least_of, nothing, when
+from model.language import (
+    Bool,
+    action,
+    all_of,
+    exists,
+    first,
+    forall,
+    greatest_of,
+    ite,
+    least_of,
+    nothing,
+    when,
+)
 from model.retention.state import (
     Key,
     LogRecord,
     Offset,
     Replica,
     RetentionState,
-    later_of,
     same_epoch,
 )
 
@@ -72,7 +83,7 @@ class RetentionActions(RetentionState):
         )
         s.log[r].high_watermark = hw + 1
         s.committed[hw] = ite(hw < s.true_high_watermark, s.committed[hw], s.log[r].record[hw].key)
-        s.true_high_watermark = later_of(s.true_high_watermark, hw + 1)
+        s.true_high_watermark = greatest_of(s.true_high_watermark, hw + 1)
 
     @action
     def shrink_isr(s, r: Replica) -> None:
@@ -169,7 +180,7 @@ class RetentionActions(RetentionState):
         """
         when(s.leads(r), s.log[r].log_start < to, to <= s.log[r].high_watermark)
         s.log[r].drop_outside(to, s.log[r].end_offset)
-        s.requested = later_of(s.requested, to)
+        s.requested = greatest_of(s.requested, to)
 
     def is_deleted(s, r: Replica) -> Bool:
         """Returns True if every replica, live or not, has deleted all records below the offset of
@@ -242,7 +253,7 @@ class RetentionActions(RetentionState):
         """
         ours, theirs = s.log[r], s.log[s.leader]
         when(~s.leads(r), s.epoch[r] < s.leader_epoch)
-        start = later_of(ours.log_start, theirs.log_start)
+        start = greatest_of(ours.log_start, theirs.log_start)
         parted = first(
             Offset,
             lambda x: (start <= x) & ~(theirs.has_offset(x) & same_epoch(ours, theirs, x)),
@@ -260,7 +271,7 @@ class RetentionActions(RetentionState):
         If the follower always adopts the leader's log start, the claim `log_starts_grow` breaks
         (bug `takes-leaders-start`, 6 steps).
         """
-        return later_of(s.log[r].log_start, s.log[s.leader].log_start)
+        return greatest_of(s.log[r].log_start, s.log[s.leader].log_start)
 
     @action
     def fetch(s, r: Replica) -> None:
@@ -281,7 +292,7 @@ class RetentionActions(RetentionState):
         for x in Offset:
             copied = ite(grows & (x == end), theirs.record[x], ours.record[x])
             s.log[r].record[x] = ite(start <= x, copied, LogRecord.blank())
-        s.log[r].high_watermark = later_of(start, least_of(theirs.high_watermark, new_end))
+        s.log[r].high_watermark = greatest_of(start, least_of(theirs.high_watermark, new_end))
         s.log[r].log_start = start
         s.log[r].end_offset = new_end
 

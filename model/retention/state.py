@@ -66,10 +66,6 @@ class Log(Record):
         self.end_offset = end
 
 
-def later_of(a: Offset, b: Offset) -> Offset:
-    return ite(a <= b, b, a)
-
-
 def same_epoch(a: Log, b: Log, offset: Offset) -> Bool:
     """Returns True if both logs have a record at `offset`, and both records have the same leader
     epoch. Then they are copies of the same record.

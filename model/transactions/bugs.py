@@ -12,6 +12,7 @@ from model.language import (
     action,
     false,
     first,
+    greatest_of,
     ite,
     nothing,
     true,
@@ -196,7 +197,7 @@ class ReadsHighWatermarkTwice(Transactions):
 
     def read_committed_end(s, p: TopicPartition) -> Offset:
         stable = s.last_stable_offset(p)
-        return ite(stable < s.returned[p], s.returned[p], stable)
+        return greatest_of(stable, s.returned[p])
 
 
 # ---- the coordinator

@@ -69,9 +69,8 @@ class Refinement(HistoryMapping[Quorum]):
                 return [Call(name, (r, epoch_of(step.after, r)))]
             case "grant_vote" as name, (voter, candidate):
                 ends = end_of(step.before, voter), end_of(step.before, candidate)
-                if ends[0] == 0:
-                    ends = 0, 0
-                return [Call(name, (voter, candidate, *(max(x - 1, 0) for x in ends)))]
+                last = [x - 1 for x in ends] if ends[0] else [0, 0]
+                return [Call(name, (voter, candidate, *last))]
             case "become_leader" as name, _:
                 return [Call(name, (r,)), Call("append", (r, end + 1))]
             case (("learn_epoch" | "leave_epoch" | "follow"), _):

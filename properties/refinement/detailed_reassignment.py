@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from model.language.interpreter import State
+from model.language.scope import ranges_of
 from model.reassignment.versions import ElrOfReplicas
 from model.reassignment_abstract.versions import ElrOfReplicas as AbstractPartition
 from properties.refinement.behaviour import Call, as_int
@@ -33,10 +34,7 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
         detailed = self.detailed
         return AbstractPartition(
             brokers=max(detailed.replicas, detailed.assigned + 1),  # one begins as no replica
-            leader_epochs=2
-            * (detailed.max_unclean + detailed.max_disruptions + detailed.max_losses)
-            + 2 * detailed.max_reassignments
-            + 2,
+            leader_epochs=ranges_of(detailed.scope())["LeaderEpoch"].stop,
             records=detailed.max_records,
             min_isr=detailed.min_isr,
             disturbances=2 * detailed.max_reassignments

@@ -122,9 +122,9 @@ class LogDirectory:
                 logs[place] = with_stored_segments(after, self.folder / str(place))
                 if logs[place] is not after:
                     smaller[place] = replace(replica, log=logs[place])
-        if len(logs) > len(broker.replicas) + len(broker.unassigned):
+        if removed := logs.keys() - broker.replicas.keys() - broker.unassigned.keys():
             delay_ms = broker.image.defaults.value("file_delete_delay_ms")
-            for place in logs.keys() - broker.replicas.keys() - broker.unassigned.keys():
+            for place in removed:
                 self._deletion.add([self._mark_deleted(place)], now_ms + delay_ms)
             is_checkpointed = False
         if not is_checkpointed:

@@ -16,6 +16,7 @@ from model.language import (
     Set,
     action,
     first,
+    greatest_of,
     ite,
     least_of,
     nothing,
@@ -177,7 +178,7 @@ class QuorumActions(Elections):
         for x in Offset:
             is_new = (s.committed_end <= x) & (x < mark)
             s.committed[x] = ite(is_new, log.entry[x].epoch, s.committed[x])
-        s.committed_end = ite(s.committed_end < mark, mark, s.committed_end)
+        s.committed_end = greatest_of(s.committed_end, mark)
 
     def may_commit(s, r: Replica, mark: Offset) -> Bool:
         """Returns True if the last record below `mark` has the epoch of the leader `r`."""

@@ -4,7 +4,18 @@ result.
 
 from __future__ import annotations
 
-from model.language import Bool, action, all_of, any_of, first, ite, nothing, true, when
+from model.language import (
+    Bool,
+    action,
+    all_of,
+    any_of,
+    first,
+    greatest_of,
+    ite,
+    nothing,
+    true,
+    when,
+)
 from model.share_group.actions.delivering import Deliveries
 from model.share_group.state import (
     ACQUIRED,
@@ -17,10 +28,6 @@ from model.share_group.state import (
     Write,
     is_final_state,
 )
-
-
-def later_of(a: Offset, b: Offset) -> Offset:
-    return ite(a <= b, b, a)
 
 
 class Writes(Deliveries):
@@ -93,7 +100,7 @@ class Writes(Deliveries):
         Kafka up to 4.3 stores the start offset of the write, also if it is smaller. So the claim
         `acknowledgements_last` breaks (version `kafka-4.3`, 12 steps).
         """
-        return later_of(s.stored_start, s.write[w].start)
+        return greatest_of(s.stored_start, s.write[w].start)
 
     def is_newer(s, w: Slot) -> Bool:
         """Returns True if the state of a record in the write `w` is newer than the record's state

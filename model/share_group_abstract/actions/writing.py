@@ -4,13 +4,9 @@ result.
 
 from __future__ import annotations
 
-from model.language import Bool, action, all_of, any_of, false, ite, nothing, when
+from model.language import Bool, action, all_of, any_of, false, greatest_of, ite, nothing, when
 from model.share_group_abstract.actions.delivering import Deliveries
 from model.share_group_abstract.state import InFlight, Member, Offset, Slot, Stored, Write
-
-
-def later_of(a: Offset, b: Offset) -> Offset:
-    return ite(a <= b, b, a)
 
 
 class Writes(Deliveries):
@@ -69,7 +65,7 @@ class Writes(Deliveries):
         Kafka up to 4.3 always stores the start offset in the write. So the claim
         `acknowledgements_last` breaks (version `kafka-4.3`, 13 steps).
         """
-        return later_of(s.stored_start, s.write[w].start)
+        return greatest_of(s.stored_start, s.write[w].start)
 
     def is_newer(s, w: Slot) -> Bool:
         """Returns True if the state in the write `w` is newer than the state of the record that the
@@ -97,7 +93,7 @@ class Writes(Deliveries):
             merged = ite(all_of(accepted, s.is_newer(w), y == x), now, s.stored[y])
             s.stored[y] = ite(accepted & (y < start), Stored.blank(), merged)
         s.stored_start = ite(accepted, start, s.stored_start)
-        s.largest_start = ite(accepted, later_of(s.largest_start, start), s.largest_start)
+        s.largest_start = ite(accepted, greatest_of(s.largest_start, start), s.largest_start)
 
     # ---- the leader
 

@@ -122,11 +122,13 @@ def rows_of(where: Register, some: Collection[Call[RegisterAction]]) -> Iterator
 def _row(
     where: Register, fitting: Collection[Call[RegisterAction]], found: Stuck[int, RegisterAction]
 ) -> StaleGroupOffset:
+    ended_ns = found.call.completed_ns
+    assert ended_ns is not None, "only a fetch that ended ok can be stale"
     before = [
         (call.completed_ns, call.op)
         for call in fitting
         if call.completed_ns is not None
-        if (call.completed_ns, call.op) <= (found.call.completed_ns or 0, found.call.op)
+        if (call.completed_ns, call.op) <= (ended_ns, found.call.op)
     ]
     assert isinstance(found.call.action, Read)
     return StaleGroupOffset(
@@ -159,8 +161,7 @@ def _later_fetches(some: Collection[Commit | Fetch]) -> int:
     If the first operation to complete is a fetch, this fetch is not counted. It contradicts
     nothing, because the initial offset is unknown.
     """
-    ended = [one for one in some if one.completed_ns < FOREVER_NS]
-    first = min(ended, key=lambda one: (one.completed_ns, one.op, isinstance(one, Fetch)))
+    first = min(some, key=lambda one: (one.completed_ns, one.op, isinstance(one, Fetch)))
     return sum(isinstance(one, Fetch) for one in some) - isinstance(first, Fetch)
 
 

@@ -73,7 +73,7 @@ def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> 
 def _count_before(group: Ints, at: Ints, of_group: Ints, of_at: Ints) -> Ints:
     groups, number = np.unique(of_group, return_inverse=True)
     instants, instant = np.unique(of_at, return_inverse=True)
-    width = len(instants) + 1
+    width = len(instants)
     observed = np.sort(number * width + instant)
     own = np.searchsorted(groups, group) * width
     found = np.searchsorted(observed, own + np.searchsorted(instants, at)) - np.searchsorted(

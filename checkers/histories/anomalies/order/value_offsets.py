@@ -51,11 +51,10 @@ class ValueOffsets:
         pairs = NumberSet.of(hash_of_pair(unconfirmed.keys, unconfirmed.values))
         pair, offset = _pairs_and_offsets(unconfirmed.locations())
         pair, offset = pair[offset != UNKNOWN_OFFSET], offset[offset != UNKNOWN_OFFSET]
-        lowest, highest = np.full(len(pairs), 2**63 - 1), np.full(len(pairs), UNKNOWN_OFFSET)
+        only = np.full(len(pairs), UNKNOWN_OFFSET)
         at = np.searchsorted(pairs.ascending, pair)
-        np.minimum.at(lowest, at, offset)
-        np.maximum.at(highest, at, offset)
-        only = np.where(lowest == highest, highest, UNKNOWN_OFFSET)
+        np.maximum.at(only, at, offset)
+        only[at[offset < only[at]]] = UNKNOWN_OFFSET  # observed at several offsets
         return cls(pairs, NumberSet.of(unconfirmed.values), only, of_all=False)
 
     @classmethod

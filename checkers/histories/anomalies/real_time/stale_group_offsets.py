@@ -171,8 +171,8 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
     got = prefix_max_index(group, began, ended)
     count = len(sure)
 
-    def place(time_ns: Any) -> Any:
-        at = np.searchsorted(got.instants, time_ns)
+    def place(time_ns: Any, side: Literal["left", "right"]) -> Any:
+        at = np.searchsorted(got.instants, time_ns, side)
         return np.searchsorted(got.places, of_fetch * count + at)
 
     last = got.before(of_fetch, fetches.ints("invoked_ns")[relevant])
@@ -180,8 +180,8 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
     # before it began.
     hides = np.where(last >= 0, got.reaches[last], NOWHERE)
     longest = int((ended - began).max())
-    first = place(hides)
-    end = place(fetches.ints("completed_ns")[relevant] + longest + 1)
+    first = place(hides, "left")
+    end = place(fetches.ints("completed_ns")[relevant] + longest, "right")
     opened, closed = (np.bincount(at, minlength=count + 1)[:count] for at in (first, end))
     kept[sure[got.rows[np.cumsum(opened - closed) > 0]]] = True
     return kept
@@ -221,7 +221,7 @@ def _needs_search(commits: Batch, fetches: Batch) -> Mask:
 def _count_before(
     group: Ints, time_ns: Ints, of: Ints, until_ns: Ints, side: Literal["left", "right"]
 ) -> Ints:
-    instants, width = np.sort(time_ns), len(time_ns) + 1
+    instants, width = np.sort(time_ns), len(time_ns)
     places = np.sort(group * width + np.searchsorted(instants, time_ns))
     ends = np.searchsorted(places, of * width + np.searchsorted(instants, until_ns, side))
     return ends - np.searchsorted(places, of * width)

@@ -191,7 +191,7 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
             value[missing],
             op[missing],
             first(shows, missing),
-            first(shows & (role < UNCOMMITTED), missing),
+            first(shows & ((role & UNCOMMITTED) == 0), missing),
         ),
         early=table_from(
             _EARLY, key[sent[early]], value[sent[early]], reader[early], op[sent[early]]
