@@ -18,9 +18,9 @@ received the record and ended `ok`. A record was delivered twice in each of thes
 
 A record is *skipped* if its send must have taken effect, but the application did not receive the
 record. An operation that ended `fail` received nothing. In each topic partition, a record is
-checked only if its offset is between the lowest offset that the application received and the
-highest offset that was delivered to the application: later records may still arrive. A record that
-retention may have deleted is not skipped.
+checked only if the application received a record at a lower or equal offset, and a record was
+delivered to it at a higher or equal offset. Later records may still arrive. A record that retention
+may have deleted is not skipped.
 
 Source: docs/sources.md D0; claims: at_most_once, at_least_once, exactly_once_publish,
 exactly_once_pipeline, rewind_redelivers.

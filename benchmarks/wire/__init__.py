@@ -8,8 +8,8 @@ The results are:
     sessions   CPU time of a fetch of 500 partitions without new records, with and without a fetch
                session
     partitions CPU time of a produce request with 500 partitions, divided by the CPU time of a
-               request with one partition; both clusters are up, and the requests alternate between
-               them
+               request with one partition. Two clusters run at the same time, one for each kind of
+               request, and the requests alternate
     idle       share of a core that a cluster of three brokers with 500 partitions uses
     start      seconds until `urteil broker` is ready, with and without bytecode of the modules
     log        time of an append to a log of a million batches

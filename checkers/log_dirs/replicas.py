@@ -51,7 +51,7 @@ _AGREED: Final = (
 
 
 def below(one: LogMetadata, two: LogMetadata) -> int | None:
-    """Returns the lower of the two replicas' high watermarks. Returns None if a replica has no
+    """Returns the lower high watermark of two replicas. Returns None if one of them has no
     checkpoint of its high watermark.
     """
     ours, theirs = one.high_watermark, two.high_watermark

@@ -27,8 +27,8 @@ def partition(
     at: int | None = None,
     index: int | None = None,
 ) -> Check:
-    """Returns a check that succeeds if a partition has the values of the arguments in its metadata.
-    An argument None accepts every value.
+    """Returns a check that succeeds if the metadata of a partition has the given values. A value
+    None is not compared. `at` and `index` select the broker and the partition.
 
     - `leader` is -1 if the partition must have no leader.
     - `elr_has` is a broker that must be in the ELR.

@@ -182,9 +182,9 @@ def follow(
 ) -> Followed:
     """Checks a trace against the spec, event by event, up to the first event that the spec forbids.
 
-    `begun` is the mapping (from events to actions) in the spec's first state. If the trace cannot
-    begin in any state of the spec, `begun` is a refusal, and the first event counts as forbidden.
-    The trace must have at least one event.
+    `begun` maps events to actions, and has the spec's first state. If no state of the spec fits the
+    beginning of the trace, `begun` is a `Refused`, and the first event counts as forbidden. The
+    trace must have at least one event.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

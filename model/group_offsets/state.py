@@ -78,8 +78,8 @@ class Entry(Record):
     def of_transaction(
         cls, producer: Member, offset: Offset | Nothing, commits: Bool = false
     ) -> Entry:
-        """Returns a commit of `offset` in a transaction of `producer`. If `offset` is nothing,
-        the record is a marker: COMMIT if `commits` is true, and ABORT otherwise.
+        """Returns a record of a transaction of `producer`. It is a commit of `offset`. If `offset`
+        is nothing, it is a marker: COMMIT if `commits` is true, and ABORT otherwise.
         """
         return cls(
             offset=offset,

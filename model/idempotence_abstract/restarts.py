@@ -10,8 +10,8 @@ A leader that restarts reads its window from a snapshot. In Kafka, the snapshot 
 newest batch of each producer (the version `snapshot-keeps-newest`).
 
 No batch is in the log twice, for the following reason. A batch gets a new number only after a
-refusal, so it is neither in the window nor in the log. The log has no gaps, so it has no later
-batch of the same epoch either.
+refusal. A refused batch is not in the window, and so not in the log, because the window has every
+record of the log. The log has no gaps, so it has no later batch of the same epoch either.
 
 The spec has the actions of this table and the actions of the module `actions`. No action is fair.
 

@@ -6,7 +6,7 @@ at read_committed wait for it forever. The producer of an open transaction may b
 available log of a coordinator. Such a transaction is treated as hanging if it is older than the
 longest timeout. For each topic partition, only the replica with the highest log end is checked.
 
-Source: KIP-664, which finds hanging transactions by the same two criteria; KIP-890.
+Source: KIP-664, which finds hanging transactions in the same way; KIP-890.
 Simplified: the current time is the timestamp of the newest batch in any log. If
 `transaction.max.timeout.ms` is set to a value above the default, the check ignores the setting. If
 an available partition of `__transaction_state` (the log of the coordinators) has the producer, the

@@ -11,7 +11,8 @@ steps in two cases: it begins a transaction and adds the first partition, or it 
 transaction without a partition.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
-Simplified: transactional ids do not expire, and no log is truncated, as in the abstract spec.
+Simplified: transactional ids do not expire, and no log is truncated, because the abstract spec
+cannot express these steps.
 """
 
 from __future__ import annotations

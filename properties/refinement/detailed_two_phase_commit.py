@@ -12,8 +12,8 @@ The coordinator never fails in this abstract spec. `detailed_kept_transactions` 
 that fails.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
-Simplified: the simplifications are those of `detailed_transactions`. In addition, the database is
-left out.
+Simplified: the simplifications are those of `detailed_transactions`. In addition, the application's
+database is left out: the abstract spec has none.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ def target_compression(producers: Compression, config: LogConfig) -> Compression
 
 
 def level_of(codec: Compression, config: LogConfig) -> int | None:
-    """Returns the compression level for `codec`, if the topic's `compression.type` is this codec.
-    None stands for the codec's default level.
+    """Returns the compression level that the topic sets for `codec`. Returns None, for the codec's
+    default level, if the topic's `compression.type` is another one.
 
     Kafka: LogConfig.getCompression.
     """

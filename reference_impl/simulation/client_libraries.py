@@ -21,8 +21,9 @@ The names of librdkafka's functions begin with `rd_kafka_`.
 Source: TransactionManager.canRetry and TransactionManager.maybeResolveSequences;
 RecordAccumulator.shouldStopDrainBatchesForPartition; Sender.getExpiredInflightBatches; librdkafka
 2.15, src/rdkafka_request.c, rdkafka_broker.c, rdkafka_idempotence.c, rdkafka_msg.c.
-Simplified: the real Java client also reads responses in order. If a connection closes, it loses all
-requests in flight on the connection. The simulated Java client does neither.
+Simplified: the real Java client also reads responses in order, but not by a function of its own. If
+a connection closes, it loses all requests in flight on the connection. The simulated Java client
+does neither.
 """
 
 from __future__ import annotations

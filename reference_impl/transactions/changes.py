@@ -12,7 +12,7 @@ A change takes effect when its append to the coordinator's log is replicated.
 Source: TransactionCoordinator.handleInitProducerId, handleAddPartitionsToTransaction and
 endTransaction of Apache Kafka; docs/kafka-rules.md D1 to D4.
 Simplified: the coordinator itself aborts a transaction after a timeout, or if a new producer
-instance begins. It then always uses V2 of the transaction protocol, as Kafka does with
+instance begins. For these aborts it always uses V2 of the transaction protocol, as Kafka does with
 transaction.version=2.
 """
 

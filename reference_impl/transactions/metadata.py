@@ -17,9 +17,9 @@ with each transaction. After `LAST_EPOCH`, the coordinator assigns another produ
 
 Source: KIP-98, KIP-360, KIP-890; docs/kafka-rules.md D1 to D7.
 Simplified: the record has a field for the previous producer epoch. Kafka's record does not have
-this field, so a new coordinator of Kafka does not know the previous producer epoch. The state
-PrepareEpochFence, which Kafka never stores, is missing. An append of PrepareAbort is pending
-instead.
+this field, so a new coordinator of Kafka does not know the previous producer epoch. Kafka has a
+further state, PrepareEpochFence, and never stores it. Here, a pending append of PrepareAbort takes
+its place.
 """
 
 from __future__ import annotations

@@ -252,8 +252,9 @@ class Clients(Markers):
         Simplified: the error is always fatal. A client may begin its next transaction at once, with
         its new epoch.
 
-        If a busy coordinator compares epochs first (`is_turned_away`), the claim
-        `no_instance_fences_itself` breaks (bug `epoch-before-pending`, 6 steps).
+        A busy coordinator answers CONCURRENT_TRANSACTIONS before it compares epochs
+        (`is_turned_away`). If it compares epochs first, the claim `no_instance_fences_itself`
+        breaks (bug `epoch-before-pending`, 6 steps).
         """
         when(
             s.owner[k] == i,

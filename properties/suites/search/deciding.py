@@ -161,8 +161,8 @@ def decide(
 ) -> ClaimVerdict:
     """Returns the verdict of a search on the claim of `side`.
 
-    If the setting or a bug of `side` violates the claim's condition, the search makes ten times as
-    many runs. If none of these runs breaks the claim, the verdict is undecided.
+    A side inside the claim's condition gets `runs` runs. A side outside the condition gets ten
+    times as many; if none of these breaks the claim, the verdict is undecided.
     """
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)

@@ -40,10 +40,11 @@ class Interruptions:
         return waiting
 
     def holds(self, node: NodeId, event: Input, life: int | None) -> bool:
-        """Returns True if the node is paused. Then the event waits until the node resumes.
+        """Returns True if the node is paused. In this case, `event` is stored until the node
+        resumes.
 
-        `life` is the number of the node's start to which the event belongs. If `life` is None, the
-        event belongs to every start.
+        The starts of a node are numbered. An event belongs to the start `life`, or to every start
+        if `life` is None.
         """
         if node not in self._paused:
             return False

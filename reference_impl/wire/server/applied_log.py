@@ -50,8 +50,8 @@ class AppliedLog:
     def write(
         self, broker_id: BrokerId, appended: Iterable[PartitionProduce], *, answered: bool
     ) -> None:
-        """Writes one line for each acknowledged record batch. `answered` is False if a fault
-        drops the acknowledgement on its way to the client.
+        """Writes one line for each record batch that the broker accepted. `answered` is False if a
+        fault drops the acknowledgement on its way to the client.
         """
         lines = [
             {"event": "produce", "broker": broker_id, **applied, "answered": answered}

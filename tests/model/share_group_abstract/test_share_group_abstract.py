@@ -83,7 +83,9 @@ def test_a_late_write_moves_no_start_offset_back(play: Begin) -> None:
 
 
 def test_after_a_late_write_kafka_delivers_an_accepted_record_again(play: Begin) -> None:
-    """The steps of docs/findings/accepted-record-returns.md break the claim in Kafka 4.3."""
+    """The run has the steps of docs/findings/accepted-record-returns.md, and the rules of Kafka
+    4.3.
+    """
     run = play(Kafka43(members=1, offsets=3, writes=2)).do(*LATE_WRITE)
     assert run.broken() == {"start_offset_never_goes_back"}
     run.do("acquire 0 0 1")

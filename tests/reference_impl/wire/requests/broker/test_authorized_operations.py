@@ -1,4 +1,6 @@
-"""Descriptions list the operations that a client is authorized to do, on request (KIP-430)."""
+"""If a client asks for it, descriptions list the operations that the client is authorized to do
+(KIP-430).
+"""
 
 from __future__ import annotations
 
