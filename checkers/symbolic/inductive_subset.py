@@ -67,7 +67,9 @@ def inductive_subset(
     proofs = {(c.action, c.claim): c for c in conditions}
 
     def invalid() -> list[Condition]:
-        """Returns the proved conditions whose proofs assumed a dropped claim."""
+        """Returns the proved conditions that are in doubt again: their proofs assumed a claim that
+        was dropped since.
+        """
         return [c for c in proofs.values() if c.claim not in dropped and c.assumed & dropped.keys()]
 
     def any_invariant() -> bool:

@@ -108,8 +108,8 @@ class VerificationActions(AbstractCoordinator):
             s.marked[m.transaction][t] = s.marked[m.transaction][t] & ~m.is_ongoing
 
     def named_by(s, m: Metadata, x: Transaction) -> Transaction:
-        """Returns `x`: if `x` requests to add a partition, the log has `x` as its ongoing
-        transaction afterwards.
+        """Returns the transaction that is ongoing in the log after the client of `x` has added a
+        partition: it is `x` itself.
 
         The coordinator cannot distinguish `x` from another transaction with the same producer id
         and epoch.

@@ -258,7 +258,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         Kafka: OffsetMetadataManager.commitTransactionalOffset.
         Simplified: the commit has one partition. When a commit is refused, Kafka's transaction
         coordinator has already opened the transaction; this spec has no transaction coordinator.
-        Without the guard that the coordinator has read its whole log, the claim
+        The group coordinator must have read its whole log. Without this guard, the claim
         `committed_is_the_last_that_counts` breaks in 8 steps.
         """
         c = s.consumer[m]

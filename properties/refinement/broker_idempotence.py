@@ -52,8 +52,8 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Stamps:
-    """Translates each record to its stamp. Producers get numbers in the order in which they first
-    appear.
+    """Translates each record to its `Stamp`, in which the producer is a number. Producers are
+    numbered in the order in which they first appear.
     """
 
     numbers: dict[ProducerId | bytes, int] = field(default_factory=dict[ProducerId | bytes, int])

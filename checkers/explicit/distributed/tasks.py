@@ -198,8 +198,8 @@ def partition_of(hashes: NDArray[np.uint64], partitions: int) -> NDArray[np.uint
 
 
 def collect(kernel: Kernel, sent: Iterable[bytes], earlier: Iterable[bytes]) -> Iterator[Sent]:
-    """Yields the states in `sent` that are not in `earlier`. Yields a report with the violations
-    in these states at the end.
+    """Yields the states in `sent` that are not in `earlier`. At the end, yields a report with the
+    violations in these states.
     """
     with kernel.opened() as on:
         rows = on.add_new(sent, earlier)

@@ -40,7 +40,9 @@ class PrefixMaxIndex:
 
     @property
     def reaches(self) -> Ints:
-        """The highest value of the group up to each row, in the order of group and time."""
+        """For each row, the highest value in the row's group up to the row. The rows are in the
+        order of group and time.
+        """
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:

@@ -213,9 +213,9 @@ def of_anti_dependencies(
     `("G-single", (3, 7))`. Returns None if the component has no such cycle.
 
     If the component has a G-single, the function returns a shortest one. Its operations begin with
-    the reader of the rw dependency. Otherwise the function returns a shortest G2, except in two
-    cases: the component has more than `SEARCHED` operations, or it has a cycle without rw
-    dependencies.
+    the reader of the rw dependency. Otherwise the function returns a G2. It is a shortest one,
+    except in two cases: the component has more than `SEARCHED` operations, or it has a cycle
+    without rw dependencies.
 
     `flow` is the graph of the ww and wr dependencies. `missed` has the rw dependencies, as pairs of
     a reader and a sender.

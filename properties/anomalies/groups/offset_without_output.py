@@ -9,8 +9,8 @@ true:
   committed before the history began.
 
 If the transaction committed, its output is in the log. So each reader that reads beyond an output
-record must receive the record. If no reader received an output record, the group consumed its input
-without producing the output.
+record must receive the record. If a transaction has an output record that no reader received, the
+group consumed its input without producing the output.
 
 Source: ydb#52731, where a batch is dropped while offsets are committed.
 """

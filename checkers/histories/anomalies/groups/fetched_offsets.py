@@ -15,7 +15,8 @@ effect after the higher commit:
     commit 3        |-----|             may have taken effect after commit 7, which it overlaps
     fetch 3                  |--|       legal: commit 7 does not contradict it
 
-For such a fetch, a third stage searches for a higher commit that began after commit 3 ended.
+Another stage of the plan then searches for a higher commit that began after commit 3 had ended.
+Such a commit contradicts the fetch.
 
 Source: `properties.anomalies.groups.offsets` and the anomalies that use it.
 """

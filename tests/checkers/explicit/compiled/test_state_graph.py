@@ -142,7 +142,7 @@ LIVELY = [claim.name for claim in LEASES.liveness_properties]
 
 
 def lively(spec: Spec, memory: int | None = None) -> dict[str, Discovery]:
-    """Returns what one search finds of the liveness properties of a spec."""
+    """Returns the verdicts of one search on the liveness properties of a spec."""
     found = explore(spec, engine="compiled", liveness=LIVELY, memory=memory)
     return {name: one for name, one in found.discoveries.items() if name in LIVELY}
 
