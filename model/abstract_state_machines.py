@@ -292,4 +292,27 @@ ABSTRACT_STATE_MACHINES: Final[Mapping[str, tuple[StateMachine, ...]]] = {  # by
             ),
         ),
     ),
+    "retention-abstract": (
+        StateMachine(
+            of="a replica of the partition",
+            means={
+                "LEADER": "it leads, and is in the ISR",
+                "ISR": "it is another member of the ISR",
+                "ELR": "it is in the ELR: not in sync, but it has every committed record",
+                "OUT_OF_SYNC": "it may lack committed records",
+            },
+            at=[{"replicas": 3, "keys": 1, "offsets": 1}],
+            steps=(
+                ("LEADER", "elect", "ISR"),
+                ("LEADER", "elect_eligible", "ELR"),
+                ("ISR", "elect", "LEADER"),
+                ("ISR", "elect_eligible | shrink_to_elr", "ELR"),
+                ("ISR", "shrink_isr", "OUT_OF_SYNC"),
+                ("ELR", "elect_eligible", "LEADER"),
+                ("ELR", "expand_isr", "ISR"),
+                ("ELR", "expand_isr", "OUT_OF_SYNC"),
+                ("OUT_OF_SYNC", "expand_isr", "ISR"),
+            ),
+        ),
+    ),
 }

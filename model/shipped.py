@@ -65,6 +65,13 @@ WITHOUT_VERSION: Final[Mapping[str, tuple[tuple[InForce, str], ...]]] = {
         (kafka("4.0", "4.1"), "these releases have the bug lax-markers"),
     ),
     "reassignment-abstract": ((kafka("0.8.0", "4.0"), "by default there was no ELR"),),
+    "retention-abstract": (
+        (kafka("0.8.0", "0.10.2"), "there was no DeleteRecords"),
+        (
+            kafka("0.11", "3.4"),
+            "the rule for joining the ISR was not compared with these releases",
+        ),
+    ),
     "pipeline-abstract": ((kafka("0.8.0", "0.10.2"), "there were no transactions"),),
     "classic-group-abstract": ((kafka("0.8.0", "2.2"), "there were no static members"),),
     "consumer-group-abstract": (

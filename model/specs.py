@@ -40,6 +40,7 @@ SPECS: Final = (
     "reassignment-abstract",
     "pipeline-abstract",
     "share-group-abstract",
+    "retention-abstract",
 )
 
 

@@ -131,6 +131,12 @@ PROVED: Final = (
         constants={"members": 1, "writes": 2},
         expected={"acknowledgements_last": VIOLATED, "start_offset_never_goes_back": VIOLATED},
     ),
+    Expectation(spec="retention-abstract", variant="joins-with-log-start"),
+    Expectation(
+        spec="retention-abstract",
+        variant="kafka-4.3",
+        expected={"committed_records_are_kept": VIOLATED, "deleted_stays_deleted": VIOLATED},
+    ),
 )
 
 SUITE: Final = "replication"

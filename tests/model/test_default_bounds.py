@@ -64,6 +64,7 @@ COUNTS = {
     "consumer-group-abstract": Counts(72_637, 415_109, 22, (7, 10, 6, 9)),
     "pipeline-abstract": Counts(108_797, 466_446, 26, (8, 10, 5, 5, 5)),
     "share-group-abstract": Counts(64_214, 363_594, 20, (3, 2, 3, 5, 4)),
+    "retention-abstract": Counts(14_932, 57_958, 19, (4, 6, 5, 5, 7)),
     "coordinator-abstract": Counts(98_482, 536_320, 30, (9, 10, 17, 8)),
 }
 

@@ -45,6 +45,6 @@ def test_the_record_is_read_as_it_was_written(
     monkeypatch.setattr(track_record, "KEPT", tmp_path / "record.json")
     track_record.keep([caught])
     assert track_record.kept() == {("retention", "expires-uncommitted"): caught}
-    engines = {row[0]: row[-1] for row in rows()}
-    assert engines["expires-uncommitted"] == f"exploration, {caught}"
-    assert engines["cleans-past-hw"] == "not run yet"
+    engines = {(row[4], row[0]): row[-1] for row in rows()}
+    assert engines["retention", "expires-uncommitted"] == f"exploration, {caught}"
+    assert engines["retention", "cleans-past-hw"] == "not run yet"

@@ -38,6 +38,7 @@ ONE_EPOCH = "one_instance_has_an_epoch"
 TAKEN = "taken_partitions_have_a_member"
 STATIC, ONE_MEMBER = "static-members", "one_member_of_an_instance"
 TWO: Constants = {"instances": 2, "transactions": 1}
+KEPT, STARTS = "committed_records_are_kept", "log_start_is_committed"
 FAILS: Constants = {"max_failures": 1}
 NEEDED = [
     Needed("election", "apply_metadata", "is_up", "leader_completeness", 9),
@@ -322,6 +323,20 @@ NEEDED = [
     Needed("share-group-abstract", "follow_log_start", "<", "acknowledgements_last", 6),
     Needed("share-group-abstract", "elect", "<", "acknowledgements_last", 6),
     Needed("share-group-abstract", "initialize", "is_active", "one_member_has_a_record", 3),
+    Needed("retention-abstract", "produce", "comes next", "an_epoch_has_one_record", 3),
+    Needed("retention-abstract", "advance_high_watermark", "epoch[r]", KEPT, 1),
+    Needed("retention-abstract", "shrink_isr", "!=", STARTS, 3),
+    Needed("retention-abstract", "shrink_to_elr", "isr", KEPT, 4),
+    Needed("retention-abstract", "expand_isr", "true_high_watermark", KEPT, 4),
+    Needed("retention-abstract", "elect", "isr", KEPT, 5),
+    Needed("retention-abstract", "elect_eligible", "elr", KEPT, 4),
+    Needed("retention-abstract", "expire", "high_watermark", STARTS, 2),
+    Needed("retention-abstract", "delete_records", "high_watermark", STARTS, 1),
+    Needed("retention-abstract", "answer_delete_records", "forall", "deleted_stays_deleted", 5),
+    Needed("retention-abstract", "compact", "key", "latest_values_are_kept", 6, at={"keys": 2}),
+    Needed("retention-abstract", "make_follower", "forall", KEPT, 5),
+    Needed("retention-abstract", "fetch", "log.log_start[leader]", STARTS, 5),
+    Needed("retention-abstract", "truncate_fully", "log.end_offset", KEPT, 4),
     Needed("transactions-abstract", "begin", "forall", "faithful", 7),
     Needed("transactions-abstract", "append", "seen_epoch", "no_hanging_transaction", 6),
 ]

@@ -325,6 +325,16 @@ def shared_records(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
         )
 
 
+def members_of_isr(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
+    for r in ranges["Replica"]:
+        yield named(
+            LEADER=state["leader", ()] == r,
+            ISR=state["isr", (r,)],
+            ELR=state["elr", (r,)],
+            OUT_OF_SYNC=True,
+        )
+
+
 PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "replication": (replicas,),
     "election": (registered_replicas, brokers),
@@ -348,6 +358,7 @@ PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "reassignment-abstract": (eligible_replicas,),
     "pipeline-abstract": (inputs,),
     "share-group-abstract": (shared_records,),
+    "retention-abstract": (members_of_isr,),
 }
 
 

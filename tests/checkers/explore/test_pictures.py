@@ -87,6 +87,7 @@ def test_a_variable_that_names_a_lane_is_its_badge_and_the_rest_are_cards(pictur
         ("reassignment-abstract", "Replica", []),
         ("pipeline-abstract", "TransactionalId", []),
         ("share-group-abstract", "Slot", []),
+        ("retention-abstract", "Replica", ["log.is_compacted", "log.leader_epoch"]),
     ],
 )
 def test_every_spec_has_the_expected_lanes_and_logs(
@@ -99,7 +100,7 @@ def test_every_spec_has_the_expected_lanes_and_logs(
 
 
 def test_the_table_of_lanes_has_every_spec() -> None:
-    assert len(SPECS) == 22
+    assert len(SPECS) == 23
 
 
 @pytest.mark.parametrize("name", SPECS)
