@@ -28,6 +28,7 @@ a larger system, a small spec that the system refines, and the module with the c
       that fails
     detailed group offsets      ->  pipeline-abstract      (`detailed_group_offsets`)
     detailed share group        ->  share-group-abstract   (`detailed_share_group`)
+    detailed retention          ->  retention-abstract     (`detailed_retention`)
     detailed quorum             ->  quorum-abstract        (`detailed_quorum`)
 
 A *detailed* spec is close to Kafka's code, and its states are explored. An *abstract* spec is small

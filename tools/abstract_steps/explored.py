@@ -21,6 +21,8 @@ from model.idempotence_abstract.versions import SnapshotKeepsNewest as AbstractS
 from model.quorum.versions import Quorum
 from model.reassignment.versions import ElrOfReplicas
 from model.replication.versions import FetchDivergence
+from model.retention.eligible import WithElr
+from model.retention.versions import Retention
 from model.share_group.versions import Kafka43, ShareGroup
 from model.share_group_abstract.versions import Kafka43 as AbstractKafka43
 from model.transactions.aborts import AbortAndContinue
@@ -40,6 +42,7 @@ from properties.refinement import (
     detailed_read_committed,
     detailed_reassignment,
     detailed_replication,
+    detailed_retention,
     detailed_share_group,
     detailed_transactions,
 )
@@ -233,6 +236,12 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
         random_walks(
             detailed_share_group.Refinement(Kafka43(writes=2), version=AbstractKafka43), seed=1
         ),
+    ),
+    "retention-abstract": (
+        walk(detailed_retention.Refinement(Retention(keys=1))),
+        walk(detailed_retention.Refinement(Retention(max_leader_epoch=0))),
+        walk(detailed_retention.Refinement(WithElr(keys=1))),
+        random_walks(detailed_retention.Refinement(WithElr(replicas=3)), seed=1),
     ),
     "quorum-abstract": (
         walk(detailed_quorum.Refinement(Quorum(replicas=2))),
