@@ -1,4 +1,4 @@
-"""The sizes of a spec's sorts as text, and the elements of large sorts to try as arguments.
+"""The sizes of a spec's sorts as text, and the choice of arguments if a sort has many elements.
 
 A sort is a finite type, such as `Replica`. The *scope* of the spec has the number of elements of
 every sort, as in `Replica=3,Offset=185`. A sort is *wide* if it has more than `WIDE` elements. Of a

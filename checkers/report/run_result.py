@@ -44,8 +44,8 @@ class Finding:
 
     @property
     def as_expected(self) -> bool:
-        """Returns True for a violation that is expected or permitted, and therefore does not
-        fail the run. Returns False for a known violation.
+        """Returns True for a violation that does not fail the run because it is expected or
+        permitted. Returns False for a violation that the file of known violations has.
         """
         return self.decision.verdict == "violated" and self.judged == "holds" and not self.is_known
 

@@ -33,11 +33,12 @@ Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 
 
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
-    """Returns a formula that Z3 can make false exactly if the step can break the claim.
+    """Returns a formula, and a list. Z3 can make the formula false exactly if the step can break
+    the claim.
 
     The formula is the claim after the step. If the claim begins with `forall`, fresh constants
-    replace the variables of this quantifier. The second result is a list with the type name and the
-    constant of each such variable.
+    replace the variables of this quantifier. The list has the type name and the constant of each
+    such variable.
     """
     formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
     if isinstance(formula, t.Forall):

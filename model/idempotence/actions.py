@@ -118,7 +118,7 @@ class IdempotenceActions(IdempotenceState):
         known.last_sequence = record.sequence
 
     def lose(s, known: ProducerState, forgets: Bool) -> None:
-        """Clears a replica's producer state `known` if `forgets` is true."""
+        """If `forgets` is true, clears `known`, which is what a replica knows of the producer."""
         known.is_known = known.is_known & ~forgets
         known.producer_epoch = ite(forgets, ProducerEpoch(0), known.producer_epoch)
         known.last_sequence = ite(forgets, Sequence(0), known.last_sequence)

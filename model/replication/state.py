@@ -1,5 +1,5 @@
-"""The state of the spec `replication`: the logs, the leader and ISR that each replica believes in,
-and the controller's requests.
+"""The state of the spec `replication`: the logs, the leader and ISR that each replica knows, and
+the controller's requests.
 
 Source: hachikuji/kafka-specification d68782b: KafkaReplication, FiniteReplicatedLog.
 """

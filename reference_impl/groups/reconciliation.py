@@ -24,7 +24,7 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """A difference between a member's partitions and its target assignment. The first value that
+    """How a member's partitions compare with its target assignment. The first of these values that
     applies decides the member's next state.
     """
 

@@ -1,4 +1,5 @@
-"""The agreement campaign compares the fast analysis with literal definitions on random histories.
+"""The agreement campaign compares the fast analysis with the literal definitions of the anomalies,
+on random histories.
 
 Tests replace a part of the fast analysis by a wrong one, and the campaign must find the difference.
 """

@@ -254,8 +254,8 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
 
 
 def explored(specs: Collection[str]) -> Iterator[tuple[str, Counter[str]]]:
-    """Yields, for each abstract spec in `specs`, how often the steps of its detailed specs take
-    each of its actions.
+    """Yields each abstract spec in `specs`, with a count for each of its actions: how often steps
+    of detailed specs take this action.
     """
     for spec, explorations in EXPLORATIONS.items():
         if spec in specs:

@@ -60,7 +60,7 @@ def operations(data: bytes) -> pa.Table:
 
 def valid_inputs() -> Iterator[bytes]:
     """Yields three Avro files, one for each codec, with the first operations of the demo history.
-    The final input is the first operation as a record without a file.
+    Finally, yields the first operation as a single Avro record, without a file around it.
     """
     table = whole(Path(demo).with_name("three-anomalies.edn"))
     some: list[dict[str, Any]] = table.slice(0, OPERATIONS).to_pylist()

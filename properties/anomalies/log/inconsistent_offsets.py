@@ -18,7 +18,7 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InconsistentOffset:
-    """An offset at which several values were observed. For each value, the row has the first
+    """An offset at which several values were observed. For each value, `seen_by` has the first
     operation that observed it.
     """
 

@@ -26,7 +26,9 @@ TRUE = "forall(any_of(s.now <= t, t <= s.now) for t in Term)"  # inductive, and 
 
 
 def houdini(spec: Spec, *texts: str) -> Houdini:
-    """Returns Houdini with the claims of the spec, and the texts as candidates 0, 1, ..."""
+    """Returns a `Houdini` whose candidates are the claims of the spec, and the formulas `texts`,
+    which are named 0, 1 and so on.
+    """
     atoms = tuple(Atom(node=traced(spec, text), cost=1, origin="a test") for text in texts)
     context = Context(variables=(), atoms=atoms)
     pool = [

@@ -1,4 +1,6 @@
-"""Reassignments with the ELR are proved; without a rule, the proof fails at the rule's action."""
+"""The claims about reassignments with the ELR are proved. If a rule is left out, the proof fails at
+the action with this rule.
+"""
 
 from __future__ import annotations
 

@@ -167,7 +167,8 @@ def wrong_steps(
     A step is wrong in two cases:
 
     - Its second offset is not higher than its first offset.
-    - It skips records, and it does not consist of two sends of different operations.
+    - It skips records. Two sends of different operations are an exception: records of other
+      producers may be between them.
 
     A step with an unknown offset is ignored.
     """

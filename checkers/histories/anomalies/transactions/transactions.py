@@ -197,8 +197,8 @@ def _open_reads(of: TransactionReads) -> Plan[Finding]:
 
 
 def fenced(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the records of fenced transactions that were polled, each with the first operation
-    that polled it.
+    """Returns the polled records of fenced transactions, each with the first operation that polled
+    it.
 
     A transaction is fenced if it failed with an error such as `PRODUCER_FENCED`.
     """

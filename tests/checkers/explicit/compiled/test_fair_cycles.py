@@ -38,7 +38,9 @@ def graph_of(drawn: Drawn, make: type[Graph]) -> Transitions:
 
 
 def in_c(graph: Transitions, quota: int = 1_000) -> FairCycles:
-    """Returns the same graph in the arrays that C reads; C visits `quota` nodes at a time."""
+    """Returns the graph as the arrays that the C code reads. The C code visits `quota` nodes at a
+    time.
+    """
     nodes, depths = np.arange(len(graph.states) + 1), graph.depths
     kinds = [KINDS[action.fair] for action, _ in graph.program.labels]
     levels = [*np.searchsorted(depths, range(depths.max(initial=-1) + 1)), len(depths)]

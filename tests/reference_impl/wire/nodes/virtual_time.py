@@ -27,7 +27,7 @@ class VirtualTime(asyncio.SelectorEventLoop):
         return self.now_s
 
     def stall(self, seconds: float) -> None:
-        """Lets the clock go ahead, as if the process had not run for this time."""
+        """Moves the clock forward by `seconds`, as if the process had not run during this time."""
         self.now_s += seconds
 
 

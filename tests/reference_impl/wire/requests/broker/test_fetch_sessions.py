@@ -39,7 +39,7 @@ def reader(cluster: Served, connect: Connect) -> Reader:
 
 
 class Reader:
-    """A consumer of a new topic of four partitions, which sends single fetches."""
+    """A consumer that sends single fetches. It creates a topic with four partitions."""
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
