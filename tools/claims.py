@@ -62,11 +62,12 @@ SIDES: Final = ("inside", "outside")
 
 
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """Yields the verdicts of a suite on the selected sides.
+    """Yields the verdicts of a suite. `sides` selects `inside`, where the claims must hold, or
+    `outside`, where they should break, or both.
 
-    A setting is a named configuration of the suite. On the side `inside`, there is one run for each
-    setting, and all claims of the setting must hold. On the side `outside`, there is one search for
-    each entry of `suite.outside`, and the claim of the entry should break.
+    A setting is a named configuration of the suite. For `inside`, there is one run for each
+    setting, with all claims of the setting. For `outside`, there is one search for each entry of
+    `suite.outside`.
     """
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):

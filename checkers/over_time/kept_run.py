@@ -172,8 +172,8 @@ def _verdict(decision: Decision, *, by_expectation: bool) -> KeptVerdict:
 
 
 def worst(verdicts: Iterable[KeptVerdict]) -> KeptVerdict:
-    """Returns the worst of the verdicts of a run on one claim. It has the fingerprints of the
-    violations of all these verdicts.
+    """A run may have several verdicts on one claim. Returns the worst of them, with the
+    fingerprints of the violations of all of them.
     """
     from dataclasses import replace
 

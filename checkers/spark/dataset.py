@@ -220,8 +220,8 @@ class SparkDataset:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledDataset:
-    """The rows that tasks computed, after a shuffle. A row of `cells` has the table that one kernel
-    computed for one shuffle partition.
+    """The tables that tasks computed, after a shuffle. A row of the data frame `cells` has the
+    table of one kernel and one shuffle partition.
     """
 
     spark: SparkSession

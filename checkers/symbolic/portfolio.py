@@ -91,9 +91,9 @@ class Attempt:
     def run(self, *, units: int, limit_ms: int, seed: int) -> Answer:
         """Runs the query and returns Z3's result. The result is `unknown` if Z3 reaches a limit.
 
-        `units` is the work that remains for this query and all later queries of the condition. This
-        query may only use the share that its strategy names. `limit_ms` limits the wall time of
-        this query.
+        `units` is the budget that is left for this query and all later queries of the condition.
+        This query may use only the share of it that its strategy names. `limit_ms` limits the wall
+        time of this query.
         """
         solver = Solver(
             self.sorts.context,

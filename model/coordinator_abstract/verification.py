@@ -97,11 +97,11 @@ class VerificationActions(AbstractCoordinator):
     # ---- the coordinator's log
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Makes the record `m` the last committed record of `i`, and performs the changes of state
-        that follow.
+        """Makes the record `m` the last committed record of `i`, and changes the rest of the state
+        as `m` says.
 
-        The record may open a transaction again after a late request. The markers of this
-        transaction then no longer count as written.
+        After a late request, `m` may open a transaction again that has already ended. The markers
+        of this transaction then no longer count as written.
         """
         super().take_effect(i, m, answering)
         for t in TopicPartition:

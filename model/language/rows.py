@@ -1,10 +1,10 @@
 """A state of a spec that is cheap to copy. Each variable is a tree of rows, and several states can
 share a row.
 
-A row has one value of a variable for each value of a key, in blocks of 64 values. To change a
-value, only one block and the list of blocks are copied. So the time of a step depends mostly on the
-number of values that the step writes. If a whole row is assigned to another variable, both
-variables share the row.
+A row has the values of a variable for all values of its key. The values are stored in blocks of 64.
+To change a value, only one block and the list of blocks are copied. So the time of a step depends
+mostly on the number of values that the step writes. If a whole row is assigned to another variable,
+both variables share the row.
 
 The following table describes the main parts of this module:
 

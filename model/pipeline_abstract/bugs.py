@@ -185,8 +185,8 @@ class SkipsMarker(Pipeline):
     transaction's marker (KAFKA-20734).
 
     Kafka 4.3.0 completes such a transaction if a partition of `__consumer_offsets` has no leader.
-    If the next transaction of the transactional id aborts, its marker drops the position of the
-    committed records, and the inputs are processed again. The claim `position_is_exact` breaks at
+    If the next transaction of the transactional id aborts, the marker of this abort drops the
+    committed position, and the inputs are processed again. The claim `position_is_exact` breaks at
     the action `complete`.
     """
 

@@ -175,7 +175,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
         """If a partition has a transaction's marker, the transaction is committed or aborted, and
         the partition was added to the transaction.
 
-        The partition has seen the marker's epoch or a larger epoch of the producer.
+        Also, the partition has seen the marker's epoch or a larger epoch of the producer.
         """
         return forall(
             implies(

@@ -3,10 +3,10 @@
 The *detailed spec*, `transactions`, is close to Kafka's code. The *abstract spec*,
 `coordinator-abstract`, is small enough to be proved. In contrast to the abstract spec, the detailed
 spec has logs of partitions, errors and the verification of transactions. One detailed step may be
-two abstract steps: a client's request, and the coordinator's append. The constants of the detailed
-spec may allow neither failed coordinators nor failed appends. Then the step also commits the
-append, which is a third abstract step. The partitions must accept the same markers in the detailed
-state and in its abstract state.
+two abstract steps: a client's request, and the coordinator's append. If the constants of the
+detailed spec exclude failed coordinators and failed appends, the step also commits the append,
+which is a third abstract step. The partitions must accept the same markers in the detailed state
+and in its abstract state.
 
 In the abstract log, a record without a transaction still names the previous transaction, and a
 tombstone still names the previous producer id. The detailed records have neither of the two. So the

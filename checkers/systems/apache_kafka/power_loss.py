@@ -72,8 +72,8 @@ class _Batch:
 
 
 def lose_unflushed(log_dir: Path, flush_log: Path) -> tuple[Lost, ...]:
-    """Removes all records that were not flushed from the log directory of a dead broker. Returns
-    the removed offsets of each partition that lost records.
+    """Removes all unflushed records of a dead broker from its log directory. Returns the removed
+    offsets of each partition that lost records.
     """
     flushed = flushed_offsets(log_dir, flush_log)
     folders = (one for one in sorted(log_dir.iterdir()) if _is_partition(one))

@@ -58,8 +58,8 @@ class RecordKeys:
         return cls(np.unique(keys[committed]), np.array(sorted(several), dtype=np.int64))
 
     def values_of_committed(self, failed: pa.Table) -> int:
-        """Returns the sum of the counts in `failed` over the topic partitions from which a
-        reader at read_committed received a record.
+        """Returns how many values of failed sends are in certain topic partitions: those from which
+        a reader at read_committed received a record. `failed` has a count for each topic partition.
         """
         of = Batch(failed)
         return int(of.ints("values")[member(of.ints("key"), self.committed)].sum())

@@ -162,8 +162,8 @@ class LogEnds:
         return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
 
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
-        """Returns the numbers of the history's partitions whose rows may contradict a checked
-        offset.
+        """A history is stored in numbered partitions. Returns the numbers of those partitions whose
+        rows may contradict a checked offset.
 
         A partition of the history is a range of operations, not a topic partition.
         """

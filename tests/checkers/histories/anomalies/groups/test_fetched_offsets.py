@@ -34,7 +34,9 @@ DECLARED = st.sampled_from([NOTHING_DECLARED, Declarations(isolation="read_uncom
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Draws commits and fetches of few offsets; many overlap, or begin when another one ends."""
+    """Draws commits and fetches. They have few different offsets, and many of them overlap in time,
+    or begin when another one ends.
+    """
     rng = random.Random(draw(st.integers(0, 1 << 40)))
     wide, committed = rng.choice([1, 4, 9]), [0]
     made: list[Operation] = []
