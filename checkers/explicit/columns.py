@@ -247,11 +247,11 @@ class Columns(FiniteTerms):
             case t.Implies():
                 return self.disjunction(map(v, (t.Not(n.left), n.right)))
             case t.Eq():
-                return self._compared("==", v(n.left), v(n.right))
+                return self._compared("==", *map(v, self.sides(n)))
             case t.Le():
-                return self._compared("<=", v(n.left), v(n.right))
+                return self._compared("<=", *map(v, self.sides(n)))
             case t.Lt():
-                return self._compared("<", v(n.left), v(n.right))
+                return self._compared("<", *map(v, self.sides(n)))
             case t.Succ():
                 left, bad = v(n.left)
                 return self._compared("==", (self._shifted(left, 1), bad), v(n.right))

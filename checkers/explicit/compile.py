@@ -109,11 +109,11 @@ class Compiler(FiniteTerms):
             case t.Implies():
                 return self.joined((self.code(x, env) for x in (t.Not(n.left), n.right)), "or", 1)
             case t.Eq():
-                return self.compared("==", self.code(n.left, env), self.code(n.right, env))
+                return self.compared("==", *self.compiled_sides(n, env))
             case t.Le():
-                return self.compared("<=", self.code(n.left, env), self.code(n.right, env))
+                return self.compared("<=", *self.compiled_sides(n, env))
             case t.Lt():
-                return self.compared("<", self.code(n.left, env), self.code(n.right, env))
+                return self.compared("<", *self.compiled_sides(n, env))
             case t.Succ():
                 left = self.plus(self.code(n.left, env), 1)
                 return self.compared("==", left, self.code(n.right, env))
@@ -132,6 +132,10 @@ class Compiler(FiniteTerms):
                 return self.extreme(n, env)
             case _:
                 assert_never(n)
+
+    def compiled_sides(self, n: t.Eq | t.Le | t.Lt, env: Env) -> tuple[Code, Code]:
+        left, right = self.sides(n)
+        return self.code(left, env), self.code(right, env)
 
     def extreme(self, n: t.Extreme, env: Env) -> Code:
         """Returns code for the first (or last) element for which a formula is true. If the

@@ -26,6 +26,22 @@ class FiniteTerms:
         shifted = n.sort.flavour == "int" and n.sort.name in self.at.ranges
         return n.value - self.at.elements(n.sort).start if shifted else n.value
 
+    def sides(self, n: t.Eq | t.Le | t.Lt) -> tuple[t.Node, t.Node]:
+        """Returns the two compared terms. A term of a type that begins at another number than 0 is
+        stored as its position in the type, so it is shifted if the other term is a count.
+        """
+        left, right = n.left, n.right
+        return (
+            self._as_number(left) if right.sort == t.NUMBER else left,
+            self._as_number(right) if left.sort == t.NUMBER else right,
+        )
+
+    def _as_number(self, n: t.Node) -> t.Node:
+        if n.sort.name not in self.at.ranges or n.sort.optional:
+            return n
+        start = self.at.elements(n.sort).start
+        return t.Plus(n, start) if start else n
+
     def may_leave(self, value: t.Node) -> bool:
         """Returns True if the value of a term can be outside its finite type, such as 5 in the
         type 0..4.

@@ -97,7 +97,9 @@ class Printer:
             case t.Eq():
                 return f"{s(n.left)} == {s(n.right)}"
             case t.Le() if (large := t.large_in(n)) is not None:
-                return f"at_least({large[0]}, {self._loop(large[1], names)})"
+                number, of = large
+                least = number.value if isinstance(number, t.Const) else s(number)
+                return f"at_least({least}, {self._loop(of, names)})"
             case t.Le():
                 return f"{s(n.left)} <= {s(n.right)}"
             case t.Lt() if (members := t.majority_in(n)) is not None:

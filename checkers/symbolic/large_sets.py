@@ -8,20 +8,31 @@ for up to `UP_TO` elements.
 So a claim is proved for every k at once, and "fewer than k" means "not at least k". For example,
 each large set of replicas contains a replica that stopped cleanly, if fewer than k replicas stopped
 uncleanly.
+
+If k is an element of an ordered type, there is one family for each element, and one assumption more
+(`assumption_of_order`): a set with at least k elements also has at least j elements for each
+smaller j. So k may change between two states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 
 UP_TO = 6  # elements
 
 
-def assumption(sort: str, number: int) -> str:
+def assumption(sort: str, number: int | str) -> str:
     return (
         f"a set with at least {number} elements of {sort} stays so when elements join"
         f" (true of all sets up to {UP_TO} elements)"
+    )
+
+
+def assumption_of_order(sort: str, numbers: str) -> str:
+    return (
+        f"a set with at least k elements of {sort} has at least j elements, if j <= k are of"
+        f" {numbers} (true of all sets up to {UP_TO} elements)"
     )
 
 
@@ -40,3 +51,20 @@ def not_growing(size: int, sets: list[frozenset[int]]) -> list[tuple[frozenset[i
     """
     family = set(sets)
     return [(one, i) for one in sets for i in range(size) if one | {i} not in family]
+
+
+def not_ordered(
+    families: Mapping[int, list[frozenset[int]]],
+) -> list[tuple[int, int, frozenset[int]]]:
+    """Returns each triple of numbers `j <= k` and of a set that is in the family of `k`, but not in
+    the family of `j`.
+
+    The result is empty if the assumption about the order of the numbers is true of `families`.
+    """
+    return [
+        (j, k, one)
+        for k, sets in families.items()
+        for one in sets
+        for j, smaller in families.items()
+        if j <= k and one not in smaller
+    ]

@@ -146,7 +146,14 @@ class Propositions:
             case t.Eq():
                 return self._equal(v(n.left), v(n.right))
             case t.Le() if (large := t.large_in(n)) is not None:
-                return self._at_least(large[0], self._each(large[1], env, state))
+                number, each = large[0], self._each(large[1], env, state)
+                if isinstance(number, t.Const):
+                    return self._at_least(number.value, each)
+                least = self.ranges[number.sort.name].start
+                return self.any_of(
+                    self.all_of([here, self._at_least(least + k, each)])
+                    for k, here in enumerate(v(number))
+                )
             case t.Le():
                 return self._at_most(v(n.left), v(n.right))
             case t.Lt() if (members := t.majority_in(n)) is not None:

@@ -70,6 +70,14 @@ class Sorts(ABC):
         """
 
     @abstractmethod
+    def at_least_of(
+        self, info: t.SortInfo, numbers: t.SortInfo, number: Expr, is_member: Callable[[Expr], Expr]
+    ) -> Expr:
+        """Returns a formula which states that `is_member` is true for at least `number` elements
+        of a type. The number is an element of the ordered type `numbers`.
+        """
+
+    @abstractmethod
     def _make(self, info: t.SortInfo) -> Expr: ...
 
     @abstractmethod
@@ -133,8 +141,9 @@ class Sorts(ABC):
 class Family:
     """A family of sets in Z3: the Z3 sort of the sets, and two predicates.
 
-    `is_in` is true for each set that belongs to the family. `has` is true for a set and an element
-    that the set contains.
+    `is_in` is true for each set that belongs to the family. If there is a family for each number,
+    `is_in` has the number as its first argument. `has` is true for a set and an element that the
+    set contains.
     """
 
     sets: Expr
@@ -211,22 +220,55 @@ class Unbounded(Sorts):
             self.assumptions.append(large_sets.assumption(info.name, number))
         return self._contains_one(info, self._families[name], is_member)
 
-    def _family(self, info: t.SortInfo, name: str) -> Family:
-        """Creates a family of sets in Z3. The sets contain elements of the type `info`."""
+    def at_least_of(
+        self, info: t.SortInfo, numbers: t.SortInfo, number: Expr, is_member: Callable[[Expr], Expr]
+    ) -> Expr:
+        """Returns a formula which states that `is_member` is true for all elements of some set with
+        at least `number` elements.
+
+        Each number has a family of sets. One axiom relates these families: a set of a number's
+        family is in the family of each smaller number. A number `a if test else b` is divided into
+        two cases, because a trigger must not contain `if`.
+        """
+        if (choice := _choice_in(number)) is not None:
+            test, *values = choice.children()
+            either = (z3.substitute(number, (choice, value)) for value in values)
+            return z3.If(test, *(self.at_least_of(info, numbers, n, is_member) for n in either))
+        name = f"AtLeast{numbers.name}{info.name}"
+        if name not in self._families:
+            self._order_families(numbers, self._family(info, name, numbers))
+            self.assumptions += [
+                large_sets.assumption(info.name, f"k of {numbers.name}"),
+                large_sets.assumption_of_order(info.name, numbers.name),
+            ]
+        return self._contains_one(info, self._families[name], is_member, number)
+
+    def _order_families(self, numbers: t.SortInfo, family: Family) -> None:
+        j, k = (z3.Const(letter, self.of(numbers)) for letter in "jk")
+        some = z3.Const("some", family.sets)
+        is_smaller, is_in = self.at_most(numbers, j, k), family.is_in(k, some)
+        trigger = z3.MultiPattern(is_smaller, is_in)
+        implied = z3.Implies(z3.And(is_smaller, is_in), family.is_in(j, some))
+        self.axioms.append(z3.ForAll([j, k, some], implied, patterns=[trigger]))
+
+    def _family(self, info: t.SortInfo, name: str, *numbers: t.SortInfo) -> Family:
+        """Creates a family of sets in Z3. The sets contain elements of the type `info`. With
+        `numbers`, it creates a family for each number of this type.
+        """
         sort, boolean = self.of(info), z3.BoolSort(self.context)
         subset = z3.DeclareSort(name, self.context)
         self._families[name] = Family(
             sets=subset,
-            is_in=z3.Function(f"is_{name}", subset, boolean),
+            is_in=z3.Function(f"is_{name}", *map(self.of, numbers), subset, boolean),
             has=z3.Function(f"{name}_has", subset, sort, boolean),
         )
         return self._families[name]
 
     def _contains_one(
-        self, info: t.SortInfo, family: Family, is_member: Callable[[Expr], Expr]
+        self, info: t.SortInfo, family: Family, is_member: Callable[[Expr], Expr], *number: Expr
     ) -> Expr:
         some, element = z3.FreshConst(family.sets, "some"), z3.FreshConst(self.of(info), info.name)
-        is_in, has = family.is_in(some), family.has(some, element)
+        is_in, has = family.is_in(*number, some), family.has(some, element)
         all_members = z3.ForAll([element], z3.Implies(has, is_member(element)), patterns=[has])
         return z3.Exists([some], z3.And(is_in, all_members), patterns=[is_in])
 
@@ -237,6 +279,13 @@ class Unbounded(Sorts):
         either = family.is_in(p), family.is_in(q)  # named: z3 keeps no reference from a pattern
         trigger = z3.MultiPattern(*either)
         self.axioms.append(z3.ForAll([p, q], z3.Implies(z3.And(*either), both), patterns=[trigger]))
+
+
+def _choice_in(term: Expr) -> Expr | None:
+    """Returns the outermost `a if test else b` in a term, or None if there is none."""
+    if z3.is_app_of(term, z3.Z3_OP_ITE):
+        return term
+    return next((found for x in term.children() if (found := _choice_in(x)) is not None), None)
 
 
 class Finite(Sorts):
@@ -279,3 +328,13 @@ class Finite(Sorts):
 
     def at_least(self, info: t.SortInfo, number: int, is_member: Callable[[Expr], Expr]) -> Expr:
         return z3.AtLeast(*map(is_member, self.elements(info)), number)
+
+    def at_least_of(
+        self, info: t.SortInfo, numbers: t.SortInfo, number: Expr, is_member: Callable[[Expr], Expr]
+    ) -> Expr:
+        elements = zip(self.elements(numbers), self.ranges[numbers.name], strict=True)
+        each = [
+            z3.And(number == element, self.at_least(info, value, is_member))
+            for element, value in elements
+        ]
+        return z3.Or(*each, self.context)

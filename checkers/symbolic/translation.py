@@ -122,9 +122,13 @@ class Translation:
         (binder,) = members.binders
         return self.sorts.majority(binder.sort, self._membership(members, env, state))
 
-    def _at_least(self, number: int, members: t.Count, env: Env, state: Valuation) -> Expr:
+    def _at_least(self, number: t.Node, members: t.Count, env: Env, state: Valuation) -> Expr:
         (binder,) = members.binders
-        return self.sorts.at_least(binder.sort, number, self._membership(members, env, state))
+        is_member = self._membership(members, env, state)
+        if isinstance(number, t.Const):
+            return self.sorts.at_least(binder.sort, number.value, is_member)
+        least = self.formula(number, env, state)
+        return self.sorts.at_least_of(binder.sort, number.sort, least, is_member)
 
     def _membership(self, members: t.Count, env: Env, state: Valuation) -> Callable[[Expr], Expr]:
         def is_member(element: Expr) -> Expr:

@@ -16,7 +16,9 @@ from model.language.expressions import (
     Bool,
     I,
     Number,
+    Ordered,
     SpecError,
+    Term,
     conjunction,
     formula,
     lower,
@@ -88,18 +90,27 @@ def majority(bodies: Iterator[Bool]) -> Bool:
     return wrap(Bool, t.Lt(t.Count(binders, t.negation(body)), t.Count(binders, body)))
 
 
-def at_least(number: int, bodies: Iterator[Bool]) -> Bool:
+def at_least(number: int | Ordered, bodies: Iterator[Bool]) -> Bool:
     """Returns a formula that is true if the body is true for at least `number` elements of a type,
     such as `Replica`.
 
+    The number may be a term of an ordered type, whose elements are then numbers: the scope
+    `{MinIsr: range(1, 4)}` has the numbers 1 to 3.
+
     The elements must be those of a type: raises SpecError if `bodies` loops over a set. A proof
-    assumes only that the formula stays true when the body becomes true for one more element.
+    assumes that the formula stays true when the body becomes true for one more element. If the
+    number is a term, the proof also assumes that the formula is true for each smaller number.
     """
     scope = _Scope.of(bodies)
     if scope.ranges:
         raise SpecError("at_least(...) ranges over a set\n  iterate a sort of the spec")
-    members = wrap(Number, t.Count(*close(scope.binders, scope.body)))
-    return members >= number
+    if isinstance(number, Term) and number.flavour != "ordered":
+        raise SpecError(
+            f"at_least(...) has a number of the sort {type(number).__name__}, which has no order\n"
+            "  use an integer, or a term of an Ordered sort"
+        )
+    members = t.Count(*close(scope.binders, scope.body))
+    return wrap(Bool, t.Le(lower(number, Number), members))
 
 
 def first(sort: type[I], test: Callable[[I], Bool], *, default: I) -> I:

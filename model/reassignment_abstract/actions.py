@@ -118,7 +118,7 @@ class AbstractPartitionActions(Registration):
         Without this rule, the claim `eligible_replicas_have_committed_records` breaks (bug
         `commits-below-min-isr`, 4 steps).
         """
-        return s.is_enough(s.led[e].isr)
+        return s.is_enough_for_leader(e)
 
     def waits_for(s, e: LeaderEpoch, r: Replica) -> Bool:
         """Returns True if the leader of the epoch commits only records that the replica has

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.language import Bool, all_of, at_least, exists, forall, implies, invariant, witness
+from model.language import Bool, Map, all_of, any_of, exists, forall, implies, invariant, witness
 from model.reassignment_abstract.actions import AbstractPartitionActions
 from model.reassignment_abstract.state import LeaderEpoch, RecordId, Replica
 
@@ -37,7 +37,9 @@ class AbstractPartition(AbstractPartitionActions):
         """While fewer than min.insync.replicas brokers have stopped uncleanly, at least one member
         of the ISR or the ELR has not.
         """
-        return s.is_enough(s.unclean) | exists(s.is_eligible(r) & ~s.unclean[r] for r in Replica)
+        return s.are_enough_copies(s.unclean) | exists(
+            s.is_eligible(r) & ~s.unclean[r] for r in Replica
+        )
 
     # ---- the registration
 
@@ -46,9 +48,8 @@ class AbstractPartition(AbstractPartitionActions):
         """At least min.insync.replicas brokers are in the ISR, are in the ELR, or have stopped
         uncleanly.
         """
-        return at_least(
-            s.min_isr,
-            (s.isr[s.newest][r] | s.elr[s.newest][r] | s.unclean[r] for r in Replica),
+        return s.are_enough_copies(
+            Map(Replica, lambda r: any_of(s.isr[s.newest][r], s.elr[s.newest][r], s.unclean[r]))
         )
 
     @invariant

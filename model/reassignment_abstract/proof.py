@@ -83,7 +83,7 @@ class PartitionLemmas(AbstractPartition):
         is empty.
         """
         return forall(
-            implies(s.elr[e][r], ~s.is_enough(s.isr[e])) for e in LeaderEpoch for r in Replica
+            implies(s.elr[e][r], ~s.is_enough_in(e, s.isr[e])) for e in LeaderEpoch for r in Replica
         )
 
     # ---- leaders
@@ -169,7 +169,7 @@ class PartitionLemmas(AbstractPartition):
         """
         return forall(
             implies(
-                all_of(s.led[e].begun, s.is_member(e, r), s.is_enough(s.led[e].isr)),
+                all_of(s.led[e].begun, s.is_member(e, r), s.is_enough_for_leader(e)),
                 s.led[e].maximal_isr[r],
             )
             for e in LeaderEpoch

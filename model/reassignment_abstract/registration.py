@@ -68,6 +68,15 @@ class Registration(AbstractPartitionState):
         """
         return s.is_enough(isr)
 
+    def ends_with_election(s, alone: Set[Replica]) -> Bool:
+        """Returns True if the controller must empty the ELR when it elects a member of the ELR,
+        because the new ISR `alone` has enough members to commit records.
+
+        Without this rule, the claim `eligible_replicas_have_committed_records` breaks if
+        min.insync.replicas may change (bug `keeps-elr-at-election`, 8 steps).
+        """
+        return s.ends_eligibility(alone)
+
     # ---- the ISR and the ELR
 
     def write_members(
@@ -81,8 +90,20 @@ class Registration(AbstractPartitionState):
 
         Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
         """
+        s.write_members_or_end(e, isr, out, replicas, s.ends_eligibility(isr))
+
+    def write_members_or_end(
+        s,
+        e: LeaderEpoch,
+        isr: Set[Replica],
+        out: Set[Replica],
+        replicas: Set[Replica],
+        ends: Bool,
+    ) -> None:
+        """Writes the ISR and the ELR as `write_members` does. The new ELR is empty if `ends` is
+        true.
+        """
         now = s.newest
-        ends = s.ends_eligibility(isr)
         for r in Replica:
             was_member = s.isr[now][r] | s.elr[now][r]
             stays = all_of(~ends, was_member, ~isr[r], ~out[r], ~s.leaves_elr(r, replicas))
@@ -99,10 +120,13 @@ class Registration(AbstractPartitionState):
         for r in Replica:
             s.led[s.newest].proposed[r] = False
 
-    def begin(s, newer: LeaderEpoch, leader: Replica) -> None:
+    def begin(s, newer: LeaderEpoch) -> None:
         s.elected[newer] = true
-        s.leader[newer] = leader
         s.newest = newer
+
+    def begin_with(s, newer: LeaderEpoch, leader: Replica) -> None:
+        s.begin(newer)
+        s.leader[newer] = leader
 
     @action
     def elect(s, leader: Replica, newer: LeaderEpoch) -> None:
@@ -117,7 +141,7 @@ class Registration(AbstractPartitionState):
         members = s.isr[s.newest]
         when(s.newest < newer, members[leader])
         s.write_members(newer, members, NOBODY, s.replicas)
-        s.begin(newer, leader)
+        s.begin_with(newer, leader)
 
     @action
     def elect_nobody(s, newer: LeaderEpoch) -> None:
@@ -129,8 +153,7 @@ class Registration(AbstractPartitionState):
         when(s.newest < newer)
         s.write_members(newer, s.isr[s.newest], NOBODY, s.replicas)
         s.vacant[newer] = true
-        s.elected[newer] = true
-        s.newest = newer
+        s.begin(newer)
 
     @action
     def elect_eligible(s, leader: Replica, newer: LeaderEpoch) -> None:
@@ -151,8 +174,10 @@ class Registration(AbstractPartitionState):
             s.elr[s.newest][leader] & s.replicas[leader],
             forall(implies(members[r], s.leads_in(r, s.newest)) for r in Replica),
         )
-        s.write_members(newer, Map(Replica, lambda r: r == leader), NOBODY, s.replicas)
-        s.begin(newer, leader)
+        alone: Set[Replica] = Map(Replica, lambda r: r == leader)
+        ends = s.ends_with_election(alone)
+        s.write_members_or_end(newer, alone, NOBODY, s.replicas, ends)
+        s.begin_with(newer, leader)
 
     @action
     def shrink_isr(s, out: Replica) -> None:
@@ -286,7 +311,7 @@ class Registration(AbstractPartitionState):
             s.is_enough(remaining),
         )
         s.write_members(newer, isr, NOBODY, remaining)
-        s.begin(newer, leader)
+        s.begin_with(newer, leader)
         for r in Replica:
             stays = remaining[r]
             s.replicas[r] = stays

@@ -116,8 +116,12 @@ class AbstractPartitionState(Spec):
         """Initially, every broker except the last one is a replica in the ISR, and the first
         broker leads.
         """
+        s.begin_with_first()
+        when(at_least(s.min_isr, (s.is_not_last(r) for r in Replica)))
+
+    def begin_with_first(s) -> None:
         first, preferred = LeaderEpoch.least(), Replica.least()
-        when(s.is_not_last(preferred), at_least(s.min_isr, (s.is_not_last(r) for r in Replica)))
+        when(s.is_not_last(preferred))
         s.elected[first] = true
         s.led[first].begun = true
         s.broker[preferred].is_leader = true
@@ -132,7 +136,28 @@ class AbstractPartitionState(Spec):
     # ---- predicates
 
     def is_enough(s, members: Set[Replica]) -> Bool:
+        """Returns True if `members` has at least min.insync.replicas members by the controller's
+        value of the setting.
+        """
         return at_least(s.min_isr, (members[r] for r in Replica))
+
+    def is_enough_in(s, e: LeaderEpoch, members: Set[Replica]) -> Bool:
+        """Returns True if `members` has at least min.insync.replicas members by the controller's
+        last value of the setting in the epoch.
+        """
+        return s.is_enough(members)
+
+    def is_enough_for_leader(s, e: LeaderEpoch) -> Bool:
+        """Returns True if the ISR that the epoch's leader knows has at least min.insync.replicas
+        members by the value of the setting that this leader knows.
+        """
+        return s.is_enough(s.led[e].isr)
+
+    def are_enough_copies(s, brokers: Set[Replica]) -> Bool:
+        """Returns True if `brokers` has at least as many members as each committed record has
+        copies.
+        """
+        return s.is_enough(brokers)
 
     def is_not_last(s, r: Replica) -> Bool:
         return exists(r < q for q in Replica)

@@ -23,6 +23,7 @@ from functools import cached_property
 from model.language.interpreter import State
 from model.language.scope import ranges_of
 from model.reassignment.versions import ElrOfReplicas
+from model.reassignment_abstract.proof import PartitionLemmas
 from model.reassignment_abstract.versions import ElrOfReplicas as AbstractPartition
 from properties.refinement.behaviour import Call, as_int
 from properties.refinement.history_mapping import Difference, HistoryMapping, Transition
@@ -30,17 +31,20 @@ from properties.refinement.history_mapping import Difference, HistoryMapping, Tr
 
 class Refinement(HistoryMapping[ElrOfReplicas]):
     @cached_property
-    def abstract(self) -> AbstractPartition:
+    def abstract(self) -> PartitionLemmas:
+        return AbstractPartition(**self.constants())
+
+    def constants(self) -> dict[str, int]:
+        """Returns the constants of the abstract spec."""
         detailed = self.detailed
-        return AbstractPartition(
-            brokers=max(detailed.replicas, detailed.assigned + 1),  # one begins as no replica
-            leader_epochs=ranges_of(detailed.scope())["LeaderEpoch"].stop,
-            records=detailed.max_records,
-            min_isr=detailed.min_isr,
-            disturbances=2 * detailed.max_reassignments
-            + detailed.max_unclean
-            + detailed.max_losses,
-        )
+        faults = detailed.max_unclean + detailed.max_losses
+        return {
+            "brokers": max(detailed.replicas, detailed.assigned + 1),  # one begins as no replica
+            "leader_epochs": ranges_of(detailed.scope())["LeaderEpoch"].stop,
+            "records": detailed.max_records,
+            "min_isr": detailed.min_isr,
+            "disturbances": 2 * detailed.max_reassignments + faults,
+        }
 
     @cached_property
     def _brokers(self) -> range:

@@ -83,12 +83,10 @@ class Expressions(FiniteTerms):
                 return f"({' || '.join(self.code(x, env) for x in n.of) or '0'})"
             case t.Implies():
                 return f"(!{self.code(n.left, env)} || {self.code(n.right, env)})"
-            case t.Eq():
-                return f"({self.code(n.left, env)} == {self.code(n.right, env)})"
-            case t.Le():
-                return f"({self.code(n.left, env)} <= {self.code(n.right, env)})"
-            case t.Lt():
-                return f"({self.code(n.left, env)} < {self.code(n.right, env)})"
+            case t.Eq() | t.Le() | t.Lt():
+                sign = {t.Eq: "==", t.Le: "<=", t.Lt: "<"}[type(n)]
+                left, right = (self.code(x, env) for x in self.sides(n))
+                return f"({left} {sign} {right})"
             case t.Succ():
                 return f"({self.code(n.left, env)} + 1 == {self.code(n.right, env)})"
             case t.Forall() | t.Exists() | t.Count():

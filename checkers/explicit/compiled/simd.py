@@ -43,11 +43,14 @@ class SimdExpressions:
         )
 
     def _largest(self, terms: list[t.Node]) -> int:
-        sizes = [self.one.at.size(x.sort) for x in terms if x.sort != t.NUMBER]
+        sizes = [self._numbers(x.sort) for x in terms if x.sort != t.NUMBER]
         literals = [abs(self.one.packed(x)) for x in terms if isinstance(x, t.Const)]
         shifts = sum(abs(x.delta) for x in terms if isinstance(x, t.Plus))
         counted = [self._bindings(x) for x in terms if isinstance(x, t.Count)]
         return max(*sizes, *literals, *counted, 0, 0) + shifts + 1
+
+    def _numbers(self, sort: t.SortInfo) -> int:
+        return self.one.at.size(sort) + abs(self.one.at.elements(sort).start)
 
     def _bindings(self, n: t.Count) -> int:
         return prod(self.one.at.size(binder.sort) for binder in n.binders)
@@ -82,7 +85,8 @@ class SimdExpressions:
                 return f"(~{self.code(n.left, env)} | {self.code(n.right, env)})"
             case t.Eq() | t.Le() | t.Lt():
                 sign = {t.Eq: "==", t.Le: "<=", t.Lt: "<"}[type(n)]
-                return f"({self.code(n.left, env)} {sign} {self.code(n.right, env)})"
+                left, right = (self.code(x, env) for x in self.one.sides(n))
+                return f"({left} {sign} {right})"
             case t.Succ():
                 return f"({self.code(n.left, env)} + every(1) == {self.code(n.right, env)})"
             case t.Forall() | t.Exists() | t.Count():

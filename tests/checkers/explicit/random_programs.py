@@ -128,7 +128,10 @@ def terms(draw: Draw, sort: t.SortInfo, scope: Sequence[t.Local] = (), depth: in
             quantifier = draw(st.sampled_from([t.Forall, t.Exists, t.Count]))
             scoped = close(binders, some(t.BOOL, binders))
             if quantifier is t.Count:
-                return t.Le(t.Count(*scoped), t.Const(draw(st.integers(0, 3)), t.NUMBER))
+                counted = t.Count(*scoped)
+                if draw(st.booleans()):
+                    return t.Le(some(draw(st.sampled_from([Rank.info, Offset.info]))), counted)
+                return t.Le(counted, t.Const(draw(st.integers(0, 3)), t.NUMBER))
             quantified: t.Node = quantifier(*scoped)
             return quantified
         case _:

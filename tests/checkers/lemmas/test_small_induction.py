@@ -50,12 +50,19 @@ def successors(interpreter: Interpreter, action: Action, state: State) -> list[S
     return [s for s in after if s is not None]
 
 
-@pytest.mark.parametrize("name", ["quorum-abstract", "reassignment-abstract"])
-def test_majorities_and_large_sets_are_counted(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("quorum-abstract", None),
+        ("reassignment-abstract", None),
+        ("reassignment-abstract", "changed-min-isr"),
+    ],
+)
+def test_majorities_and_large_sets_are_counted(name: str, version: str | None) -> None:
     """The claims of these specs speak of majorities or large sets. At a small scope they are
     inductive with their lemmas, and not without them.
     """
-    spec = find(name, None).make()
+    spec = find(name, version).make()
     induction = SmallInduction(spec, None, Effort(units=2_000_000))
     induction.add(c.clause for c in stated(spec))
     names = [c.name for c in spec.claims]

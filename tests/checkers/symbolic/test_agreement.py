@@ -141,6 +141,14 @@ def quantified(draw: st.DrawFn, names: tuple[t.Local, ...], depth: int) -> t.Nod
 
 
 @st.composite
+def counted(draw: st.DrawFn) -> t.Node:
+    """Generates a formula which states that at least as many nodes as a turn has some property."""
+    node = t.Local(NODE, "n")
+    turn = draw(terms(TURN, (), 2))
+    return t.Le(turn, t.Count((node,), draw(formulas((node,), 2))))
+
+
+@st.composite
 def actions(draw: st.DrawFn) -> Action:
     """Generates an action that writes state variables: for one key, or in a loop over many keys."""
     params = (t.Local(NODE, "n"), t.Local(TURN, "x"))
@@ -225,7 +233,7 @@ def answer(step: Step, facts: list[Expr], limit_ms: int = LIMIT_MS) -> str:
 
 
 @MANY
-@given(formula=st.one_of(quantified((), 2), formulas((), 3)), state=states())
+@given(formula=st.one_of(quantified((), 2), formulas((), 3), counted()), state=states())
 def test_a_formula_has_the_same_value_in_z3_at_a_finite_scope(
     formula: t.Node, state: State
 ) -> None:

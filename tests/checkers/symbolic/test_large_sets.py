@@ -7,9 +7,10 @@ from __future__ import annotations
 import pytest
 
 from checkers.symbolic import prove
-from checkers.symbolic.large_sets import UP_TO, large_sets, not_growing
+from checkers.symbolic.large_sets import UP_TO, large_sets, not_growing, not_ordered
 from model.language import (
     Bool,
+    Ordered,
     Scope,
     Set,
     Sort,
@@ -20,6 +21,7 @@ from model.language import (
     exists,
     implies,
     invariant,
+    least_of,
     lemma,
     true,
     when,
@@ -76,6 +78,56 @@ class OneCopyIsEnough(Copies):
         return exists(copies[c] for c in Copy)
 
 
+class Number(Ordered):
+    """A number of copies."""
+
+
+class ChangedNumber(Spec):
+    """Records are committed with any number of copies, of which the lowest is remembered."""
+
+    copies: Set[Copy]
+    committed: Bool
+    needed: Number
+    lowest: Number
+
+    def scope(s) -> Scope:
+        return {Copy: 3, Number: range(1, 4)}
+
+    def init(s, needed: Number) -> None:
+        s.needed = needed
+        s.lowest = needed
+
+    @action
+    def copy(s, c: Copy) -> None:
+        s.copies[c] = True
+
+    @action
+    def change(s, needed: Number) -> None:
+        s.needed = needed
+        s.lowest = s.remembered(needed)
+
+    def remembered(s, needed: Number) -> Number:
+        return least_of(s.lowest, needed)
+
+    @action
+    def commit(s) -> None:
+        when(at_least(s.needed, (s.copies[c] for c in Copy)))
+        s.committed = true
+
+    @invariant
+    def a_committed_record_has_the_lowest_number(s) -> Bool:
+        return implies(s.committed, at_least(s.lowest, (s.copies[c] for c in Copy)))
+
+    @lemma
+    def the_lowest_is_at_most_the_present(s) -> Bool:
+        return s.lowest <= s.needed
+
+
+class RemembersTheLast(ChangedNumber):
+    def remembered(s, needed: Number) -> Number:
+        return needed
+
+
 @pytest.mark.parametrize("size", range(1, UP_TO + 1))
 def test_large_sets_stay_large_as_they_grow(size: int) -> None:
     for number in range(size + 2):
@@ -122,3 +174,45 @@ def test_a_large_set_is_a_count_in_an_exploration() -> None:
     spec = Copies()
     (commit,) = (one for one in spec.actions if one.name == "commit")
     assert [str(guard) for guard in commit.guards] == ["2 <= count(copies[c] for c in Copy)"]
+
+
+@pytest.mark.parametrize("size", range(1, UP_TO + 1))
+def test_a_large_set_is_large_by_each_smaller_number(size: int) -> None:
+    assert not not_ordered({number: list(large_sets(size, number)) for number in range(size + 2)})
+
+
+def test_sets_of_exactly_a_number_are_not_ordered() -> None:
+    exactly = {0: [frozenset[int]()], 1: [frozenset({0})]}
+    assert not_ordered(exactly) == [(0, 1, frozenset({0}))]
+
+
+def test_a_changed_number_is_proved_with_both_assumptions() -> None:
+    proof = prove(ChangedNumber())
+    assert (proof.holds, proof.reason) == (True, "")
+    assert [one.split(" (")[0] for one in proof.assumptions] == [
+        "a set with at least k of Number elements of Copy stays so when elements join",
+        "a set with at least k elements of Copy has at least j elements, if j <= k are of Number",
+    ]
+
+
+def test_a_raised_number_is_not_that_of_an_earlier_commit() -> None:
+    proof = prove(RemembersTheLast(), limit_ms=2_000)
+    assert {(c.action, c.claim) for c in proof.failed} == {
+        ("change", "a_committed_record_has_the_lowest_number")
+    }
+
+
+def test_a_number_without_an_order_is_refused() -> None:
+    class OfACopy(Copies):
+        chosen: Copy
+
+        def is_enough(s, copies: Set[Copy]) -> Bool:
+            return at_least(s.chosen, (copies[c] for c in Copy))  # type: ignore[arg-type]
+
+    with pytest.raises(SpecError, match=r"a number of the sort Copy, which has no order"):
+        prove(OfACopy())
+
+
+def test_a_changed_number_is_a_count_in_an_exploration() -> None:
+    (commit,) = (one for one in ChangedNumber().actions if one.name == "commit")
+    assert [str(guard) for guard in commit.guards] == ["needed <= count(copies[c] for c in Copy)"]
