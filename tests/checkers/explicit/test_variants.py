@@ -25,6 +25,15 @@ SWITCHED_OFF = {
     "election-changed-min-isr": {"kill", "lose_power", "replace_disk", "detect_crash"},
     # nothing fails by default: with failures the graph is too large for liveness
     "quorum-flush-before-commit": {"change_voters", "restart", "cut_off_replica"},
+    "reassignment-abstract-changed-min-isr": {
+        "add_replica",
+        "remove_replica",
+        "replace_replica",
+        "complete_reassignment",
+        "cancel_reassignment",
+        "cancel_removal",
+        "delete_replica",
+    },
     "reassignment-elr-of-replicas": {"kill", "lose_power", "replace_disk", "detect_crash"},
     # a transaction of two-phase commit has no timeout; the version `v2` has the other faults
     "transactions-kip-939": {"fence", "change_leader", "advance_high_watermark", "expire"},
