@@ -45,39 +45,55 @@ INLINE void emit(Worker *w, uint32_t k, const Packed *to, uint32_t instance) {
 }
 
 #ifdef COVERAGE
-#define MISSED(conjunct, instances) \
-  w->found.missed[conjunct] += (uint64_t)__builtin_popcount(some & ~left) * instances
+#define MISSED(conjunct, states, instances) \
+  w->found.missed[conjunct] += (uint64_t)__builtin_popcount(some & (states)) * instances
 #else
-#define MISSED(conjunct, instances) (void)0
+#define MISSED(conjunct, states, instances) (void)0
 #endif
 
-typedef union { uint8_t one[STATE_BYTES][BLOCK]; Wide all[STATE_BYTES]; } Bytes;
+typedef union { uint8_t one[WORDS * 8][BLOCK]; Wide all[WORDS * 8]; } Bytes;
 
-/* Reads the state with this number as state `k` of the block. */
-INLINE void read_state(Worker *w, const Store *s, uint64_t number, Bytes *bytes, uint64_t k) {
+/* Turns the words of packed states into columns: byte 0 of each state, then byte 1 of each state. SIMD
+   instructions interleave the bytes of two states, then of four, of eight and of sixteen. */
+INLINE void columns_of(const Packed *states, Bytes *bytes) {
+#ifdef __SSE2__
+  for (int word = 0; word < WORDS; word++) {
+    __m128i rows[8], next[8];
+    for (int k = 0; k < 8; k++)
+      rows[k] = _mm_unpacklo_epi8(_mm_loadl_epi64((const __m128i *)&states[k].word[word]),
+                                  _mm_loadl_epi64((const __m128i *)&states[k + 8].word[word]));
+    for (int round = 0; round < 3; round++) {
+      for (int k = 0; k < 4; k++) {
+        next[2 * k] = _mm_unpacklo_epi8(rows[k], rows[k + 4]);
+        next[2 * k + 1] = _mm_unpackhi_epi8(rows[k], rows[k + 4]);
+      }
+      memcpy(rows, next, sizeof rows);
+    }
+    memcpy(bytes->all + word * 8, rows, sizeof rows);
+  }
+#else
+  for (int byte = 0; byte < WORDS * 8; byte++)
+    for (int k = 0; k < BLOCK; k++) bytes->one[byte][k] = states[k].word[byte / 8] >> byte % 8 * 8;
+#endif
+}
+
+/* Returns the state with this number, which is of the level. */
+INLINE Packed level_state(const Store *s, uint64_t number) {
   const uint8_t *states = s->given;
 #ifdef FINGERPRINTS
   if (!states) states = s->now;
 #else
-  if (!states) {
-    uint64_t pair = pair_of(s, number);
-    const uint8_t *head = head_of(s, pair), *tail = tail_of(s, pair);
-    w->packed[k] = joined(head, tail);
-    for (int byte = 0; byte < HEAD; byte++) bytes->one[byte][k] = head[byte];
-    for (int byte = 0; byte < TAIL; byte++) bytes->one[HEAD + byte][k] = tail[byte];
-    return;
-  }
+  if (!states) return state_of(s, number);
 #endif
-  states += (number - s->level) * STATE_BYTES;
-  w->packed[k] = load(states);
-  for (int byte = 0; byte < STATE_BYTES; byte++) bytes->one[byte][k] = states[byte];
+  return load(states + (number - s->level) * STATE_BYTES);
 }
 
 /* Unpacks the first states of [start, end), which are of the level; returns the states of the block. */
 static Bits read_block(Worker *w, uint64_t start, uint64_t end) {
   uint64_t n = end - start < BLOCK ? end - start : BLOCK;
   Bytes bytes;
-  for (uint64_t k = 0; k < n; k++) read_state(w, &w->search->store, start + k, &bytes, k);
+  for (uint64_t k = 0; k < n; k++) w->packed[k] = level_state(&w->search->store, start + k);
+  columns_of(w->packed, &bytes);
 #define CELL_OF_ALL(cell, at, by, wide) \
   w->cells[cell] = (Many)(bytes.all[at * 8 + by / 8] >> by % 8) & every((1 << wide) - 1);
   FOR_EVERY_CELL(CELL_OF_ALL)

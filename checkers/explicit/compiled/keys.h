@@ -7,6 +7,7 @@
 /* Makes room for so many keys of `bytes` bytes; returns false if there is none. */
 static int has_keys(Store *s, uint64_t room, uint64_t bytes) {
   s->keys = grown_in(s->failed, s->files[KEYS], s->keys, room * bytes + SLACK);
+  if (!*s->failed && s->files[KEYS] == MEMORY) use_huge_pages(s->keys);
   return !*s->failed;
 }
 

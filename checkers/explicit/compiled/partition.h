@@ -7,7 +7,7 @@
 void partition_add(Search *all, const uint8_t *stored, uint64_t count) {
   for (uint64_t k = 0; k < count; k++) {
     Packed p = load(stored + k * STATE_BYTES);
-    post(all->worker, &p, 0);
+    if (has_letters(all->worker, 1)) post(all->worker, &p, 0);
     if (k % ROUND == ROUND - 1 || k == count - 1) take_in(all, &all->worker->set);
   }
 }

@@ -132,7 +132,7 @@ void search_close(Search *all) {
 /* Adds an initial state; its parent is UINT32_MAX. */
 void search_start(Search *all, const uint8_t *stored) {
   Packed p = load(stored);
-  post(all->worker, &p, UINT32_MAX);
+  if (has_letters(all->worker, 1)) post(all->worker, &p, UINT32_MAX);
   for (uint64_t k = 0; k < all->threads; k++) take_in(all, &all->worker[k].set);
   all->worker->sent = 0;
 }

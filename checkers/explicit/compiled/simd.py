@@ -42,6 +42,11 @@ class SimdExpressions:
             and self._largest(terms) <= MOST
         )
 
+    def is_short(self, formula: t.Node) -> bool:
+        """Returns True if SIMD code can evaluate the formula without a loop."""
+        loops = LOOPS | t.Extreme
+        return self.takes(formula) and not any(isinstance(x, loops) for x in t.walk(formula))
+
     def _largest(self, terms: list[t.Node]) -> int:
         sizes = [self._numbers(x.sort) for x in terms if x.sort != t.NUMBER]
         literals = [abs(self.one.packed(x)) for x in terms if isinstance(x, t.Const)]

@@ -194,15 +194,11 @@ class _ActionText:
         later = {p.uid for p in params} - bound
         instances = prod(self.at.size(p.sort) for p in params[depth:])
         opened = 0
-        while done < len(self.action.guards):
-            formula = self.action.guards[done].formula
-            if t.locals_of(formula) & later:
-                break
-            self.out.append(f"{pad}{left(formula, env, self.expressions)}")
-            self.out.append(f"{pad}MISSED({self.first_conjunct + done}, {instances});")
+        while tested := self._tested_together(done, later):
+            self.out += [pad + line for line in self._test(done, tested, env, instances)]
             self.out.append(f"{pad}if (left) {{ const Bits some = left;")
             opened += 1
-            done += 1
+            done += len(tested)
         if depth < len(params):
             x, size = f"p{depth}", self.at.size(params[depth].sort)
             self.out.append(f"{pad}for (int {x} = 0; {x} < {size}; {x}++) {{")
@@ -214,6 +210,37 @@ class _ActionText:
             self.out.append(f"{pad}}}")
         if opened:
             self.out.append(pad + "}" * opened)
+
+    def _tested_together(self, done: int, later: set[int]) -> list[t.Node]:
+        """Returns the next guards that are tested before a branch: SIMD guards without a loop, or
+        one guard. A branch after each guard would often be mispredicted.
+        """
+        found: list[t.Node] = []
+        for guard in self.action.guards[done:]:
+            short = self._simd.is_short(guard.formula)
+            if t.locals_of(guard.formula) & later or (found and not short):
+                break
+            found.append(guard.formula)
+            if not short:
+                break
+        return found
+
+    def _test(self, done: int, tested: list[t.Node], env: Env, instances: int) -> list[str]:
+        """Returns C code that computes `left`, the states in which all these guards are true."""
+        first = self.first_conjunct + done
+        if not self._simd.takes(tested[0]):
+            code = left(tested[0], env, self.expressions)
+            return [code, f"MISSED({first}, ~left, {instances});"]
+        out = ["Many all = every(-1), one;"]
+        for number, formula in enumerate(tested, first):
+            out.append(f"one = {self._simd.code(formula, env)};")
+            out.append(f"MISSED({number}, which(all & ~one), {instances});")
+            out.append("all &= one;")
+        return [*out, "const Bits left = some & which(all);"]
+
+    @property
+    def _simd(self) -> SimdExpressions:
+        return SimdExpressions(self.expressions)
 
     def _writes(self, env: Env, pad: str) -> None:
         bound = frozenset(p.uid for p in self.action.params)

@@ -14,7 +14,7 @@ static void post_born(Worker *w, Edges *edges, uint32_t k, uint64_t number) {
     if (w->judges_steps && !stutters) judge_step(w, k, number, &born->state);
     if (!edges->kept) post(w, &born->state, number);
     else if (!stutters)
-      keep_label(edges, born->instance), send(w, &born->state, hash(&born->state), number);
+      keep_label(edges, born->instance), send(w, &born->state, hash(&born->state), number, 1);
   }
 }
 
@@ -28,6 +28,7 @@ static void expand(Worker *w, uint64_t start, uint64_t end) {
     w->births = 0;
     memset(w->first, 0, sizeof w->first);
     successors(w, some);
+    if (!has_letters(w, w->births)) return;
     if (edges->kept && !has_edges(edges, &w->found.failed, w->births)) return;
     FOR_EACH(k, some) {
       uint64_t number = start++;

@@ -28,6 +28,7 @@ SLOW = {
     "SHARED = 16384": "SHARED = 4096",
     "if (has_room) put_in_hashed(": "usleep(1000 * w->number); if (has_room) put_in_hashed(",
 }
+NO_SSE2 = {'#include "sizes.h"': '#undef __SSE2__\n#include "sizes.h"'}
 NO_ROOM = {
     "set->buckets = grown(": """
   if (set->number == 1 && set->size) *set->failed = NO_MEMORY;
@@ -96,10 +97,14 @@ def test_every_counterexample_is_the_same_with_any_number_of_threads() -> None:
 
 @pytest.mark.parametrize(
     ("change", "threads"),
-    [(REFUSED, 4), (SLOW, 2)],
-    ids=["the system refuses a thread", "a thread still reads the hashes of its old part"],
+    [(REFUSED, 4), (SLOW, 2), (NO_SSE2, 1)],
+    ids=[
+        "the system refuses a thread",
+        "a thread still reads the hashes of its old part",
+        "the processor has no SSE2 instructions",
+    ],
 )
-def test_a_refused_or_a_slow_thread_does_not_change_the_result(
+def test_the_machine_does_not_change_the_result(
     change: dict[str, str], threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Instance.of(Kip101())
