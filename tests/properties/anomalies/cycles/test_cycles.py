@@ -23,9 +23,12 @@ from properties.anomalies.cycles.cycle import (
     G_SINGLE,
     IMPRECISE,
     Cycle,
+    between,
+    cycle_row,
     cycles,
     dependencies,
 )
+from properties.anomalies.cycles.dependencies import Dependency
 from properties.anomalies.cycles.explanation import explain
 from properties.anomalies.cycles.forms import anomalies
 from properties.anomalies.declarations import Declarations
@@ -63,6 +66,37 @@ def test_two_transactions_that_read_each_other_are_a_cycle() -> None:
     )
     assert row.size == -2
     assert found(history(CIRCLE)) == {"G1c": [(0, 1)]}
+
+
+CHAIN = (
+    Dependency(first=0, second=1, kind="ww", key="k", value="a", next_value="b"),
+    Dependency(first=1, second=2, kind="wr", key="k", value="b"),
+    Dependency(first=2, second=0, kind="rw", key="k", value="b", next_value="a"),
+    Dependency(first=2, second=1, kind="wr", key="j", value="c"),
+)
+
+
+def test_dependencies_between_two_operations_are_of_the_chosen_kinds() -> None:
+    assert between(CHAIN, ("ww", "rw")) == {(0, 1): [CHAIN[0]], (2, 0): [CHAIN[2]]}
+
+
+def test_the_last_operation_of_a_cycle_precedes_the_first() -> None:
+    row = cycle_row((0, 1, 2), 3, between(CHAIN, ("ww", "wr", "rw")))
+    assert row.kinds == ("ww", "wr", "rw")
+    assert row.next_values == ("b", "", "a")
+
+
+def test_the_explanation_leaves_out_records_that_give_no_reason() -> None:
+    h = history("""
+        t1  txn k=a  ...
+        t2  txn j=b  ...
+        t1  ...      -> ok @0 j=b@0 m=u@0
+        t2  ...      -> ok @0 k=a@0
+    """)
+    (row,) = cycles(h, "G1c", READS)
+    assert "T1 = operation 0, process 0: txn k=a -> ok @0 j=b@0\n" in explain(
+        row, dict(enumerate(h))
+    )
 
 
 def test_the_explanation_reads_like_elle() -> None:

@@ -25,6 +25,29 @@ from properties.anomalies.groups.group_offset_went_backwards import (
     GroupOffsetWentBackwards,
     went_backwards,
 )
+from properties.anomalies.groups.offsets import Commit, Fetch, may_follow
+
+COMMIT = Commit(("g", "k"), 5, 0, "ok", in_transaction=True, invoked_ns=10, completed_ns=15)
+FETCH = Fetch(("g", "k"), 1, 1, stable=False, invoked_ns=20, completed_ns=25)
+
+
+@pytest.mark.parametrize(
+    ("commit", "fact", "may"),
+    [
+        (COMMIT, FETCH, True),  # the fetch does not wait for the marker of the transaction
+        (COMMIT, replace(FETCH, stable=True), False),
+        (replace(COMMIT, in_transaction=False), FETCH, False),
+        (COMMIT, replace(COMMIT, invoked_ns=20, completed_ns=25), False),
+        (replace(COMMIT, in_transaction=False, completed_ns=20), FETCH, True),
+        (replace(COMMIT, outcome="fail"), FETCH, False),
+        (COMMIT, replace(FETCH, register=("g", "j")), False),
+    ],
+)
+def test_a_commit_may_follow_a_fact_if_it_overlaps_or_if_the_fetch_did_not_wait(
+    commit: Commit, fact: Commit | Fetch, *, may: bool
+) -> None:
+    assert may_follow(commit, fact) is may
+
 
 LOST_COMMIT = history("""
     c1  commit_offset{group=g} +k@1  -> ok

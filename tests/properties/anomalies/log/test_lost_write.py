@@ -22,6 +22,17 @@ def test_reading_past_a_hole_is_a_lost_write() -> None:
     assert "but no reader ever polled b" in explain(row, dict(enumerate(h)))
 
 
+def test_a_value_at_two_offsets_is_due_at_the_higher_one() -> None:
+    h = history("""
+        p1  send k=b  -> ok @1
+        p1  send k=b  -> ok @2
+        p1  send k=d  -> ok @3
+        p1  send k=d  -> ok @9
+        c1  poll      -> ok k=c@4 k=c@5
+    """)
+    assert [(row.value, row.offset) for row in lost_writes(h)] == [("b", 2)]
+
+
 def test_the_first_reader_of_the_highest_offset_is_named() -> None:
     h = history("""
         p1  send k=a  -> ok @0

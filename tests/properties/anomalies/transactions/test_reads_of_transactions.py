@@ -125,6 +125,18 @@ def test_a_record_of_a_fenced_transaction_was_read(error: str) -> None:
     assert [(r.key, r.value, r.writer_op) for r in aborted_reads(h)] == [("k", "a", 0)]
 
 
+def test_the_first_of_two_fenced_transactions_that_sent_the_value_is_named() -> None:
+    h = history("""
+        t1  txn{id=x} k=a  -> fail
+        t2  txn{id=x} k=a  -> fail
+        c1  poll           -> ok k=a@0
+    """)
+    both = tuple(replace(one, error="PRODUCER_FENCED: Broker: replaced") for one in h[:2])
+    assert fenced_transaction_reads((*both, h[2])) == (
+        FencedTransactionRead(key="k", value="a", op=0, reader_op=2),
+    )
+
+
 @pytest.mark.parametrize(
     "error", ["FENCED_INSTANCE_ID: static member", "FENCED_LEADER_EPOCH", "INVALID_TXN_STATE", ""]
 )

@@ -204,6 +204,18 @@ def test_a_send_that_begins_when_the_record_was_read_is_no_bound(later_ns: int, 
     assert len(torn_transactions((transaction, read, late, beyond))) == found
 
 
+def test_the_offset_of_another_key_is_no_bound() -> None:
+    h = history("""
+        t1  txn k=a j=b  ...
+        c1  poll         -> ok j=b@0
+        p1  send k=c     -> ok @7
+        t1  ...          -> ok @? @0
+        p1  send i=c     -> ok @3
+        c1  poll         -> ok k=c@7
+    """)
+    assert [(row.lies, row.offset) for row in torn_transactions(h)] == [("up to", 6)]
+
+
 def test_a_send_after_the_first_read_bounds_the_record_and_one_of_another_key_does_not() -> None:
     h = history("""
         t1  txn k=a j=b  ...
