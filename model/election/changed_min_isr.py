@@ -49,7 +49,7 @@ class MinIsr(Int):
 @version(
     "changed-min-isr",
     in_force=unreleased(
-        "proposed: the ELR is kept while the ISR is empty, and AlterPartition answers with "
+        "proposed: the ELR is kept while the ISR is too small, and AlterPartition answers with "
         "min.insync.replicas"
     ),
 )
@@ -57,10 +57,10 @@ class ChangedMinIsr(Election):
     """Kafka 4.3 with an operator who changes min.insync.replicas, and with three rules that no
     release has.
 
-    By the first rule, a change of min.insync.replicas does not clear the ELR while the ISR is
-    empty. By the second rule, the controller empties the ELR if it elects a leader that may commit
-    alone. By the third rule, the response to AlterPartition has the value of min.insync.replicas by
-    which the controller built the ELR.
+    By the first rule, a change of min.insync.replicas clears the ELR only if the ISR has enough
+    members by the new value. By the second rule, the controller empties the ELR if it elects a
+    leader that may commit alone. By the third rule, the response to AlterPartition has the value of
+    min.insync.replicas by which the controller built the ELR.
     """
 
     other_min_isr: Annotated[int, range(1, 6)] = 1
@@ -115,14 +115,20 @@ class ChangedMinIsr(Election):
     # ---- the operator
 
     def clears_elr(s) -> Bool:
-        """Returns True if a change of min.insync.replicas clears the ELR. It does so unless the ISR
-        is empty.
+        """Returns True if a change of min.insync.replicas clears the ELR. It does so if the ISR has
+        enough members by the new value.
 
-        If the ELR is cleared while the ISR is empty, the claim `somebody_leads` breaks (bug
+        If the ELR is cleared while the ISR has some members, but not enough, the claim
+        `leader_completeness` breaks (bug `clears-elr-of-small-isr`, 10 steps). If the ELR is
+        cleared while the ISR is empty, the claim `somebody_leads` breaks (bug
         `clears-elr`, 7 steps). If the ELR is never cleared, the claim `leader_completeness` breaks
         (bug `never-clears-elr`, 7 steps).
         """
-        return ~s.is_empty(s.partition_registration.isr)
+        return s.has_at_least(s.partition_registration.isr, s.next_minimum())
+
+    def next_minimum(s) -> MinIsr:
+        first, other = MinIsr(s.min_isr), MinIsr(s.other_min_isr)
+        return ite(s.minimum == first, other, first)
 
     @action
     def change_min_isr(s) -> None:
@@ -136,9 +142,9 @@ class ChangedMinIsr(Election):
         partition, clears = s.partition_registration, s.clears_elr()
         elr: Set[Replica] = Map(Replica, lambda r: partition.elr[r] & ~clears)
         last_known: Set[Replica] = Map(Replica, lambda r: partition.last_known[r] & ~clears)
-        first, other = MinIsr(s.min_isr), MinIsr(s.other_min_isr)
+        minimum = s.next_minimum()
         s.write_partition_change(partition.leader, partition.isr, elr, last_known)
-        s.minimum = ite(s.minimum == first, other, first)
+        s.minimum = minimum
         s.changes = s.changes + 1
 
     # ---- the controller

@@ -35,6 +35,32 @@ class ClearsElr(ChangedMinIsr):
 
 
 @bug(
+    "clears-elr-of-small-isr",
+    breaks="leader_completeness",
+    steps=10,
+    at={
+        "other_min_isr": 3,
+        "max_changes": 1,
+        "max_unclean": 1,
+        "max_losses": 1,
+        "max_disruptions": 1,
+    },
+    fixed_by="changed-min-isr",
+    in_force=UNRELEASED,
+)
+class ClearsElrOfSmallIsr(ChangedMinIsr):
+    """A change of min.insync.replicas clears the ELR unless the ISR is empty.
+
+    The ISR has one member, which is too small before and after the change. This member loses its
+    disk. It is elected as the last known leader, although a replica that was in the ELR has every
+    record.
+    """
+
+    def clears_elr(s) -> Bool:
+        return ~s.is_empty(s.partition_registration.isr)
+
+
+@bug(
     "answers-without-min-isr",
     breaks="leader_completeness",
     steps=7,
