@@ -15,7 +15,7 @@ from model.language import (
     nothing,
     witness,
 )
-from model.pipeline_abstract.actions import PipelineActions
+from model.pipeline_abstract.group import GroupActions
 from model.pipeline_abstract.state import (
     Generation,
     Instance,
@@ -25,7 +25,7 @@ from model.pipeline_abstract.state import (
 )
 
 
-class PipelineClaims(PipelineActions):
+class PipelineClaims(GroupActions):
     # ---- claims
 
     @invariant

@@ -12,8 +12,8 @@ transactional ids.
 Source: KIP-98, KIP-447; TransactionManager, TransactionCoordinator and OffsetMetadataManager of
 Kafka 4.3.
 Simplified: the output is one partition; the spec `transactions-abstract` proves that several
-partitions agree. A request arrives immediately or never; the specs `transactions-abstract` and
-`coordinator-abstract` have late requests. An instance learns of an abort immediately. A group has
+partitions agree. A request arrives immediately or never, and an instance learns of an abort at
+once; only the versions `with-late-requests` and `with-failover` have late requests. A group has
 generations; the member epochs of KIP-848 are left out. All offsets are committed in transactions,
 and no offset is reset, expired or deleted.
 """
@@ -75,7 +75,6 @@ class PipelineState(Spec):
     pending_offset: Map[TransactionalId, Map[TopicPartition, Offset]]
 
     # the transaction coordinator
-    holder: Map[TransactionalId, Instance | Nothing]  # the instance with the newest producer epoch
     committed: Set[TransactionalId]  # decided as COMMIT, and not complete
     aborted: Set[TransactionalId]  # decided as ABORT, and not complete
     output_marked: Set[TransactionalId]  # the output has the marker

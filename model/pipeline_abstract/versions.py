@@ -1,5 +1,5 @@
-"""The two versions of the spec `pipeline-abstract`. They differ in the rule that fences the
-previous owner of a partition.
+"""The two versions of the spec `pipeline-abstract` in which requests arrive at once. They differ in
+the rule that fences the previous owner of a partition.
 
 - `kip-447`: each offset carries the group's generation, and a new owner waits for pending offsets.
 - `id-per-partition`: each input partition has a transactional id. A new owner initializes this

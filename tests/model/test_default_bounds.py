@@ -22,6 +22,8 @@ from model.consumer_group.versions import ConsumerGroup, StaticMembers
 from model.election.versions import Kip966
 from model.group_offsets.versions import GroupOffsets
 from model.language import Spec
+from model.pipeline_abstract.failover import WithFailover
+from model.pipeline_abstract.late_requests import WithLateRequests
 from model.quorum.versions import Quorum
 from model.read_committed_abstract.versions import ReadCommitted
 from model.replication_abstract.versions import WithLosses
@@ -94,6 +96,8 @@ BEYOND = [
     (ReadCommitted(producers=2, offsets=3), Counts(64_164, 351_136, 20, (3, 6, 5, -1))),
     (ConsumerGroup(partitions=2), Counts(319_115, 1_356_449, 27, (9, 11, 7, 9))),
     (StaticMembers(), Counts(288_585, 1_296_685, 26, (9, 11, 7, 9, 9, 8, 11))),
+    (WithLateRequests(), Counts(29_523, 107_391, 26, (12, 14, 7, 7, 9, 7, 7, 8, 15))),
+    (WithFailover(), Counts(43_860, 208_869, 28, (14, 16, 8, 9, 10, 9, 9, 10, 17, 12))),
 ]
 
 
@@ -126,6 +130,8 @@ def test_the_counts_at_the_default_bounds_are_the_recorded_ones(spec: str) -> No
         "two producers of read-committed-abstract",
         "two partitions of consumer-group",
         "static members of consumer-group",
+        "late requests of pipeline-abstract",
+        "failover of pipeline-abstract",
     ],
 )
 def test_the_counts_beyond_the_default_bounds_are_the_recorded_ones(

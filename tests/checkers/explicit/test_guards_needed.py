@@ -40,6 +40,8 @@ STATIC, ONE_MEMBER = "static-members", "one_member_of_an_instance"
 TWO: Constants = {"instances": 2, "transactions": 1}
 KEPT, STARTS = "committed_records_are_kept", "log_start_is_committed"
 FAILS: Constants = {"max_failures": 1}
+LATE = "with-late-requests"
+ALONE: Constants = {"epochs": 4, "instances": 1, "generations": 1}
 NEEDED = [
     Needed("election", "apply_metadata", "is_up", "leader_completeness", 9),
     Needed("election", "fetch", "broker.is_up[leader]", "acknowledged_within_isr", 7),
@@ -314,6 +316,18 @@ NEEDED = [
     Needed("pipeline-abstract", "fetch_offset", "~reads", "each_input_at_most_once", 9),
     Needed("pipeline-abstract", "process", "~pending", "position_is_exact", 6),
     Needed("pipeline-abstract", "write_offset_marker", "aborted", "position_is_exact", 9),
+    Needed("pipeline-abstract", "append", "~appended", "each_input_at_most_once", 12, LATE, ALONE),
+    Needed("pipeline-abstract", "complete", "output_marked", "position_is_exact", 12, LATE, ALONE),
+    Needed("pipeline-abstract", "process", "offset_sent", "position_is_exact", 10, LATE, ALONE),
+    Needed(
+        "pipeline-abstract",
+        "request_abort",
+        "commit_requested",
+        "position_is_exact",
+        20,
+        variant=LATE,
+        at=ALONE,
+    ),
     Needed("share-group-abstract", "acquire", "is_active", "acknowledgements_last", 5),
     Needed("share-group-abstract", "acquire", "comes next", "delivery_count_is_limited", 1),
     Needed("share-group-abstract", "time_out", "nothing", "acknowledgements_last", 5),
