@@ -10,8 +10,7 @@ This version has four actions more:
     controller   respond
     leaders      receive_response, learn_min_isr
 
-Source: KIP-966; ConfigurationControlManager, ReplicationControlManager and Partition of Kafka 4.3;
-docs/findings/cleared-elr.md and raised-min-isr.md for the rules that no release has.
+Source: KIP-966; ConfigurationControlManager, ReplicationControlManager and Partition of Kafka 4.3.
 Simplified: the constant `min_isr` is the largest value. A leader has at most one response in
 flight.
 """
