@@ -92,10 +92,10 @@ def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -
     """Creates a Java home for Spark in `folder`, and returns `folder`. Its program `java` starts
     the real Java without the option that adds the vector module.
 
-    If `python_has_spark` is true, the program starts Java without the variable SPARK_HOME, unless
-    it starts Spark's launcher. The Python workers inherit the environment of Java. With SPARK_HOME,
-    they would import the zip file of pyspark below the folder SPARK_HOME instead of the installed
-    pyspark.
+    If `python_has_spark` is true, the program removes the variable SPARK_HOME before it starts
+    Java. Only Spark's launcher keeps the variable. The Python workers inherit the environment of
+    Java. With SPARK_HOME, they would import the zip file of pyspark below the folder SPARK_HOME
+    instead of the installed pyspark.
     """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)

@@ -178,8 +178,8 @@ def table(rows: Mapping[Case, Row]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the cases that the record lacks. Returns 3 if cases are missing in the end, and 0
-    otherwise.
+    """Runs the cases that are missing in the file of results. Returns 3 if cases are missing in the
+    end, and 0 otherwise.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3_600.0, help="the budget")

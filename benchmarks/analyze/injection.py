@@ -94,8 +94,8 @@ class Injection:
         self._codes = {n: {word: code for code, word in enumerate(texts[n])} for n in FEW_TEXTS}
 
     def due(self, began_ns: int, until_ns: int) -> Operations:
-        """Begins the scenes of the next window, and returns the operations of all begun scenes that
-        complete before `until_ns` and were not returned yet.
+        """Begins the injected anomalies (scenes) of the next time window. Returns those operations
+        of begun scenes that complete before `until_ns` and were not returned yet.
         """
         for scene in self._scenes:
             if scene.window == self._window:
@@ -114,8 +114,8 @@ class Injection:
         return _columns(self._emitted, self._codes)
 
     def alter(self, window: Operations, first_op: int) -> None:
-        """Changes some operations of this window so that each violates a real-time rule. The
-        changes are spread over all windows.
+        """Changes a few operations of this window, so that each violates a real-time rule. Each
+        window gets its share of all changes.
         """
         places = np.flatnonzero(window.of_operation["process"] >= FIRST_SCENE)
         for place, operation in zip(places.tolist(), self._emitted, strict=True):

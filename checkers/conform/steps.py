@@ -67,8 +67,8 @@ class Send:
     - `binds` maps names to fields of the answer. Later steps use the values of these fields by the
       names.
     - `repeats` is true if the answer may not yet show an earlier change. Then the request is sent
-      again while the two answers differ. Requests that only read (`READS`) are always sent again in
-      this case, except a Fetch request in a fetch session.
+      again while the two answers differ. Requests that change nothing (`READS`) are treated as if
+      `repeats` were true, except a Fetch request in a fetch session.
     - `retries` is true if the request is sent again after every retriable error of a coordinator.
       If `retries` is false, it is sent again after CONCURRENT_TRANSACTIONS, but not after the other
       errors.

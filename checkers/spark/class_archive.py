@@ -32,8 +32,8 @@ def archive_of(chosen: Java) -> Path:
 
 
 def reading(file: Path) -> str:
-    """Returns the Java options for using the archive. The text is empty if the archive does not
-    exist.
+    """Returns the Java options for using the archive. If the archive does not exist, returns an
+    empty text.
     """
     return f'{QUIET} "-XX:SharedArchiveFile={file}"' if file.exists() else ""
 

@@ -220,8 +220,9 @@ class SparkDataset:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledDataset:
-    """The tables that tasks computed, after a shuffle. A row of the data frame `cells` has the
-    table of one kernel and one shuffle partition.
+    """Tables that tasks have computed, and that a shuffle has brought together by shuffle
+    partition. A row of the data frame `cells` has the table of one kernel and one shuffle
+    partition.
     """
 
     spark: SparkSession

@@ -56,8 +56,8 @@ def not_growing(size: int, sets: list[frozenset[int]]) -> list[tuple[frozenset[i
 def not_ordered(
     families: Mapping[int, list[frozenset[int]]],
 ) -> list[tuple[int, int, frozenset[int]]]:
-    """Returns each triple of numbers `j <= k` and of a set that is in the family of `k`, but not in
-    the family of `j`.
+    """Returns each triple `(j, k, set)` with `j <= k`, if the set is in the family of `k` but not
+    in the family of `j`.
 
     The result is empty if the assumption about the order of the numbers is true of `families`.
     """

@@ -211,8 +211,8 @@ class Unbounded(Sorts):
         """Returns a formula which states that `is_member` is true for all elements of some set with
         at least `number` elements.
 
-        The formula speaks of an arbitrary family of large sets. `number` is only part of the
-        family's name, so a proof is valid for every number.
+        The sets with at least `number` elements are an arbitrary family of sets in the formula:
+        nothing states how many elements they have. So a proof is valid for every number.
         """
         name = f"AtLeast{number}{info.name}"
         if name not in self._families:

@@ -100,8 +100,8 @@ class Administration:
 
     def delete_records(self, place: Place, before: int) -> None:
         """Deletes the records before the offset `before`. The request must be sent to the
-        partition's leader. A timeout is not an error, because the leader has then deleted its own
-        records.
+        partition's leader. A timeout is not an error: the leader has deleted its own records, and
+        only waits for its followers.
         """
         topic, index = place
         partitions = [{"partition_index": index, "offset": before}]

@@ -240,9 +240,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_decision_raises_the_epoch(s) -> Bool:
         """The markers of a transaction have a larger epoch than the records of the transaction.
 
-        While the log has the transaction's producer id, the epoch in the log is at least the epoch
-        of the markers. The epoch of a later transaction with the same producer id is at least the
-        epoch of the markers, too (`is_below_a_later_transaction`).
+        While the coordinator's log has the transaction's producer id, the epoch in the log is at
+        least the epoch of the markers. The epoch of a later transaction with the same producer id
+        is at least the epoch of the markers, too (`is_below_a_later_transaction`).
         """
         return forall(
             implies(

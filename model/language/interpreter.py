@@ -161,8 +161,8 @@ class Interpreter:
         return False if sort.flavour == "bool" else self.elements(sort).start
 
     def kept(self, n: t.Node, state: State, env: Env) -> Value:
-        """Returns the value of a term that is a key or an assigned value. Raises Undefined if the
-        value is outside the term's type.
+        """Returns the value of a term that is used as a key, or that is assigned to a variable.
+        Raises Undefined if the value is outside the term's type.
         """
         value = self.value(n, state, env)
         if n.sort.flavour == "bool" or value is None or value in self.elements(n.sort):

@@ -293,8 +293,8 @@ class Reassignments(ReassignedPartition):
             s.known_replicas[r][x] = false
 
     def stop(s, r: Replica, *, cleanly: Bool) -> None:
-        """Stops the broker as the method `stop` of the spec `election` does. The broker also
-        forgets the replicas that it knew as leader.
+        """Stops the broker as the method `stop` of the spec `election` does. If the broker leads,
+        it also forgets which replicas the partition has.
         """
         super().stop(r, cleanly=cleanly)
         for x in Replica:

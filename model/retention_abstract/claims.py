@@ -184,7 +184,7 @@ class AbstractRetentionClaims(AbstractRetentionActions):
 
     @lemma
     def no_replica_is_ahead(s) -> Bool:
-        """No replica leads or follows in a later leader epoch than the leader's."""
+        """No replica is in a later leader epoch than the newest leader."""
         return forall(s.epoch[r] <= s.leader_epoch for r in Replica)
 
     @lemma

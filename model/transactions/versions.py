@@ -209,9 +209,9 @@ class Version1(Transactions):
         return s.has_added(k, p)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """Returns True if the client may request to end the transaction `k`, even if `k` is empty.
-        In transaction version 1, `k` must have a record or an added partition. Transaction version
-        2 also allows the abort of an empty transaction.
+        """Returns True if the transaction `k` has a record or an added partition: only then may the
+        client request its end. In transaction version 2, a client may also abort an empty
+        transaction.
         """
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 

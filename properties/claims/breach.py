@@ -1,4 +1,4 @@
-"""The type of a claim's violation by one run, and the types of the checks of claims.
+"""Two kinds of types: the violation of a claim in one run, and the functions that check claims.
 
 If a claim must *always* hold, its check is a function that takes the observations of a run and
 returns all violations. If a claim promises that something *can* happen, it has goals. The check of

@@ -88,7 +88,8 @@ class _NotAssigned(Exception):
 def list_reassignments(
     cluster: ClusterState, request: ListReassignments
 ) -> tuple[Changes, ListedReassignments]:
-    """Returns no changes, and the list of the reassignments in progress.
+    """Returns two results: an empty mapping, because nothing changes, and the list of the
+    reassignments in progress.
 
     If the request names partitions, the list has only those of them that are being reassigned.
     """

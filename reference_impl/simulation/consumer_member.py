@@ -65,7 +65,7 @@ class Member:
 
     def heartbeat(self) -> Steps[None]:
         """Sends a heartbeat if the member must join the group, or if the heartbeat interval is
-        over. Stores the assignment in the response.
+        over. Takes the assignment from the response.
 
         If the response is an error that fences the member, the member loses all its partitions, and
         joins again by its next heartbeat.

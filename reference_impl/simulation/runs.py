@@ -237,8 +237,8 @@ def draw_core(seed: int, cluster: Cluster) -> tuple[BrokerId, ...]:
     """Returns a smallest set of brokers that can serve all topic partitions while all other brokers
     are down.
 
-    If there are several smallest sets, the seed selects one. If no smaller set is sufficient, the
-    result has all brokers.
+    If there are several smallest sets, the seed selects one. If all brokers are needed, the result
+    has all brokers.
     """
     coins = Random(f"core {seed}")
     for size in range(1, len(cluster.broker_ids)):

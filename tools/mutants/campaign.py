@@ -140,8 +140,8 @@ def is_new(done: Mapping[str, Tried]) -> Callable[[Mutant], bool]:
 
 
 def is_open(done: Mapping[str, Tried], outcome: Outcome) -> Callable[[Mutant], bool]:
-    """Returns a function that is True for a mutant if `done` has a result of the mutant with the
-    outcome `outcome`, and without an explanation.
+    """Returns a function that is True for an open mutant: its result in `done` has the outcome
+    `outcome`, and nobody has explained it.
     """
 
     def is_one(mutant: Mutant) -> bool:

@@ -120,7 +120,8 @@ def counted(numbers: Ints) -> pa.Table:
 
 
 def combined_counts(words: pa.Table) -> pa.Table:
-    """Combines several results of `counted` into the result of `counted` for all their numbers.
+    """`counted` counts numbers. Combines several of its results into one, as if `counted` had been
+    called with all numbers together.
 
     The table `words` has the rows of all these results. In the column `once`, a bit is set for each
     number that occurs; in `twice`, for each that occurs more than once. For example, two rows of

@@ -56,7 +56,7 @@ class UnconfirmedValues:
     - `committed` has the operations that ended `info` but took effect: a poll returned one of
       their values.
     - `resent` has the acknowledged sends, with an offset, of values that also have a failed send.
-      Such a value may be confirmed or unconfirmed.
+      Unlike the other fields, `resent` also has sends of confirmed values.
     """
 
     observations: Batch

@@ -102,7 +102,8 @@ def tables(folder: Place) -> Iterator[pa.Table]:
 
 
 def numbers_of(folder: Place) -> list[int]:
-    """Returns the numbers of all parts and tails in the folder, in ascending order.
+    """Returns the numbers of all files of operations in the folder (parts and tails), in ascending
+    order.
 
     Raises UnreadableHistory if a number is missing.
     """

@@ -156,8 +156,8 @@ def polls_within(history: History, declared: Declarations = NOTHING_DECLARED) ->
 
 @remembered
 def sends_within(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
-    """Returns a step, which has the two offsets, for every two consecutive records that one
-    operation sent to a log.
+    """Returns a `Step` with two offsets for every two consecutive records that one operation sent
+    to a log.
     """
     return tuple(_located(history, declared, _within(history, Send)))
 

@@ -91,8 +91,8 @@ def _functions(edges: frozenset[Edge]) -> Iterator[dict[int, int]]:
 
 @st.composite
 def graphs(draw: Callable[[st.SearchStrategy[Any]], Any], *, nodes: int, edges: range) -> Drawn:
-    """Draws edges of each kind of fairness, and two sets of nodes. `edges` has the least and the
-    largest number of edges of one kind.
+    """Draws a set of edges for each kind of fairness, and two sets of nodes. The size of a set of
+    edges is in the range `edges`.
     """
     node = st.integers(0, nodes - 1)
     some = st.frozensets(st.tuples(node, node), min_size=edges[0], max_size=edges[-1])

@@ -84,8 +84,8 @@ def dies(patch: pytest.MonkeyPatch, name: str, moments: Iterator[int], when: int
 def test_a_kill_at_any_moment_leaves_a_whole_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The test ends the writing before each call in turn that writes, syncs, renames or deletes a
-    file.
+    """The test writes the same checkpoint many times. Each time it stops before another call that
+    writes, syncs, renames or deletes a file.
     """
     found: list[str] = []
     for when in count():

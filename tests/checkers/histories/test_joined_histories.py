@@ -1,4 +1,4 @@
-"""In a joined history, each literal definition finds the anomalies that it finds in the separate
+"""In a joined history, the definition of each anomaly finds what it finds in the separate
 histories.
 """
 

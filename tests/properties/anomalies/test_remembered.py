@@ -1,4 +1,4 @@
-"""A fact of a history is computed once, and again for another history."""
+"""A fact of a history is computed only once. For another history, it is computed anew."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ class Groups(RuleBasedStateMachine):
             assert error is ErrorCode.NONE, (client, known)
 
     def teardown(self) -> None:
-        """Asserts that without faults members reach their targets and own all partitions."""
+        """Asserts that, without faults, the members reach their targets and own all partitions."""
         if not hasattr(self, "group"):
             return
         alive = [self.clients[id_] for id_ in DYNAMIC]

@@ -1,4 +1,6 @@
-"""The fuzz targets for tables and Avro read valid inputs, and refuse or read changed ones."""
+"""The fuzz targets for tables and Avro read valid inputs. Changed inputs are refused or read, and
+raise no other error.
+"""
 
 from __future__ import annotations
 

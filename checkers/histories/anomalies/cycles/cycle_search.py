@@ -67,8 +67,8 @@ class Graph:
     kind: Ints
 
     def components(self, form: str) -> list[Component]:
-        """Returns the strongly connected components of the graph, with the dependencies that a form
-        of cycle may contain.
+        """Returns strongly connected components of the graph. Only those dependencies count that a
+        cycle of the form `form` may contain.
 
         For example, a cycle of the form `G1c` may contain ww and wr dependencies. A component
         without a dependency through a record is not returned.

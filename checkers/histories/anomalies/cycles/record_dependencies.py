@@ -66,7 +66,7 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns a table of some dependencies, without duplicates. `some` are their indexes.
+        """Returns a table of the dependencies whose indexes are in `some`, without duplicates.
 
         A row has two operations and the kind of the dependency.
         """

@@ -95,8 +95,8 @@ async def change_offsets(_broker: ServedBroker, call: Call) -> bytes:
 
 
 async def state(_broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response to a partition leader's request to a share coordinator. Each
-    partition in it has the error NOT_COORDINATOR.
+    """Returns the response to a request that a partition leader sends to a share coordinator. Each
+    partition in the response has the error NOT_COORDINATOR.
     """
 
     def result(partition: Any) -> Any:

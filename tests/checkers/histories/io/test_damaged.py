@@ -46,7 +46,9 @@ def in_format(ending: str, rows: pa.Table, folder: Path) -> bytes:
 
 
 def refused(path: Path, *, analysed: bool = False) -> str:
-    """Returns why the history is refused, or "" if it can be read; any other error fails."""
+    """Returns why the history is refused, or "" if it can be read. Any other error fails the
+    test.
+    """
     try:
         if analysed:
             analyze(path)

@@ -64,9 +64,10 @@ R = TypeVar("R")
 
 @dataclass
 class OneAnswer:
-    """A test broker with one fixed response for every request except Metadata.
+    """A test broker with one fixed response for every request. There are two exceptions: Metadata,
+    and a FindCoordinator request that is not the first request.
 
-    As soon as another request has come, FindCoordinator gets COORDINATOR_NOT_AVAILABLE.
+    Such a FindCoordinator request gets COORDINATOR_NOT_AVAILABLE.
     """
 
     response: Response

@@ -35,7 +35,9 @@ ONE, TWO = NodeId(1), NodeId(2)
 
 
 def free_ports(count: int) -> int:
-    """Returns the first of `count` ports in a row that are free now."""
+    """Searches for `count` consecutive ports that are all free now, and returns the first of
+    them.
+    """
     while True:
         with ExitStack() as taken:
             first = taken.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
