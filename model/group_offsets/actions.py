@@ -1,17 +1,10 @@
-"""The actions of committed offsets: the coordinator replays its log, and consumers commit.
+"""The actions of committed offsets: the group rebalances, and consumers commit.
 
-A commit *counts* as soon as it takes effect. A commit outside transactions counts as soon as it is
-in the coordinator's log. A commit in a transaction is *pending* until the log has the marker of the
-transaction. An ABORT marker drops the pending commit. A COMMIT marker makes the pending commit
-count, unless a later commit in the log counts already. A tombstone deletes the committed offset and
-all pending commits. A new coordinator reads the log from the start, and answers no request until it
-has reached the end.
-
-The group reads one partition. A new owner of the partition starts at the committed offset, and
-waits while a commit is pending. The consumer commits its output and its offset in one transaction.
-The group may give the partition to another consumer before the old owner learns of this, and it
-does not fence the producer of the old owner. So each commit carries the generation in which the
-consumer has read.
+A new owner of a partition starts at the committed offset, and waits while a commit of the partition
+is pending. The consumer commits its output and its offsets in one transaction, which may have
+inputs of several partitions. The group may give a partition to another consumer before the old
+owner learns of this, and it does not fence the producer of the old owner. So each commit carries
+the generation in which the consumer has read.
 
 The table lists all actions (`Next` in TLA+). Each row begins with the part of the system that takes
 the actions. WF marks a weakly fair action, and SF a strongly fair action; the actions without a
@@ -24,28 +17,23 @@ mark are not fair.
     operator     reset_offset, expire_offset, delete_group
 
 Simplified: a transaction commits or aborts in one step, and its marker follows later. A consumer
-sends its offset before it ends the transaction. A consumer may act on a response that is old.
+sends its offsets before it ends the transaction. A consumer may act on a response that is old. A
+consumer that learns a generation stops reading all its partitions (no cooperative rebalancing).
 """
 
 from __future__ import annotations
 
-from model.group_offsets.state import (
-    Commit,
-    Entry,
-    Group,
-    GroupOffsetsState,
-    LogOffset,
-    Member,
-    Offset,
-)
+from model.group_offsets.coordinator import GroupOffsetsCoordinator
+from model.group_offsets.state import Entry, Member, Offset, TopicPartition
 from model.language import (
     Bool,
-    Nothing,
     action,
     all_of,
     exists,
     false,
     first,
+    forall,
+    implies,
     ite,
     nothing,
     true,
@@ -53,86 +41,8 @@ from model.language import (
 )
 
 
-class GroupOffsetsActions(GroupOffsetsState):
-    # ---- replaying the log
-
-    def append(s, entry: Entry) -> None:
-        at = s.end_offset
-        when(s.serves(), at < s.log_size)
-        s.log[at] = entry
-        s.end_offset = at + 1
-        s.apply(entry, at)
-
-    def apply(s, entry: Entry, at: LogOffset) -> None:
-        """Updates the coordinator's cache with `entry`, the record at offset `at` of the log."""
-        committed, waiting = s.cache.committed, s.cache.pending[entry.producer]
-        counts = all_of(entry.is_marker(), s.commits(entry), s.outranks(waiting, committed))
-        own = Commit(offset=entry.offset, at=at)
-        none = Commit.blank()
-        s.cache.committed = ite(
-            entry.in_transaction,
-            ite(counts, waiting, committed),
-            ite(entry.is_tombstone(), none, own),
-        )
-        for m in Member:
-            mine = entry.in_transaction & (entry.producer == m)
-            s.cache.pending[m] = ite(
-                entry.is_tombstone() | (mine & entry.is_marker()),
-                none,
-                ite(mine, own, s.cache.pending[m]),
-            )
-        s.cache.loaded = at + 1
-
-    def commits(s, marker: Entry) -> Bool:
-        return marker.commits
-
-    def outranks(s, waiting: Commit, committed: Commit) -> Bool:
-        """Returns True if a COMMIT marker puts the pending commit `waiting` into effect, because
-        `waiting` is later in the log than `committed`. If no commit is pending, the function
-        returns False.
-
-        Without the comparison, the claim `committed_is_the_last_that_counts` breaks (bug
-        `ranks-by-marker`, 11 steps).
-        """
-        later = (committed.offset == nothing) | (committed.at < waiting.at)
-        return (waiting.offset != nothing) & later
-
-    # ---- failover
-
-    @action
-    def fail_over(s) -> None:
-        """Another coordinator takes over the group, and starts with an empty cache.
-
-        Kafka: GroupCoordinatorService.onElection.
-        Simplified: the new coordinator has the same log as the old one. The action has no guard,
-        because a failover may happen in any state.
-        """
-        for m in Member:
-            s.cache.pending[m] = Commit.blank()
-        s.cache.committed = Commit.blank()
-        s.cache.loaded = LogOffset(0)
-
-    def read(s, at: LogOffset) -> Entry:
-        return s.log[at]
-
-    @action(fair="weak")
-    def load(s) -> None:
-        """The new coordinator reads the next record of the log into its cache.
-
-        Kafka: OffsetMetadataManager.replay.
-        Simplified: each step reads one record.
-        If the records are not applied in the order of the log, the claim
-        `committed_is_the_last_that_counts` breaks (bug `drops-deleted-groups`, 7 steps;
-        KAFKA-4704).
-        """
-        at = s.cache.loaded
-        when(at < s.end_offset)
-        s.apply(s.read(at), at)
-
+class GroupOffsetsActions(GroupOffsetsCoordinator):
     # ---- the group
-
-    def is_empty(s) -> Bool:
-        return (s.group.owner == nothing) & ~s.group.is_rebalancing
 
     @action
     def begin_rebalance(s) -> None:
@@ -145,21 +55,26 @@ class GroupOffsetsActions(GroupOffsetsState):
         when(~s.group.is_rebalancing)
         s.group.is_rebalancing = true
 
-    def assign(s, owner: Member | Nothing) -> None:
+    def begin_generation(s) -> None:
         when(s.group.is_rebalancing, s.group.generation < s.generations)
-        s.group = Group(generation=s.group.generation + 1, owner=owner, is_rebalancing=false)
+        s.group.generation = s.group.generation + 1
+        s.group.is_rebalancing = false
 
     @action
-    def complete_rebalance(s, owner: Member) -> None:
-        """The rebalance ends, and the partition gets an owner.
+    def complete_rebalance(s, p: TopicPartition, owner: Member) -> None:
+        """The rebalance ends, and one partition changes its owner.
 
         A consumer that did not join learns of the new generation later.
 
         Kafka: GroupMetadataManager.completeClassicGroupJoin.
-        Simplified: the new generation and its assignment are one step.
+        Simplified: the new generation and its assignment are one step. Partitions without an owner
+        get the same owner as `p`.
         Every claim also holds without the guard that a rebalance is in progress.
         """
-        s.assign(owner)
+        s.begin_generation()
+        for q in TopicPartition:
+            gets = (q == p) | (s.group.owner[q] == nothing)
+            s.group.owner[q] = ite(gets, owner, s.group.owner[q])
 
     @action
     def lose_all_members(s) -> None:
@@ -169,16 +84,34 @@ class GroupOffsetsActions(GroupOffsetsState):
         Simplified: the members may disappear at any time.
         Every claim also holds without the guard that a rebalance is in progress.
         """
-        s.assign(nothing)
+        s.begin_generation()
+        for p in TopicPartition:
+            s.group.owner[p] = nothing
 
     # ---- a consumer
 
+    def has_written(s, m: Member, p: TopicPartition) -> Bool:
+        """Returns True if the open transaction of `m` has output of inputs in the partition `p`."""
+        return exists(s.consumer[m].written[p][x] for x in Offset)
+
+    def has_sent(s, m: Member) -> Bool:
+        return exists(s.consumer[m].sent[p] for p in TopicPartition)
+
     def has_nothing_open(s, m: Member) -> Bool:
-        return all_of(~s.consumer[m].sent, ~exists(s.consumer[m].written[x] for x in Offset))
+        return all_of(~s.has_sent(m), ~exists(s.has_written(m, p) for p in TopicPartition))
 
     def stop_reading(s, m: Member) -> None:
-        s.consumer[m].reads = false
-        s.consumer[m].position = Offset(0)
+        for p in TopicPartition:
+            s.consumer[m].reads[p] = false
+            s.consumer[m].position[p] = Offset(0)
+
+    def give_up(s, m: Member) -> None:
+        """The consumer `m` gives up its partitions, because it learns a new generation.
+
+        If it keeps a partition that it has lost, the claim `each_input_once` breaks (bug
+        `keeps-lost-partitions`, 16 steps).
+        """
+        s.stop_reading(m)
 
     @action
     def learn_generation(s, m: Member) -> None:
@@ -191,42 +124,50 @@ class GroupOffsetsActions(GroupOffsetsState):
         """
         when(s.consumer[m].generation < s.group.generation, s.has_nothing_open(m))
         s.consumer[m].generation = s.group.generation
-        s.stop_reading(m)
+        s.give_up(m)
 
-    def may_return_offset(s) -> Bool:
-        """Returns True if no commit is pending. While a commit is pending, the new owner of the
-        partition must wait (OffsetFetch with requireStable).
+    def may_return_offset(s, p: TopicPartition) -> Bool:
+        """Returns True if no commit of the partition `p` is pending. While a commit is pending, the
+        new owner of the partition must wait (OffsetFetch with requireStable).
 
         Without this rule, the claim `each_input_once` breaks (bug `returns-unstable`, 14 steps).
         """
-        return s.is_stable()
+        return s.is_stable(p)
+
+    def takes_offset(s, p: TopicPartition, x: Offset) -> Bool:
+        """Returns True if the consumer takes the offset `x` from the response for the partition
+        `p`, because `x` is the partition's committed offset.
+
+        If the consumer takes the offset of another partition, the claim `no_input_is_skipped`
+        breaks (bug `mixes-up-partitions`, 6 steps).
+        """
+        return s.cache.committed[p].offset == x
 
     @action
-    def fetch_offset(s, m: Member) -> None:
-        """The owner of the partition starts to read at the group's committed offset.
+    def fetch_offset(s, m: Member, p: TopicPartition) -> None:
+        """The owner of a partition starts to read at the partition's committed offset.
 
         Kafka: OffsetFetch with requireStable (KIP-447).
-        Simplified: if the group has no committed offset, the owner starts at 0.
+        Simplified: if the partition has no committed offset, the owner starts at 0. The owner
+        fetches the offset of each partition on its own.
         Without the guard that the consumer owns the partition, the claim `each_input_once` breaks
         in 8 steps.
         """
         when(
-            s.group.owner == m,
+            s.group.owner[p] == m,
             s.consumer[m].generation == s.group.generation,
-            ~s.consumer[m].reads,
+            ~s.consumer[m].reads[p],
             ~s.consumer[m].ended,
             s.serves(),
-            s.may_return_offset(),
+            s.may_return_offset(p),
         )
-        s.consumer[m].reads = true
-        s.consumer[m].position = first(
-            Offset, lambda x: s.cache.committed.offset == x, default=Offset(0)
-        )
+        s.consumer[m].reads[p] = true
+        s.consumer[m].position[p] = first(Offset, lambda x: s.takes_offset(p, x), default=Offset(0))
 
     @action
-    def process(s, m: Member) -> None:
-        """The consumer reads the next input record, and writes its output record in the open
-        transaction.
+    def process(s, m: Member, p: TopicPartition) -> None:
+        """The consumer reads the next input record of a partition, and writes its output record in
+        the open transaction.
 
         Kafka: KafkaConsumer.poll and KafkaProducer.send.
         Simplified: the read and the write are one step.
@@ -234,10 +175,10 @@ class GroupOffsetsActions(GroupOffsetsState):
         breaks in 11 steps.
         """
         c = s.consumer[m]
-        at = c.position
-        when(c.reads, at < s.inputs, ~c.sent)
-        s.consumer[m].written[at] = true
-        s.consumer[m].position = at + 1
+        at = c.position[p]
+        when(c.reads[p], at < s.inputs, ~c.sent[p], ~c.ended)
+        s.consumer[m].written[p][at] = true
+        s.consumer[m].position[p] = at + 1
 
     # ---- commits
 
@@ -251,25 +192,34 @@ class GroupOffsetsActions(GroupOffsetsState):
         return s.consumer[m].generation == s.group.generation
 
     @action
-    def commit_in_transaction(s, m: Member) -> None:
-        """The consumer commits its position as part of its transaction (TxnOffsetCommit). The
-        commit is pending until the marker of the transaction arrives.
+    def commit_in_transaction(s, m: Member, p: TopicPartition) -> None:
+        """The consumer commits its position in a partition as part of its transaction
+        (TxnOffsetCommit). The commit is pending until the marker of the transaction arrives.
 
         Kafka: OffsetMetadataManager.commitTransactionalOffset.
-        Simplified: the commit has one partition. When a commit is refused, Kafka's transaction
+        Simplified: each request has one partition. When a commit is refused, Kafka's transaction
         coordinator has already opened the transaction; this spec has no transaction coordinator.
         The group coordinator must have read its whole log. Without this guard, the claim
         `committed_is_the_last_that_counts` breaks in 8 steps.
         """
         c = s.consumer[m]
-        when(c.reads, ~c.sent, exists(c.written[x] for x in Offset), s.accepts(m))
-        s.append(Entry.of_transaction(m, c.position))
-        s.consumer[m].sent = true
+        when(c.reads[p], ~c.sent[p], s.has_written(m, p), s.accepts(m))
+        s.append(Entry.of_transaction(m, p, c.position[p]))
+        s.consumer[m].sent[p] = true
+
+    def has_position(s, m: Member, p: TopicPartition) -> Bool:
+        """Returns True if the consumer `m` has a position to commit, because it reads the partition
+        `p`.
+
+        If the consumer keeps the position in a partition that it has lost, the claim
+        `commits_are_current` breaks (bug `commits-lost-partitions`, 9 steps; librdkafka#2948).
+        """
+        return s.consumer[m].reads[p]
 
     @action
-    def commit(s, m: Member) -> None:
-        """The consumer commits its position outside a transaction (OffsetCommit). The commit takes
-        effect at once.
+    def commit(s, m: Member, p: TopicPartition) -> None:
+        """The consumer commits its position in a partition outside a transaction (OffsetCommit).
+        The commit takes effect at once.
 
         Kafka: OffsetMetadataManager.commitOffset.
         Simplified: the coordinator accepts a commit during the whole rebalance; Kafka refuses it
@@ -277,12 +227,11 @@ class GroupOffsetsActions(GroupOffsetsState):
         Without the guard that the consumer has no output in an open transaction, the claim
         `no_input_is_skipped` breaks in 6 steps.
         """
-        c = s.consumer[m]
-        when(c.reads, s.has_nothing_open(m), s.accepts(m))
-        s.append(Entry.plain(c.position))
+        when(s.has_position(m, p), s.has_nothing_open(m), s.accepts(m))
+        s.append(Entry.plain(p, s.consumer[m].position[p]))
 
     @action
-    def commit_too_much(s, m: Member) -> None:
+    def commit_too_much(s, m: Member, p: TopicPartition) -> None:
         """The coordinator refuses a commit with too much metadata, and its cache does not change.
 
         Kafka: OFFSET_METADATA_TOO_LARGE.
@@ -290,9 +239,18 @@ class GroupOffsetsActions(GroupOffsetsState):
         If the refused commit remains pending in the cache, the claim `pending_is_decided` breaks
         (bug `forgets-refused`, 5 steps; KAFKA-16371).
         """
-        when(s.consumer[m].reads, s.has_nothing_open(m), s.accepts(m), s.serves())
+        when(s.consumer[m].reads[p], s.has_nothing_open(m), s.accepts(m), s.serves())
 
     # ---- the end of a transaction
+
+    def has_sent_offsets(s, m: Member) -> Bool:
+        """Returns True if the transaction has an offset of each partition whose inputs it has
+        processed.
+
+        Applications must obey this rule. Without it, the claim `each_input_once` breaks (bug
+        `commits-without-offsets`, 16 steps).
+        """
+        return forall(implies(s.has_written(m, p), s.consumer[m].sent[p]) for p in TopicPartition)
 
     @action
     def end_commit(s, m: Member) -> None:
@@ -304,12 +262,12 @@ class GroupOffsetsActions(GroupOffsetsState):
         Without the guard that the transaction has not ended yet, the claim `no_input_is_skipped`
         breaks in 9 steps.
         """
-        c = s.consumer[m]
-        when(c.sent, ~c.ended)
-        for x in c.written:
-            s.repeated[x] = s.repeated[x] | s.output[x]
-            s.output[x] = true
-            s.consumer[m].written[x] = false
+        when(s.has_sent(m), ~s.consumer[m].ended, s.has_sent_offsets(m))
+        for p in TopicPartition:
+            for x in s.consumer[m].written[p]:
+                s.repeated[p][x] = s.repeated[p][x] | s.output[p][x]
+                s.output[p][x] = true
+                s.consumer[m].written[p][x] = false
         s.consumer[m].ended = true
         s.consumer[m].committed = true
 
@@ -323,18 +281,17 @@ class GroupOffsetsActions(GroupOffsetsState):
         Every claim also holds without the guard that the transaction has output or an offset, and
         without the guard that it has not ended.
         """
-        c = s.consumer[m]
-        when(~s.has_nothing_open(m), ~c.ended)
-        for x in Offset:
-            s.consumer[m].written[x] = false
-        s.consumer[m].ended = c.sent
-        s.consumer[m].reads = false
-        s.consumer[m].position = Offset(0)
+        when(~s.has_nothing_open(m), ~s.consumer[m].ended)
+        for p in TopicPartition:
+            for x in Offset:
+                s.consumer[m].written[p][x] = false
+        s.consumer[m].ended = s.has_sent(m)
+        s.stop_reading(m)
 
     @action(fair="strong")
     def write_marker(s, m: Member) -> None:
         """The coordinator appends the transaction's marker to its log, and commits or drops the
-        pending offset.
+        pending offsets of all partitions.
 
         Kafka: WriteTxnMarkers to `__consumer_offsets`.
         Simplified: each transaction has exactly one marker.
@@ -343,16 +300,17 @@ class GroupOffsetsActions(GroupOffsetsState):
         """
         c = s.consumer[m]
         when(c.ended)
-        s.append(Entry.of_transaction(m, nothing, commits=c.committed))
-        s.consumer[m].sent = false
+        s.append(Entry.marker(m, commits=c.committed))
+        for p in TopicPartition:
+            s.consumer[m].sent[p] = false
         s.consumer[m].ended = false
         s.consumer[m].committed = false
 
     # ---- reset, expiry, deletion
 
     @action
-    def reset_offset(s, to: Offset) -> None:
-        """An operator commits an offset for a group without members.
+    def reset_offset(s, p: TopicPartition, to: Offset) -> None:
+        """An operator commits an offset of a partition for a group without members.
 
         Kafka: OffsetMetadataManager.commitOffset, without a member id.
         Simplified: the operator may commit any offset.
@@ -360,16 +318,25 @@ class GroupOffsetsActions(GroupOffsetsState):
         `pending_is_what_markers_will_decide` breaks in 10 steps.
         """
         when(s.is_empty())
-        s.append(Entry.plain(to))
-        s.was_reset = true
+        s.append(Entry.plain(p, to))
+        s.was_reset[p] = true
 
     def may_expire(s) -> Bool:
         """Returns True if the group is empty. The bug `expires-in-rebalance` changes this rule."""
         return s.is_empty()
 
+    def may_drop(s, p: TopicPartition) -> Bool:
+        """Returns True if no commit of the partition `p` is pending, so that its committed offset
+        may expire.
+
+        Without this rule, the claim `only_markers_decide` breaks (bug `expires-pending`, 10 steps;
+        redpanda#31483).
+        """
+        return s.is_stable(p)
+
     @action
-    def expire_offset(s) -> None:
-        """The committed offset expires, because the group had no members for
+    def expire_offset(s, p: TopicPartition) -> None:
+        """The committed offset of a partition expires, because the group had no members for
         offsets.retention.minutes.
 
         Kafka: OffsetMetadataManager.cleanupExpiredOffsets.
@@ -377,20 +344,22 @@ class GroupOffsetsActions(GroupOffsetsState):
         Without the guard that the group is empty, the claim `committed_offsets_last` breaks (bug
         `expires-in-rebalance`, 3 steps; KAFKA-13636).
         """
-        when(s.may_expire(), s.cache.committed.offset != nothing, s.is_stable())
-        s.append(Entry.plain(nothing))
-        s.was_reset = true
+        when(s.may_expire(), s.cache.committed[p].offset != nothing, s.may_drop(p))
+        s.append(Entry.plain(p, nothing))
+        s.was_reset[p] = true
 
     @action
     def delete_group(s) -> None:
-        """An operator deletes the group with its offset. A later group may have the same name.
+        """An operator deletes the group with its offsets. A later group may have the same name.
 
         Kafka: GroupCoordinatorService.deleteGroups.
-        Simplified: one record deletes the group and its offset.
+        Simplified: one record deletes the group and its offsets.
         Without the guard that the group has no members, the claim `committed_offsets_last` breaks
         in 3 steps.
         """
-        has_been = (s.group.generation > 0) | (s.cache.committed.offset != nothing)
-        when(s.is_empty(), s.is_stable(), has_been)
-        s.append(Entry.plain(nothing, ends_group=true))
-        s.was_reset = true
+        has_offset = exists(s.cache.committed[p].offset != nothing for p in TopicPartition)
+        is_stable = forall(s.is_stable(p) for p in TopicPartition)
+        when(s.is_empty(), is_stable, (s.group.generation > 0) | has_offset)
+        s.append(Entry.end_of_group())
+        for p in TopicPartition:
+            s.was_reset[p] = true

@@ -5,11 +5,25 @@ The decorator of each class names the claim.
 
 from __future__ import annotations
 
-from model.group_offsets.state import Commit, Entry, LogOffset, Member
+from typing import Final
+
+from model.group_offsets.state import Commit, Entry, LogOffset, Member, Offset, TopicPartition
 from model.group_offsets.versions import GroupOffsets
-from model.language import Bool, action, exists, ite, nothing, true
-from model.releases import UNRELEASED, kafka
-from model.variants import bug
+from model.language import (
+    Bool,
+    action,
+    all_of,
+    exists,
+    false,
+    ite,
+    nothing,
+    true,
+)
+from model.releases import UNRELEASED, InForce, kafka
+from model.variants import Constants, bug
+
+TWO_PARTITIONS: Final[Constants] = {"partitions": 2, "log_size": 2}
+ONE_GENERATION: Final[Constants] = {**TWO_PARTITIONS, "generations": 1}
 
 
 @bug(
@@ -46,7 +60,7 @@ class ReturnsUnstable(GroupOffsets):
     transaction is still in flight (KIP-447).
     """
 
-    def may_return_offset(s) -> Bool:
+    def may_return_offset(s, p: TopicPartition) -> Bool:
         return true
 
 
@@ -66,10 +80,10 @@ class ForgetsRefused(GroupOffsets):
     """
 
     @action
-    def commit_too_much(s, m: Member) -> None:
+    def commit_too_much(s, m: Member, p: TopicPartition) -> None:
         """The coordinator refuses the commit, but records it as pending in the cache."""
-        super().commit_too_much(m)
-        s.cache.pending[m].offset = s.consumer[m].position
+        super().commit_too_much(m, p)
+        s.cache.pending[m][p].offset = s.consumer[m].position[p]
 
 
 @bug(
@@ -106,7 +120,7 @@ class DropsDeletedGroups(GroupOffsets):
 
     def read(s, at: LogOffset) -> Entry:
         deleted = exists(s.log[x].ends_group for x in LogOffset)
-        return ite(deleted, Entry.plain(nothing), s.log[at])
+        return ite(deleted, Entry.end_of_group(), s.log[at])
 
 
 @bug("ranks-by-marker", breaks="committed_is_the_last_that_counts", steps=11, in_force=UNRELEASED)
@@ -131,3 +145,144 @@ class CountsAborted(GroupOffsets):
 
     def commits(s, marker: Entry) -> Bool:
         return true
+
+
+@bug(
+    "expires-pending",
+    breaks="only_markers_decide",
+    steps=10,
+    issue="redpanda#31483",
+    in_force=InForce(of="Redpanda"),
+)
+class ExpiresPending(GroupOffsets):
+    """A committed offset expires while a later commit of its partition is pending
+    (redpanda#31483).
+
+    The tombstone also deletes the pending commit, so the marker of the transaction commits nothing.
+    """
+
+    def may_drop(s, p: TopicPartition) -> Bool:
+        return true
+
+
+# ---- clients and applications
+
+
+@bug(
+    "commits-lost-partitions",
+    breaks="commits_are_current",
+    steps=9,
+    issue="librdkafka#2948",
+    in_force=InForce(of="librdkafka"),
+)
+class CommitsLostPartitions(GroupOffsets):
+    """A consumer keeps the stored offset of a partition that it has lost, and commits it in the
+    next generation (librdkafka#2948).
+
+    The coordinator compares only the generation, so it accepts the offset, which may be lower than
+    the new owner's.
+    """
+
+    def give_up(s, m: Member) -> None:
+        for p in TopicPartition:
+            s.consumer[m].reads[p] = false
+
+    def has_position(s, m: Member, p: TopicPartition) -> Bool:
+        return s.consumer[m].position[p] > 0
+
+
+# ---- two partitions
+
+
+@bug(
+    "keeps-lost-partitions",
+    breaks="each_input_once",
+    steps=16,
+    at=TWO_PARTITIONS,
+    in_force=UNRELEASED,
+)
+class KeepsLostPartitions(GroupOffsets):
+    """A consumer that loses only some of its partitions gives up none of them.
+
+    Two consumers read the lost partition in the same generation, and the coordinator accepts the
+    commits of both.
+    """
+
+    def give_up(s, m: Member) -> None:
+        keeps = exists(
+            all_of(s.consumer[m].reads[p], s.group.owner[p] == m) for p in TopicPartition
+        )
+        for p in TopicPartition:
+            s.consumer[m].reads[p] = s.consumer[m].reads[p] & keeps
+            s.consumer[m].position[p] = ite(keeps, s.consumer[m].position[p], Offset(0))
+
+
+@bug(
+    "mixes-up-partitions",
+    breaks="no_input_is_skipped",
+    steps=6,
+    at=ONE_GENERATION,
+    in_force=UNRELEASED,
+)
+class MixesUpPartitions(GroupOffsets):
+    """A consumer takes the committed offset of another partition from the response to OffsetFetch.
+
+    For example, the response lists the partitions in another order than the request.
+    """
+
+    def takes_offset(s, p: TopicPartition, x: Offset) -> Bool:
+        return exists(all_of(p != q, s.cache.committed[q].offset == x) for q in TopicPartition)
+
+
+@bug(
+    "fetches-partly-unstable",
+    breaks="each_input_once",
+    steps=14,
+    at=TWO_PARTITIONS,
+    in_force=UNRELEASED,
+)
+class FetchesPartlyUnstable(GroupOffsets):
+    """A consumer fetches again only if all partitions of the response are unstable.
+
+    It starts to read an unstable partition if another partition is stable.
+    """
+
+    def may_return_offset(s, p: TopicPartition) -> Bool:
+        return exists(s.is_stable(q) for q in TopicPartition)
+
+
+@bug(
+    "commits-without-offsets",
+    breaks="each_input_once",
+    steps=16,
+    at=TWO_PARTITIONS,
+    issue="alpakka-kafka#752",
+    in_force=InForce(of="Alpakka Kafka"),
+)
+class CommitsWithoutOffsets(GroupOffsets):
+    """A transaction commits output of inputs in two partitions, but the offset of only one
+    (alpakka-kafka#752).
+
+    The next owner of the other partition processes its inputs again. The library Alpakka Kafka
+    added an offset only in the callback of a send, which may run after the commit.
+    """
+
+    def has_sent_offsets(s, m: Member) -> Bool:
+        return true
+
+
+@bug(
+    "keeps-last-request",
+    breaks="pending_is_what_markers_will_decide",
+    steps=9,
+    at=ONE_GENERATION,
+    in_force=UNRELEASED,
+)
+class KeepsLastRequest(GroupOffsets):
+    """The coordinator keeps the pending offsets of only the last request of a transaction.
+
+    So the marker commits the offsets of some partitions, and the other offsets are lost.
+    """
+
+    def keeps_pending(s) -> Bool:
+        return false

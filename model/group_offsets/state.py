@@ -2,9 +2,8 @@
 
 Source: KIP-98, KIP-447; KIP-211 and KIP-496 on the deletion of offsets; OffsetMetadataManager of
 Apache Kafka 4.3.
-Simplified: a group reads one partition, so it has one committed offset. A record is committed as
-soon as it is appended. The log is not compacted. The members of the group do not change at a
-failover.
+Simplified: a record is committed as soon as it is appended. Each commit request has one partition.
+The log is not compacted. The members of the group do not change at a failover.
 """
 
 from __future__ import annotations
@@ -21,6 +20,8 @@ from model.language import (
     Set,
     Sort,
     Spec,
+    all_of,
+    exists,
     false,
     forall,
     nothing,
@@ -34,9 +35,13 @@ class Member(Sort):
     prefix = "m"
 
 
+class TopicPartition(Sort):
+    """A partition of a topic that the group reads."""
+
+
 class Offset(Int):
-    """An offset of the partition that the group reads. A committed offset is the offset of the
-    next record to read.
+    """An offset of a partition that the group reads. A committed offset is the offset of the next
+    record to read.
     """
 
 
@@ -49,6 +54,7 @@ class Entry(Record):
     offset. Any other record is a marker if it belongs to a transaction, and a tombstone otherwise.
     """
 
+    partition: TopicPartition  # a marker, or the tombstone of a group, has the first partition
     offset: Offset | Nothing
     in_transaction: Bool
     producer: Member  # the transaction's producer
@@ -61,28 +67,56 @@ class Entry(Record):
     def is_tombstone(self) -> Bool:
         return ~self.in_transaction & (self.offset == nothing)
 
+    def deletes(self, p: TopicPartition) -> Bool:
+        """Returns True if the record is a tombstone of the partition `p` or of the whole group."""
+        return self.is_tombstone() & (self.ends_group | (self.partition == p))
+
     @classmethod
-    def plain(cls, offset: Offset | Nothing, ends_group: Bool = false) -> Entry:
+    def plain(cls, p: TopicPartition, offset: Offset | Nothing) -> Entry:
         """Returns a commit of `offset` outside transactions. If `offset` is nothing, the record
-        is a tombstone. If `ends_group` is true, the tombstone deletes the whole group.
+        is a tombstone of the partition `p`.
         """
         return cls(
+            partition=p,
             offset=offset,
             in_transaction=false,
             producer=cls.blank().producer,
             commits=false,
-            ends_group=ends_group,
+            ends_group=false,
         )
 
     @classmethod
-    def of_transaction(
-        cls, producer: Member, offset: Offset | Nothing, commits: Bool = false
-    ) -> Entry:
-        """Returns a record of a transaction of `producer`. It is a commit of `offset`. If `offset`
-        is nothing, it is a marker: COMMIT if `commits` is true, and ABORT otherwise.
+    def end_of_group(cls) -> Entry:
+        """Returns the tombstone of the whole group."""
+        return cls(
+            partition=cls.blank().partition,
+            offset=nothing,
+            in_transaction=false,
+            producer=cls.blank().producer,
+            commits=false,
+            ends_group=true,
+        )
+
+    @classmethod
+    def of_transaction(cls, producer: Member, p: TopicPartition, offset: Offset) -> Entry:
+        """Returns a commit of `offset` in a transaction of `producer`."""
+        return cls(
+            partition=p,
+            offset=offset,
+            in_transaction=true,
+            producer=producer,
+            commits=false,
+            ends_group=false,
+        )
+
+    @classmethod
+    def marker(cls, producer: Member, commits: Bool) -> Entry:
+        """Returns the marker of a transaction of `producer`: COMMIT if `commits` is true, and ABORT
+        otherwise.
         """
         return cls(
-            offset=offset,
+            partition=cls.blank().partition,
+            offset=nothing,
             in_transaction=true,
             producer=producer,
             commits=commits,
@@ -102,8 +136,8 @@ class Cache(Record):
     `loaded`.
     """
 
-    committed: Commit
-    pending: Map[Member, Commit]
+    committed: Map[TopicPartition, Commit]
+    pending: Map[Member, Map[TopicPartition, Commit]]
     loaded: LogOffset
 
 
@@ -112,30 +146,32 @@ class Generation(Int):
 
 
 class Group(Record):
-    """The state of the group: its generation, the partition's owner, and whether a rebalance is
+    """The state of the group: its generation, the partitions' owners, and whether a rebalance is
     under way.
     """
 
     generation: Generation
-    owner: Member | Nothing  # the partition's owner; nothing if the group is empty
+    owner: Map[TopicPartition, Member | Nothing]  # nothing if the group is empty
     is_rebalancing: Bool
 
 
 class Consumer(Record):
-    """The generation and position that a consumer believes to have, and its open transaction."""
+    """The generation and positions that a consumer believes to have, and its open transaction."""
 
     generation: Generation  # the latest generation that the consumer knows
-    reads: Bool  # the consumer believes that it owns the partition
-    position: Offset  # the next record that it reads
-    written: Set[Offset]  # the inputs whose output is in the open transaction
-    sent: Bool  # the consumer has sent its offset in this transaction
+    reads: Set[TopicPartition]  # the consumer believes that it owns these partitions
+    position: Map[TopicPartition, Offset]  # the next record that it reads
+    # the inputs whose output is in the open transaction
+    written: Map[TopicPartition, Set[Offset]]
+    sent: Set[TopicPartition]  # the consumer has sent its offset in this transaction
     ended: Bool  # the transaction is decided, and its marker is in flight
     committed: Bool  # the decision was to commit
 
 
 class GroupOffsetsState(Spec):
     members: Annotated[int, range(1, 10)] = 2
-    # the number of records in the partition that the group reads
+    partitions: Annotated[int, range(1, 10)] = 1
+    # the number of records in each partition that the group reads
     inputs: Annotated[int, range(1, 10)] = 1
     log_size: Annotated[int, range(1, 20)] = 4
     generations: Annotated[int, range(1, 10)] = 2
@@ -147,13 +183,15 @@ class GroupOffsetsState(Spec):
     group: Group
     consumer: Map[Member, Consumer]
     # history variables, which only the claims read
-    output: Set[Offset]  # inputs whose output is committed
-    repeated: Set[Offset]  # inputs whose output is committed more than once
-    was_reset: Bool  # an operator, expiry or group deletion made the group read inputs again
+    output: Map[TopicPartition, Set[Offset]]  # inputs whose output is committed
+    repeated: Map[TopicPartition, Set[Offset]]  # inputs whose output is committed more than once
+    # an operator, expiry or group deletion made the group read inputs of these partitions again
+    was_reset: Set[TopicPartition]
 
     def scope(s) -> Scope:
         return {
             Member: s.members,
+            TopicPartition: s.partitions,
             Offset: range(s.inputs + 1),
             LogOffset: range(s.log_size + 1),
             Generation: range(s.generations + 1),
@@ -163,8 +201,15 @@ class GroupOffsetsState(Spec):
         """Returns True if the coordinator has read its whole log, so that it answers requests."""
         return s.cache.loaded == s.end_offset
 
-    def is_pending(s, m: Member) -> Bool:
-        return s.cache.pending[m].offset != nothing
+    def is_pending(s, m: Member, p: TopicPartition) -> Bool:
+        return s.cache.pending[m][p].offset != nothing
 
-    def is_stable(s) -> Bool:
-        return forall(~s.is_pending(m) for m in Member)
+    def is_stable(s, p: TopicPartition) -> Bool:
+        """Returns True if no commit of the partition `p` is pending."""
+        return forall(~s.is_pending(m, p) for m in Member)
+
+    def is_empty(s) -> Bool:
+        return all_of(
+            ~exists(s.group.owner[p] != nothing for p in TopicPartition),
+            ~s.group.is_rebalancing,
+        )

@@ -12,18 +12,17 @@ to the output. The detailed step that writes the marker is also mapped to two ab
 writes the marker at the group coordinator, and one ends the transaction.
 
 Simplified: no offset is reset, expired or deleted, because the group would then process inputs a
-second time. In `group-offsets`, each consumer has its own transactional id and is never fenced, and
-the group reads one partition.
+second time. In `group-offsets`, each consumer has its own transactional id and is never fenced.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
 
-from model.group_offsets.state import Offset
+from model.group_offsets.state import Offset, TopicPartition
 from model.group_offsets.versions import GroupOffsets
 from model.language import action, false, when
 from model.language.interpreter import State
@@ -31,19 +30,17 @@ from model.pipeline_abstract.versions import Pipeline
 from properties.refinement.behaviour import Call, as_int
 from properties.refinement.history_mapping import Difference, HistoryMapping, Transition
 
-PARTITION: Final = 0
-
 
 class WithoutResets(GroupOffsets):
     """A copy of the spec `group-offsets` in which no offset is reset, expires or is deleted."""
 
     @action
-    def reset_offset(self, to: Offset) -> None:
+    def reset_offset(self, p: TopicPartition, to: Offset) -> None:
         """This action is never enabled, so the offset is never reset."""
         when(false)
 
     @action
-    def expire_offset(self) -> None:
+    def expire_offset(self, p: TopicPartition) -> None:
         """This action is never enabled, so the offset never expires."""
         when(false)
 
@@ -55,10 +52,14 @@ class WithoutResets(GroupOffsets):
 
 @dataclass
 class Replayed:
-    """The committed offset in the coordinator's log, and the pending offset of each member."""
+    """The committed offset of each partition in the coordinator's log, and the pending offsets of
+    each member by partition. A partition without a committed offset is missing.
+    """
 
-    committed: int = 0
-    pending: dict[int, int] = field(default_factory=dict[int, int])
+    committed: dict[int, int] = field(default_factory=dict[int, int])
+    pending: defaultdict[int, dict[int, int]] = field(
+        default_factory=lambda: defaultdict(dict[int, int])
+    )
 
 
 class Refinement(HistoryMapping[GroupOffsets]):
@@ -67,7 +68,7 @@ class Refinement(HistoryMapping[GroupOffsets]):
         return Pipeline(
             instances=self.detailed.members,
             transactional_ids=self.detailed.members,
-            partitions=1,
+            partitions=self.detailed.partitions,
             offsets=self.detailed.inputs + 1,
             generations=self.detailed.generations + 1,
         )
@@ -75,6 +76,10 @@ class Refinement(HistoryMapping[GroupOffsets]):
     @cached_property
     def _members(self) -> range:
         return range(self.detailed.members)
+
+    @cached_property
+    def _partitions(self) -> range:
+        return range(self.detailed.partitions)
 
     # ---- the mapping
 
@@ -85,23 +90,26 @@ class Refinement(HistoryMapping[GroupOffsets]):
     def calls(self, step: Transition, abstract: State) -> list[Call]:
         generation = as_int(step.after["group.generation", ()])
         match step.action, step.arguments:
-            case "complete_rebalance", (owner,):
-                return [Call("rebalance", (generation,)), Call("assign", (PARTITION, owner))]
+            case "complete_rebalance", _:
+                owners = [(p, as_int(step.after["group.owner", (p,)])) for p in self._partitions]
+                assigned = [Call("assign", (p, owner)) for p, owner in owners]
+                return [Call("rebalance", (generation,)), *assigned]
             case "lose_all_members", ():
                 return [Call("rebalance", (generation,))]
             case "learn_generation" as name, (m,):
                 return [Call(name, (m,))]
-            case "fetch_offset" as name, (m,):
-                return [Call(name, (m, PARTITION))]
-            case "process" as name, (m,):
-                after = as_int(step.after["consumer.position", (m,)])
-                return [Call(name, (m, m, PARTITION, after))]
-            case "commit_in_transaction", (m,):
-                return [Call("send_offset", (m, m, PARTITION))]
+            case "fetch_offset" as name, (m, p):
+                return [Call(name, (m, p))]
+            case "process" as name, (m, p):
+                after = as_int(step.after["consumer.position", (m, p)])
+                return [Call(name, (m, m, p, after))]
+            case "commit_in_transaction", (m, p):
+                return [Call("send_offset", (m, m, p))]
             case "end_commit", (m,):
                 return [Call("commit", (m, m)), Call("write_output_marker", (m,))]
             case "end_abort", (m,):
-                ends = [] if step.before["consumer.sent", (m,)] else _ended(m)
+                sent = any(step.before["consumer.sent", (m, p)] for p in self._partitions)
+                ends = [] if sent else _ended(m)
                 return [Call("abort", (m,)), Call("write_output_marker", (m,)), *ends]
             case "write_marker", (m,):
                 return _ended(m)
@@ -118,17 +126,15 @@ class Refinement(HistoryMapping[GroupOffsets]):
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
         generation = as_int(detailed["group.generation", ()])
         yield "the generation", generation, abstract["generation", ()]
-        owner = abstract["owner", (generation, PARTITION)]
-        yield "the owner", detailed["group.owner", ()], owner
         log = self._replayed(detailed)
-        yield "the committed offset", log.committed, abstract["committed_offset", (PARTITION,)]
-        for o in range(self.detailed.inputs + 1):
-            yield f"output {o}", detailed["output", (o,)], abstract["received", (PARTITION, o)]
-            yield (
-                f"second output {o}",
-                detailed["repeated", (o,)],
-                abstract["repeated", (PARTITION, o)],
-            )
+        for p in self._partitions:
+            owner = abstract["owner", (generation, p)]
+            yield f"the owner of p{p}", detailed["group.owner", (p,)], owner
+            committed = log.committed.get(p, 0)
+            yield f"the committed offset of p{p}", committed, abstract["committed_offset", (p,)]
+            for o in range(self.detailed.inputs + 1):
+                for ours, theirs in (("output", "received"), ("repeated", "repeated")):
+                    yield f"{ours} {o} of p{p}", detailed[ours, (p, o)], abstract[theirs, (p, o)]
         for m in self._members:
             yield from self._of_member(detailed, abstract, log, m)
 
@@ -137,24 +143,21 @@ class Refinement(HistoryMapping[GroupOffsets]):
     ) -> Iterator[Difference]:
         generation = detailed["consumer.generation", (m,)]
         yield f"the generation of m{m}", generation, abstract["known_generation", (m,)]
-        for name in ("reads", "position"):
-            yield (
-                f"{name} of m{m}",
-                detailed[f"consumer.{name}", (m,)],
-                abstract[name, (m, PARTITION)],
-            )
-        for o in range(self.detailed.inputs + 1):
-            written = detailed["consumer.written", (m, o)]
-            yield f"effect {o} of m{m}", written, abstract["written", (m, PARTITION, o)]
-        pending = abstract["pending", (m, PARTITION)]
-        offset = abstract["pending_offset", (m, PARTITION)] if pending else None
-        yield f"the pending offset of m{m}", log.pending.get(m), offset
+        for p in self._partitions:
+            for name in ("reads", "position"):
+                ours = detailed[f"consumer.{name}", (m, p)]
+                yield f"{name} of m{m} in p{p}", ours, abstract[name, (m, p)]
+            for o in range(self.detailed.inputs + 1):
+                written = detailed["consumer.written", (m, p, o)]
+                yield f"effect {o} of m{m} in p{p}", written, abstract["written", (m, p, o)]
+            offset = abstract["pending_offset", (m, p)] if abstract["pending", (m, p)] else None
+            yield f"the pending offset of m{m} in p{p}", log.pending[m].get(p), offset
         ended, commits = detailed["consumer.ended", (m,)], detailed["consumer.committed", (m,)]
         decision = (abstract["committed", (m,)], abstract["aborted", (m,)])
         yield f"the decision of m{m}", (ended and commits, ended and not commits), decision
 
     def _replayed(self, detailed: State) -> Replayed:
-        """Returns the committed offset and the pending offsets that result from the records of the
+        """Returns the committed offsets and the pending offsets that result from the records of the
         coordinator's log.
 
         The log must contain no tombstone (a record that deletes an offset).
@@ -162,15 +165,16 @@ class Refinement(HistoryMapping[GroupOffsets]):
         read = Replayed()
         for at in range(as_int(detailed["end_offset", ()])):
             offset = detailed["log.offset", (at,)]
+            partition = as_int(detailed["log.partition", (at,)])
             producer = as_int(detailed["log.producer", (at,)])
             if not detailed["log.in_transaction", (at,)]:
-                read.committed = as_int(offset)
+                read.committed[partition] = as_int(offset)
             elif offset is not None:
-                read.pending[producer] = as_int(offset)
+                read.pending[producer][partition] = as_int(offset)
             else:
                 waiting = read.pending.pop(producer)
                 if detailed["log.commits", (at,)]:
-                    read.committed = waiting
+                    read.committed.update(waiting)
         return read
 
 

@@ -75,8 +75,8 @@ COUNTS = {
 # first is older than the last but one. No replica of a quorum and no append to the log of a
 # transaction coordinator fails by default. An earlier version of the election has guards of its
 # own, and so has the replication that may lose records. A second producer matters to a reader, and
-# a second partition to the member of a group that revokes one after another. By default, that group
-# has no static members.
+# a second partition to a transaction with offsets of both, and to the member of a consumer-group
+# that revokes one after another. By default, consumer-group has no static members.
 BEYOND = [
     (
         GroupOffsets(inputs=2, generations=1, log_size=3),
@@ -85,6 +85,10 @@ BEYOND = [
     (
         GroupOffsets(inputs=1, generations=3, log_size=3),
         Counts(191_108, 865_117, 24, (8, 9, 7, 7)),
+    ),
+    (
+        GroupOffsets(partitions=2, generations=1, log_size=3),
+        Counts(79_026, 315_497, 21, (11, 9, -1, 7)),
     ),
     (Kip966(min_isr=1), Counts(29_384, 82_450, 24, (4, 2, 6, 5, 3))),
     (Quorum(max_failures=1), Counts(366_463, 1_667_553, 25, (6, 6, 11))),
@@ -123,6 +127,7 @@ def test_the_counts_at_the_default_bounds_are_the_recorded_ones(spec: str) -> No
     ids=[
         "two inputs of group-offsets",
         "three generations of group-offsets",
+        "two partitions of group-offsets",
         "kip-966 of election",
         "a failed replica of quorum",
         "failed appends of transactions",

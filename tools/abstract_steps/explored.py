@@ -181,6 +181,11 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
     ),
     "pipeline-abstract": (
         walk(detailed_group_offsets.Refinement(WithoutResets(generations=2, log_size=2))),
+        walk(
+            detailed_group_offsets.Refinement(
+                WithoutResets(partitions=2, generations=1, log_size=2)
+            )
+        ),
     ),
     "classic-group-abstract": (
         walk(detailed_classic_group.Refinement(ClassicGroup(generations=2))),

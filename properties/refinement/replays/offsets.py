@@ -57,9 +57,10 @@ class OffsetHarness:
     offsets: GroupOffsets = GroupOffsets()  # noqa: RUF009 - a frozen value
     before: OffsetHarness | None = None  # a copy from before the last action
 
-    def reset(self, to: int) -> None:
+    def reset(self, partition: int, to: int) -> None:
+        at = TopicPartition(INPUT.topic, partition)
         self._write(
-            [group_offsets.entry(GROUP, INPUT, CommittedOffset(offset=Offset(to)), self.now_ms)]
+            [group_offsets.entry(GROUP, at, CommittedOffset(offset=Offset(to)), self.now_ms)]
         )
 
     def begin_rebalance(self) -> None:
@@ -101,7 +102,7 @@ def _with_copy(effect: Effect) -> Effect:
 EFFECTS: Final[Mapping[str, Effect]] = {
     "reset_offset": _with_copy(OffsetHarness.reset),
     "begin_rebalance": _with_copy(OffsetHarness.begin_rebalance),
-    "expire_offset": _with_copy(OffsetHarness.expire),
+    "expire_offset": _with_copy(lambda harness, _partition: harness.expire()),
 }
 
 
@@ -111,10 +112,10 @@ def cells(harness: OffsetHarness) -> Mapping[Cell, Value]:
     return {
         ("end_offset", ()): harness.log.end_offset,
         ("cache.loaded", ()): harness.offsets.read_to,
-        ("cache.committed.offset", ()): None if known is None else known.committed.offset,
-        ("cache.committed.at", ()): 0 if known is None else known.record_offset,
+        ("cache.committed.offset", (0,)): None if known is None else known.committed.offset,
+        ("cache.committed.at", (0,)): 0 if known is None else known.record_offset,
         ("group.generation", ()): harness.group.generation,
-        ("group.owner", ()): None,  # the counterexample completes no rebalance
+        ("group.owner", (0,)): None,  # the counterexample completes no rebalance
         ("group.is_rebalancing", ()): is_rebalancing,
     }
 

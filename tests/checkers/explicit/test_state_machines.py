@@ -95,8 +95,8 @@ def assigned_brokers(state: State, ranges: Mapping[str, range]) -> Iterator[str]
 
 
 def committed_offset(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
-    counts = state["cache.committed.offset", ()] is not None
-    pending = any(state["cache.pending.offset", (m,)] is not None for m in ranges["Member"])
+    counts = state["cache.committed.offset", (0,)] is not None
+    pending = any(state["cache.pending.offset", (m, 0)] is not None for m in ranges["Member"])
     yield named(
         LOADING=state["cache.loaded", ()] != state["end_offset", ()],
         COMMITTED_AND_PENDING=counts and pending,
@@ -112,9 +112,9 @@ def consumers(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
         yield named(
             COMMITTING=own["ended"] and own["committed"],
             ABORTING=own["ended"],
-            OFFSET_SENT=own["sent"],
-            PROCESSED=any(state["consumer.written", (m, x)] for x in ranges["Offset"]),
-            READING=own["reads"],
+            OFFSET_SENT=state["consumer.sent", (m, 0)],
+            PROCESSED=any(state["consumer.written", (m, 0, x)] for x in ranges["Offset"]),
+            READING=state["consumer.reads", (m, 0)],
             IDLE=True,
         )
 

@@ -15,7 +15,8 @@ from model.classic_group.bugs import (
     WaitsForLeader,
 )
 from model.classic_group.versions import ClassicGroup
-from model.language import Spec
+from model.language import Spec, terms
+from model.language.actions import Action
 from tests.model.conftest import Play
 
 Begin = Callable[[Spec], Play]
@@ -107,6 +108,27 @@ def test_a_process_replaces_its_instance_during_a_rebalance(play: Begin) -> None
     group = play(ClassicGroup()).do(*both)
     assert (group["group.members 0"], group["group.members 1"]) == (False, True)
     assert play(AddsInstances()).do(*both).broken() == {"one_member_of_an_instance"}
+
+
+# ---- a second partition
+
+OWNERS = frozenset({"group.owners", "persisted.owners", "consumer.owns", "consumer.claims"})
+
+
+def depends_on_owners(action: Action) -> bool:
+    """Returns True if an owner decides whether the action is enabled, or what else it changes."""
+    decides = [guard.formula for guard in action.guards]
+    for write in action.writes:
+        if write.variable.name not in OWNERS:
+            decides += (*write.keys, write.condition, write.value)
+    return any(terms.reads(formula) & OWNERS for formula in decides)
+
+
+def test_only_the_assignment_depends_on_an_owner() -> None:
+    """So each partition of a group with several partitions goes through the states of this spec."""
+    spec = ClassicGroup()
+    assert {variable.name for variable in spec.variables} >= OWNERS
+    assert [a.name for a in spec.actions if depends_on_owners(a)] == ["assign"]
 
 
 # ---- explored

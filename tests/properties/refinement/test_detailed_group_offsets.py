@@ -8,8 +8,15 @@ from __future__ import annotations
 
 import pytest
 
-from model.group_offsets.bugs import CountsAborted, ForgetsGeneration, ReturnsUnstable
-from model.group_offsets.state import Entry, Member
+from model.group_offsets.bugs import (
+    CommitsWithoutOffsets,
+    CountsAborted,
+    ForgetsGeneration,
+    KeepsLostPartitions,
+    MixesUpPartitions,
+    ReturnsUnstable,
+)
+from model.group_offsets.state import Entry, Member, TopicPartition
 from model.group_offsets.versions import GroupOffsets
 from model.language import action, when
 from model.language.interpreter import Interpreter, State
@@ -20,6 +27,7 @@ from properties.refinement.history_mapping import Transition
 
 TWO_GENERATIONS: Constants = {"generations": 2, "log_size": 2}
 ONE_GENERATION: Constants = {"generations": 1, "log_size": 3}
+TWO_PARTITIONS: Constants = {"partitions": 2, "generations": 1, "log_size": 2}
 
 
 def test_every_step_of_the_detailed_spec_is_explained() -> None:
@@ -28,6 +36,11 @@ def test_every_step_of_the_detailed_spec_is_explained() -> None:
     assert (walk.pairs, walk.unexplained) == (4_400, [])
     actions = {action.name for action in refinement.abstract.actions}
     assert {*walk.explained} == actions - {"init_transactions"} | {"none"}
+
+
+def test_every_step_with_two_partitions_is_explained() -> None:
+    walk = Refinement(WithoutResets(**TWO_PARTITIONS)).walk()
+    assert (walk.pairs, walk.unexplained) == (2_874, [])
 
 
 class Zombies(ForgetsGeneration, WithoutResets):
@@ -46,10 +59,22 @@ class CommitsFurther(WithoutResets):
     """A commit outside a transaction has an offset above an input that was not processed."""
 
     @action
-    def commit(self, m: Member) -> None:
-        consumer = self.consumer[m]
-        when(consumer.reads, self.has_nothing_open(m), self.accepts(m), consumer.position == 0)
-        self.append(Entry.plain(consumer.position + 1))
+    def commit(self, m: Member, p: TopicPartition) -> None:
+        position = self.consumer[m].position[p]
+        when(self.has_position(m, p), self.has_nothing_open(m), self.accepts(m), position == 0)
+        self.append(Entry.plain(p, position + 1))
+
+
+class KeepsLost(KeepsLostPartitions, WithoutResets):
+    """A consumer that loses one of its partitions goes on reading it."""
+
+
+class MixesUp(MixesUpPartitions, WithoutResets):
+    """A consumer starts to read at the committed offset of another partition."""
+
+
+class SendsOneOffset(CommitsWithoutOffsets, WithoutResets):
+    """A transaction commits without the offset of one of its partitions."""
 
 
 @pytest.mark.parametrize(
@@ -59,6 +84,9 @@ class CommitsFurther(WithoutResets):
         (Unstable, TWO_GENERATIONS, "fetch_offset"),
         (Aborted, ONE_GENERATION, "fetch_offset"),
         (CommitsFurther, ONE_GENERATION, "commit"),
+        (KeepsLost, {**TWO_PARTITIONS, "generations": 2, "log_size": 1}, "learn_generation"),
+        (MixesUp, TWO_PARTITIONS, "fetch_offset"),
+        (SendsOneOffset, TWO_PARTITIONS, "end_commit"),
     ],
 )
 def test_bugs_take_unexplained_steps(
@@ -88,5 +116,5 @@ def test_an_effect_that_only_the_detailed_state_has_is_noticed(changed: str) -> 
     )
     assert not refinement.disagreement(detailed, abstract)
     for o in range(spec.inputs):
-        at = (0, o) if changed == "consumer.written" else (o,)
+        at = (0, 0, o) if changed == "consumer.written" else (0, o)
         assert refinement.disagreement({**detailed, (changed, at): True}, abstract)

@@ -28,8 +28,8 @@ def test_a_counterexample_breaks_only_the_coordinator_with_the_bug(
 
 def test_offsets_of_a_group_without_members_may_expire() -> None:
     (replay,) = OFFSET_REPLAYS
-    harness = replay.run([("reset_offset", (0,)), ("expire_offset", ())], defective=False)
+    harness = replay.run([("reset_offset", (0, 0)), ("expire_offset", (0,))], defective=False)
     assert harness.before is not None
-    committed = [cells(it)["cache.committed.offset", ()] for it in (harness.before, harness)]
+    committed = [cells(it)["cache.committed.offset", (0,)] for it in (harness.before, harness)]
     assert committed == [0, None]
     assert replay.holds(harness)
