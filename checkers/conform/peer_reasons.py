@@ -1,9 +1,10 @@
 """The reasons for which the answers of kfake and of librdkafka's mock cluster differ from the
 answers of Apache Kafka 4.3.
 
-The reference broker answers instead of Kafka, which it imitates. Each difference is therefore a
-finding about kfake or the mock cluster. In each table, a difference has the reason of the first row
-that matches. Each table ends with one general reason for each request type.
+The comparison uses the reference broker in place of Kafka, because the reference broker answers as
+Kafka 4.3 does. So each difference is a finding about kfake or the mock cluster. In each table, a
+difference has the reason of the first row that matches. Each table ends with one general reason for
+each request type.
 
 Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, rdkafka_mock_handlers.c.
 """

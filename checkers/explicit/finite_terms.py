@@ -17,8 +17,8 @@ class FiniteTerms:
     _unrolled: dict[t.Node, int] = field(default_factory=dict)
 
     def packed(self, n: t.Const) -> int:
-        """Returns the number that stores a constant. If the type of the constant is -1..3, the
-        constant 2 becomes 3.
+        """Returns the number that stores a constant: its distance from the least value of its type.
+        If the type is -1..3, the constant 2 becomes 3.
 
         If the type has no range in the scope, as the type of a count, the constant is returned
         unchanged.

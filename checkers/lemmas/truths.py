@@ -48,8 +48,8 @@ class Truths:
         return cls(context, columns, codes)
 
     def false_in(self, states: States) -> Bits:
-        """Returns a bitset for each literal: the rows in which the literal is false. The last
-        bitset contains all rows.
+        """Returns a bitset for each literal: the rows in which the literal is false. At the end,
+        adds one more bitset, which contains all rows.
         """
         width = len(self.context.atoms)
         found = [np.zeros((0, (width + 7) // 8), dtype=np.uint8)]

@@ -130,7 +130,8 @@ def _survey(folder: Path, described: Mapping[str, Any]) -> Kept:
 
 
 def reopened(folder: Path) -> tuple[int, Tail]:
-    """Returns the number and the content of the tail to which the resumed recording appends.
+    """Returns the number and the content of the last file of a recording (its tail), to which the
+    resumed recording appends.
 
     Every earlier tail is converted to a part, and an incomplete last line is removed. After each
     step of this work, the folder is a readable history with the same operations.

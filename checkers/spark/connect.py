@@ -109,7 +109,7 @@ def reported(spark: SparkSession, done: Callable[[int], None]) -> Generator[None
     """Calls `done` at each progress message of the Spark server, until the `with` block ends.
 
     The argument of `done` is the number of finished tasks of the running stage. If several stages
-    run, it is the number of the stage with the most finished tasks. If no stage runs, it is 0.
+    run, it is the largest of their numbers of finished tasks. If no stage runs, it is 0.
     """
 
     def handle(stages: Iterable[Any], **_others: Any) -> None:

@@ -52,7 +52,7 @@ class SentRows:
 def sent(
     spark: SparkSession, partitions: tuple[HistoryPartition, ...], folder: Path
 ) -> tuple[HistoryPartition, ...]:
-    """Returns the partitions, in which the location of each file is one that every worker can read.
+    """Returns the partitions, with a location for each file from which every worker can read it.
 
     If some worker cannot see a local file, all local files are sent, through links in `folder`.
     With a local master, the partitions are returned unchanged.

@@ -252,8 +252,8 @@ class Unbounded(Sorts):
         self.axioms.append(z3.ForAll([j, k, some], implied, patterns=[trigger]))
 
     def _family(self, info: t.SortInfo, name: str, *numbers: t.SortInfo) -> Family:
-        """Creates a family of sets in Z3. The sets contain elements of the type `info`. With
-        `numbers`, it creates a family for each number of this type.
+        """Creates a family of sets in Z3. The sets contain elements of the type `info`. If
+        `numbers` names a type, there is a family for each value of this type.
         """
         sort, boolean = self.of(info), z3.BoolSort(self.context)
         subset = z3.DeclareSort(name, self.context)

@@ -30,7 +30,9 @@ class KeepsFetchesOfTheLastEpoch(ReplicationProof):
 
 
 class KeepsOldFetches(KeepsFetchesOfTheLastEpoch):
-    """A leader that is elected again keeps what its followers fetched in any earlier epoch."""
+    """A leader that is elected again keeps the fetch offsets of its followers, of any epoch in
+    which it led before.
+    """
 
     def may_keep(s, own: LeaderEpoch, newer: LeaderEpoch) -> Bool:
         return own < newer

@@ -250,8 +250,8 @@ class StaticMembersClaims(StaticMembersActions):
         )
 
     def is_vacant(s, m: Member) -> Bool:
-        """Returns True if the member `m` is vacant, which means that it is away and has no
-        process. The process that comes back for this member has epoch 0.
+        """Returns True if the member `m` is vacant: it is away, and no process has taken its place.
+        A process that has taken its place has epoch 0 at first.
         """
         return s.is_away[m]
 

@@ -106,8 +106,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
         )
 
     def has_the_marker_epoch(s, i: TransactionalId) -> Bool:
-        """Returns True if the appended commit or abort has the epoch of its markers. It may also
-        have another producer id than the last committed record, because the epochs ran out.
+        """Returns True if the appended commit or abort has the epoch of its markers. If the epochs
+        ran out, it must have another producer id than the last committed record instead.
 
         If a new instance keeps the transaction, the markers must have the epoch that the log
         reserves for them.

@@ -236,9 +236,10 @@ class ControllerFailover(Election):
         changes are committed.
         Simplified: the simplifications of this action in the version `kafka-4.1` apply.
 
-        Every claim also holds if this refusal does not wait for the commit. But the refusal of an
-        old partition epoch must wait: otherwise, the claim `requests_are_answered` breaks (bug
-        `answers-uncommitted`, 8 steps).
+        This action refuses for other reasons than an old partition epoch. Every claim also holds if
+        such a refusal does not wait for the commit. But the refusal of an old partition epoch must
+        wait: otherwise, the claim `requests_are_answered` breaks (bug `answers-uncommitted`, 8
+        steps).
         """
         when(s.is_everything_committed())
         super().refuse_isr(leader)

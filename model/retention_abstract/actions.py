@@ -317,7 +317,7 @@ class AbstractRetentionActions(AbstractRetentionState):
     @action
     def fetch(s, r: Replica, end: Offset) -> None:
         """A follower fetches: it copies the next record, if there is one, and learns the high
-        watermark and the log start of the leader. Its log then ends at `end`.
+        watermark and the log start of the leader. The follower's log then ends at `end`.
 
         Kafka: ReplicaFetcherThread.processPartitionData.
         Simplified: a fetch copies at most one record.

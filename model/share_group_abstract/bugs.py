@@ -23,10 +23,11 @@ ONE_MEMBER = {"members": 1}
     in_force=kafka("4.0", "4.0"),
 )
 class SkipsGaps(AbstractShareGroup):
-    """The leader skips a record that it has delivered to no member (KAFKA-18494).
+    """A new leader skips a record that is not final, and that it has not delivered itself
+    (KAFKA-18494).
 
-    In Kafka, a new leader does this if a later record is final. The old leader had delivered the
-    skipped record. The action `move_start` breaks the claim `no_record_is_skipped`.
+    In Kafka, this happens if a later record is final. The old leader had delivered the skipped
+    record. The action `move_start` breaks the claim `no_record_is_skipped`.
     """
 
     def is_passed(s, x: Offset) -> Bool:

@@ -191,9 +191,9 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def confirmed_is_stored(s) -> Bool:
         """At the coordinator, every confirmed record is final or below the stored start offset.
 
-        A confirmed record above the start offset has its largest delivery count stored: no write
-        with the leader epoch that the coordinator knows has a larger one. The lemma is false in
-        Kafka 4.3, where a late write moves the stored start offset back.
+        For a confirmed record that is not below the stored start offset, the stored delivery count
+        is the largest one: no write with the present leader epoch has a larger count. The lemma is
+        false in Kafka 4.3, where a late write moves the stored start offset back.
         """
         return forall(
             implies(

@@ -8,8 +8,8 @@ Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit and
 TransactionMetadata.prepareIncrementProducerEpoch of Apache Kafka 4.3.
 Simplified: a client continues at most once, and only after it knows how all its transactions ended.
 It then begins no transaction until it has the response to InitProducerId. A response is lost only
-if the coordinator fails, and only if the client continues with it: a response to a new instance is
-never lost.
+if the coordinator fails. Only a response to a client that continues is lost, and never one to a new
+instance.
 """
 
 from __future__ import annotations

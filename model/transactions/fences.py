@@ -111,8 +111,8 @@ class StrictFence(Transactions):
 
     def may_be_fenced(s, i: Instance) -> Bool:
         """Returns True if the instance may receive an error. In addition to the reasons of `v2`, it
-        may receive an error as soon as a newer instance has asked for a producer id, and this has
-        fenced a transaction of `i`.
+        may receive an error as soon as a newer instance has asked for a producer id, and this
+        request has fenced a transaction of `i`.
         """
         asked = exists(all_of(s.owner[k] == i, s.fenced[k]) for k in Transaction)
         return super().may_be_fenced(i) | asked

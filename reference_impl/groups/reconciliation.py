@@ -24,8 +24,8 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """How a member's partitions compare with its target assignment. The first of these values that
-    applies decides the member's next state.
+    """How a member's partitions compare with its target assignment. The values of this enumeration
+    are in order: the first one that applies decides the member's next state.
     """
 
     SETTLED = "the member has its target assignment"

@@ -3,8 +3,8 @@ the file belongs.
 
 A partition field applies a transform to a column. If the transform is `identity`, the value of the
 field is the value of the column in all rows. So the file may lack the column, for example if the
-table was migrated from Hive. From the value of another transform, such as `bucket[16]`, the
-column's values do not follow. In this example, a table is partitioned by two columns, and the last
+table was migrated from Hive. The value of another transform, such as `bucket[16]`, does not
+determine the column's values. In this example, a table is partitioned by two columns, and the last
 two lines show what happens if a file lacks one of these columns:
 
     fields of the spec   identity(key)   bucket[16](value)

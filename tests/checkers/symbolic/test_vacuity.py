@@ -38,8 +38,8 @@ class Clock(Spec):
 
 
 class Contradiction(Clock):
-    """A clock with a lemma that contradicts its invariant. No state satisfies both, so no action
-    can break both.
+    """A clock with a lemma that contradicts its invariant. No state satisfies both. So every
+    condition of the proof is true, because it assumes both.
     """
 
     @lemma

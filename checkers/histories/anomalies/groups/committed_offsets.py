@@ -78,7 +78,8 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def last_fetches(fetches: Batch) -> Batch:
-    """Returns the fetch of each register (a group and a topic partition) that completed last.
+    """Returns one fetch for each register (a group and a topic partition): the fetch that completed
+    last.
     The rows are in ascending order of registers.
     """
     register = fetches.ints("register")
