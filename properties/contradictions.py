@@ -61,8 +61,9 @@ _KEEPING: Final[Mapping[Promise, frozenset[Semantics]]] = {
 class Judged:
     """The delivery semantics of a history, and the anomalies that exclude a stronger semantics.
 
-    `contradictions` has the anomalies that break a promise (at-most-once or at-least-once). If a
-    record that was delivered twice, or never, already breaks this promise, the anomaly is left out.
+    `contradictions` has the anomalies that break a promise (at-most-once or at-least-once). The
+    deliveries themselves may already break the promise: a record was delivered twice, or was never
+    delivered. Then the anomaly is left out.
     """
 
     semantics: Semantics

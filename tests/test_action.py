@@ -33,8 +33,7 @@ def run_step(
 ) -> tuple[int, str]:
     """Runs a script of the GitHub action; returns its exit code and its output.
 
-    The output is the text of the file GITHUB_OUTPUT. If this file is empty, it is the standard
-    output.
+    The output is the text of the file GITHUB_OUTPUT, or the standard output if this file is empty.
     """
     installed = folder / "urteil" / "bin"
     if not installed.exists():
@@ -179,7 +178,9 @@ def test_a_misspelt_line_of_an_example_would_be_found(line: str) -> None:
 
 
 def command_of(line: str) -> str | None:
-    """Returns the command of a line that runs urteil, after parsing its options; else None."""
+    """Returns the command of a line that runs urteil, and checks its options. Returns None for any
+    other line.
+    """
     found = URTEIL.search(line)
     return parse(found[1]) if found and not line.startswith("pip") else None
 

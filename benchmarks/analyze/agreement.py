@@ -14,8 +14,9 @@ anomaly, and the delivery semantics.
 
 An analysis takes a tenth of a second even for the smallest history. So most histories are joined,
 and a thousand histories are analysed together. If the result differs from the result of the
-definitions, the set of histories is halved repeatedly. The numbers of the smallest sets that still
-differ are printed. `--seed NUMBER --histories 1` repeats the comparison of one history.
+definitions, the set of histories is halved repeatedly. The smallest sets that still differ are
+printed, as the numbers of their histories. `--seed NUMBER --histories 1` repeats the comparison of
+one history.
 
 A history is analysed in partitions (ranges of consecutive operations). Each partition costs about
 as much as twenty histories. So four of each thousand histories are analysed alone, each three times

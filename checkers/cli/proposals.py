@@ -43,8 +43,8 @@ def proposal_options(
     """Returns the options of a search for lemmas, or None without `--houdini`. Raises InputFault
     for an invalid option, and without `--houdini` also for an option that needs it.
 
-    A budget in pyproject.toml may be meant for other searches. It is ignored without `--houdini`,
-    and also if it is not a number of seconds.
+    A budget in pyproject.toml may be meant for other searches. Without `--houdini` this budget is
+    ignored. With `--houdini` it is ignored if it is not a number of seconds.
     """
     if _is_from_file("budget") and not (houdini and selection.budget(budget)[1]):
         budget = None

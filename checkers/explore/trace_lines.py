@@ -2,7 +2,8 @@
 
 An explained trace has the lines of a broker's run. Each line has the steps of the path that explain
 it. In a line, `steps` is the number of its steps, and `end` is the number of all steps up to the
-end of the line. With these numbers, the page finds the state after a line without another request.
+end of the line. With these numbers, the page finds the state after a line, and needs no further
+request for it.
 """
 
 from __future__ import annotations

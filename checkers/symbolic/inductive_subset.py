@@ -1,9 +1,9 @@
 """Finds the largest inductive set of claims, if a proof by induction fails for some claims.
 
 If a condition (an action preserves a claim) fails, its claim is *dropped*. The proofs of other
-conditions may have assumed the dropped claim. These conditions are decided a second time, without
-the dropped claim, until no further claim is dropped. The remaining claims are true in every
-reachable state.
+conditions may have assumed the dropped claim. These conditions are decided again without the
+dropped claim. This goes on until no further claim is dropped. The remaining claims are true in
+every reachable state.
 
 The search ends early if all remaining claims are lemmas.
 

@@ -63,7 +63,7 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
         s.instance[m] = instance
 
     def keeps_when_joining(s, m: Member, p: TopicPartition) -> Bool:
-        """False: a consumer that joins again keeps no partition.
+        """A consumer that joins again keeps no partition, so this is False.
 
         Without this rule, the claim `only_owners_commit` breaks (bug `reads-on-when-joining`, 10
         steps).

@@ -210,7 +210,7 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         s.owns[m][p] = False
 
     def keeps_when_fenced(s, m: Member, p: TopicPartition) -> Bool:
-        """False: a fenced consumer keeps no partition when it joins again.
+        """A fenced consumer keeps no partition when it joins again, so this is False.
 
         Without this rule, the claim `one_reader` breaks (bug `reads-on-when-fenced`, 11 steps).
         """

@@ -108,7 +108,7 @@ class PartitionLemmas(CoordinatorLemmas):
         )
 
     def sees_nothing_above_the_records(s, t: TopicPartition, i: TransactionalId) -> Bool:
-        """True here. The version `kip-939` has another formula in this place.
+        """True, except in the version `kip-939`, which replaces this method.
 
         Without `kip-939`, the log has the epoch of the ongoing transaction's records, and the lemma
         `partitions_see_no_newer_epoch` already limits this epoch. In `kip-939`, a new instance may

@@ -140,8 +140,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
     @lemma
     def only_the_keeper_has_the_epoch(s) -> Bool:
         """While a transaction is kept (keepPreparedTxn), only the newest instance that keeps it may
-        have the log's producer id and epoch. No transaction has been sent under them: the kept one
-        has older ones.
+        have the log's producer id and epoch. No transaction has them: the kept transaction has an
+        older producer id or epoch.
 
         After the commit or abort of the kept transaction, the lemma holds for the producer id and
         epoch that the log had before the commit or abort (`last_id`, `last_epoch`).

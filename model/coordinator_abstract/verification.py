@@ -127,7 +127,9 @@ class VerificationActions(AbstractCoordinator):
         return m.producer_epoch <= marker_epoch
 
     def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
-        """False: in transaction version 1, only InitProducerId changes the producer id."""
+        """In transaction version 1, only InitProducerId changes the producer id, so this is
+        False.
+        """
         return false
 
     @action

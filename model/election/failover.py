@@ -77,8 +77,8 @@ class ControllerFailover(Election):
     dropped: Dropped
 
     def scope(s) -> Scope:
-        """Returns the values of each type of the state. The values of the type `Faults` must
-        suffice to count the failovers.
+        """Returns the values of each type of the state. The type `Faults` counts faults, and here
+        also failovers, so it has a value for each possible count.
         """
         faults = max(s.max_unclean, s.max_losses, s.max_disruptions, s.max_failovers)
         return {**super().scope(), Faults: range(faults + 1)}

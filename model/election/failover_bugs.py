@@ -26,7 +26,7 @@ from model.variants import bug
     in_force=UNRELEASED,
 )
 class PublishesUncommitted(ControllerFailover):
-    """Brokers learn a change of the controller before the change is committed.
+    """Brokers learn a change of the metadata before the change is committed.
 
     A new leader commits a record, although its election is not committed. A failover drops the
     election, and the old leader, which lacks the record, leads again. This bug also breaks the

@@ -158,7 +158,8 @@ class PipelineActions(GroupActions):
         s.committed[x] = True
 
     def reads_on(s, i: Instance) -> Bool:
-        """False: after an abort, the instance `i` reads again from the committed offsets.
+        """After an abort, the instance `i` reads again from the committed offsets, so this is
+        False.
 
         Without this rule, the claim `position_is_exact` breaks (bug `reads-on-after-abort`, 10
         steps).

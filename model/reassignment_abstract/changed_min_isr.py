@@ -228,8 +228,9 @@ class ChangedMinIsr(PartitionLemmas):
         """Returns True if the leader may stop waiting for a replica that the controller refuses to
         add. It must know the present ISR, and the ELR must be empty if the leader may commit.
 
-        Kafka: the request has the present partition epoch. A leader may know the present ISR from
-        before a change of min.insync.replicas, and then the ELR has other members.
+        Kafka: the request has the present partition epoch. A leader may have learned the present
+        ISR before a change of min.insync.replicas. Since the change, the ELR may have other
+        members.
         """
         return all_of(
             super().may_drop(e),
@@ -321,8 +322,8 @@ class ChangedMinIsr(PartitionLemmas):
 
     @witness
     def a_replica_stays_eligible(s) -> Bool:
-        """Reachable: the ELR has a member although min.insync.replicas was lowered after a leader
-        learned it.
+        """Reachable: the ELR still has a member after min.insync.replicas was lowered, and a leader
+        still knows the old value.
         """
         return exists(
             all_of(

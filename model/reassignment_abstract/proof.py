@@ -328,8 +328,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_members_log_is_complete(s) -> Bool:
-        """If a member of an epoch (`is_member`) lacks a record in the log of a leader, this leader
-        has not committed the record.
+        """If the log of a leader has a record that a member of an epoch (`is_member`) lacks, this
+        leader has not committed the record.
 
         The leader's epoch is at most the epoch `e` of the member. The member itself is in an epoch
         up to `e`. Either the leader can never commit the record (`is_blocked`), or the leader must

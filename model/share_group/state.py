@@ -200,8 +200,8 @@ class ShareGroupState(Spec):
         return s.record[x].previous != nothing
 
     def is_final(s, x: Offset) -> Bool:
-        """Returns True if the record `x` is acknowledged or archived, and the leader waits for
-        no write of this state.
+        """Returns True if the record `x` is acknowledged or archived, and the leader waits for no
+        write that stores this final state.
         """
         return is_final_state(s.record[x].state) & ~s.is_in_transition(x)
 

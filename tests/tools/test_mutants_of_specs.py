@@ -1,4 +1,4 @@
-"""The mutation campaign: which lines of a spec judge it and have no mutants."""
+"""The mutation campaign mutates no line that judges a spec, such as a claim."""
 
 from __future__ import annotations
 

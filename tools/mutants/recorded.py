@@ -59,7 +59,8 @@ class Cache:
         return all_of_them
 
     def add(self, verdict: Verdict) -> None:
-        """Stores the CPU times of the tests in a verdict, and the functions that they called.
+        """A verdict names the tests that ran. Stores the CPU time of each test, and the functions
+        that it called.
 
         Raises NotGreen if a test failed, or if no test ran.
         """

@@ -20,8 +20,8 @@ class Proved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Second:
-    """The result of cvc5: `agreed` is the number of conditions on which cvc5 agrees with Z3.
-    `conditions` is the number of those that need a query.
+    """The result of cvc5. `conditions` is the number of conditions that need a query to a solver.
+    `agreed` is how many of them cvc5 decides as Z3 does.
     """
 
     agreed: int

@@ -168,12 +168,11 @@ class FairCycles:
         return walk if at == start else [*walk, *self._walk(at, inside, wanted, None, start)]
 
     def _close_idle(self, wanted: NDArray[np.uint8], node: int) -> None:
-        """Sets `wanted` to 0 for each weakly fair label that no transition from the state `node`
-        has.
+        """Sets `wanted` to 0 for each weakly fair label that is disabled in the state `node`.
 
         `wanted` has an element for each label (an action with values of its parameters). The
         element is not 0 as long as the walk must still take a transition with this label. A weakly
-        fair label needs no transition if it is disabled in a state of the walk.
+        fair label that is disabled in a state of the walk needs no transition.
         """
         leaving = self.labels[int(self.offsets[node]) : int(self.offsets[node + 1])]
         kept = wanted == STRONG

@@ -55,8 +55,8 @@ def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table
     """Returns a table of the offsets that each owner (a consumer or a group) received in one batch
     of operations.
 
-    `batch` is the number of the batch. The column `repeated` has the bits of the offsets that the
-    owner received more than once in this batch.
+    `batch` is the number of the batch. The columns `bits` and `repeated` are bitsets of 64 offsets:
+    the received ones, and those that the owner received more than once in this batch.
     """
     word, bit = word_of(offset), bit_of(offset)
     starts = run_starts(owner, key, word)  # consecutive rows are mostly in one word

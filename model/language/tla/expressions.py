@@ -175,8 +175,8 @@ class Writer(Naming):
         return made
 
     def _equal_fields(self, of: Sequence[t.Node]) -> int:
-        """Returns the number of fields of a record if the conjuncts `of` begin with the equality of
-        two records, field by field. Otherwise, returns 0.
+        """A list of conjuncts (`of`) may begin with the equality of two records, field by field.
+        Returns how many conjuncts this equality has, or 0 if there is none.
 
         For a record with the fields a and b, and the conjuncts `r.a = q.a`, `r.b = q.b` and any
         others, returns 2.

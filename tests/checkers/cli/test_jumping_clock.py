@@ -66,8 +66,8 @@ def test_the_wall_clock_is_read_only_where_a_date_is_needed() -> None:
 
 @pytest.fixture(params=[DAY_S, -DAY_S], ids=["forward", "back"])
 def jumping(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The wall clock is wrong by a day each time but one that it is read: right, wrong, right,
-    wrong.
+    """The wall clock is right at the first reading, wrong by a day at the second one, right at the
+    third one, and so on.
     """
     real, jumps = time.time, itertools.cycle((0.0, request.param))
     monkeypatch.setattr(time, "time", lambda: real() + next(jumps))

@@ -225,7 +225,9 @@ def test_a_graph_larger_than_the_memory_leaves_liveness_undecided() -> None:
 
 
 class ReadsAhead(Recovers):
-    """The claim reads beyond the last offset, in the states of a full log."""
+    """A mistake in a claim: in the states of a full log, its formula uses an offset after the last
+    one.
+    """
 
     is_read: Set[Offset]
 

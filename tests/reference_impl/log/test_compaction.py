@@ -273,8 +273,8 @@ def test_a_tombstone_stays_for_delete_retention_ms() -> None:
 
 
 def test_only_a_batch_with_a_tombstone_waits_for_its_deletion() -> None:
-    """Only a batch with a tombstone gets a time from which on it may be deleted. Kafka:
-    RecordBatch.deleteHorizonMs, MemoryRecords.filterTo.
+    """Only a batch with a tombstone gets a delete horizon: the time from which on the tombstone may
+    be deleted. Kafka: RecordBatch.deleteHorizonMs, MemoryRecords.filterTo.
     """
     log, producers = log_of(keyed((b"a", None)), keyed((b"b", b"1"), (b"z", b"")), *FILLER)
     of_tombstone, of_value, *_ = clean(log, producers, now_ms=1_000).batches()

@@ -1,4 +1,6 @@
-"""The state machine of a transactional id has the transitions and the numbers of Kafka's."""
+"""The state machine of a transactional id has Kafka's transitions, and its states have Kafka's
+numbers.
+"""
 
 from __future__ import annotations
 

@@ -112,7 +112,8 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns, for each offset of a log, the values of the next record in this log.
+    """Returns, for each offset of a log, the values that were observed at the next offset with a
+    value.
 
     If `in_later_block` is False, only the block of 65,536 offsets around the offset is searched. An
     offset without a later record in its block gets one row, whose `sender` is NEXT_BLOCK.

@@ -284,8 +284,8 @@ def test_each_form_counts_its_observations() -> None:
 
 
 def test_a_polled_record_can_be_in_a_cycle_if_something_leads_to_it_and_on() -> None:
-    """Each line of the table is the end of a history, with the observations of G1c and G1c-process,
-    without and with `--ww-deps`.
+    """Each row has the end of a history, and two pairs of counts: the observations of G1c and of
+    G1c-process, first without `--ww-deps` and then with it.
     """
     start = """
         c1  poll      -> ok i=x@0

@@ -123,9 +123,9 @@ def test_settings_of_a_start_are_not_kept_at_the_next_start(
 ) -> None:
     """As in Kafka, a setting has the value of the first source that has one.
 
-    The sources are the topic's own config, the dynamic default of all brokers, the settings of this
-    start, and the built-in default. min.insync.replicas is an exception. Its value at a start
-    becomes a dynamic default, which the next start keeps.
+    The sources are the topic's own config, the dynamic default of all brokers, the settings with
+    which the cluster was started this time, and the built-in default. min.insync.replicas is an
+    exception. Its value at a start becomes a dynamic default, which the next start keeps.
     """
     at_start = ["log.retention.ms=5000", "log.roll.hours=2", "min.insync.replicas=2"]
     first = ServeOptions(brokers=1, data_dir=tmp_path, broker_settings=started_with(at_start))

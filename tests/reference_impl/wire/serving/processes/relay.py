@@ -12,7 +12,9 @@ from typing import Any, Self
 
 @dataclass
 class Relay:
-    """Listens on a free port, and forwards each connection to the target unless it is cut."""
+    """Listens on a free port, and forwards each connection to the target. While the relay is cut,
+    it forwards nothing.
+    """
 
     target: tuple[str, int]
     address: tuple[str, int] = ("", 0)
