@@ -328,8 +328,8 @@ def continued(campaigns: Sequence[Mapping[str, Any]], seed: int | None) -> Mappi
     """Returns the recorded campaign (a series of compared histories) whose first history has the
     number `seed`.
 
-    If `seed` is None, it is the campaign with the highest first number. If there is no such
-    campaign, all counts are zero.
+    If `seed` is None, returns the campaign whose first history has the highest number. If there is
+    no such campaign, returns a new one with counts of zero.
     """
     known = [one for one in campaigns if seed in (None, one["seed"])]
     new = {"seed": seed or 0, "histories": 0, "differences": 0, "seconds": 0, "rows": {}}

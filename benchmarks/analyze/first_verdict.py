@@ -5,7 +5,7 @@
 Each command on the left is compared with the baseline on the right:
 
     urteil analyze                   a Spark program that starts a session and runs one mapInArrow
-    urteil analyze with an archive urteil analyze without an archive
+    urteil analyze with an archive   urteil analyze without an archive
       of Spark's classes (urteil doctor --spark-archive)
     urteil analyze --engine local    python -c 'import pyarrow'
 

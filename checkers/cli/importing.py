@@ -22,8 +22,8 @@ BLAS_THREADS: Final = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THRE
 def importing() -> Generator[None]:
     """Pauses the garbage collector while the `with` block imports modules.
 
-    After the block, all objects that exist at this time are excluded from later collections. It is
-    therefore used before the work of a command begins, and not later.
+    After the block, all objects that exist at this time are excluded from later collections. So
+    commands use this function before their work begins, and not later.
     """
     if not gc.isenabled():  # inside another such block
         yield

@@ -1,7 +1,7 @@
 """Writes the evidence of a trial (a test run) to a folder. Each entry below has a file of the
 folder and its contents:
 
-    program.txt the verdict, how many repetitions of the trial agree, and its calls
+    program.txt         the verdict, how many repetitions of the trial agree, and its calls
     trial.json          the same calls and where they ran, for `urteil replay`
     faults.ndjson       each fault, with its time on the real clock
     history.parquet     what the clients observed

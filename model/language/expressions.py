@@ -233,7 +233,7 @@ nothing = wrap(Nothing, t.Least(t.SortInfo("Nothing", "sort", optional=True)))
 def lower(value: object, sort: Any) -> t.Node:
     """Converts a term of a spec, or a Python literal such as `3`, to a node of the grammar.
 
-    Raises SpecError for any other value. Raises SpecError also for an integer if the sort is not a
+    Raises SpecError for any other value, and for an integer if the expected type `sort` is not a
     type of integers.
     """
     if isinstance(value, Term):

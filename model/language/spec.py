@@ -348,8 +348,8 @@ class Spec:
     def unchecked(
         self, constants: Mapping[str, int | bool], recorder: Recorder | After | None = None
     ) -> Self:
-        """Returns a copy of the spec in which `constants` replaces the values of these constants.
-        The copy does not check that the values are in their ranges.
+        """Returns a copy of the spec in which some constants have other values: those in
+        `constants`. The copy does not check that the values are in their ranges.
 
         `recorder` records the reads and writes of the copy. The default is a new `Recorder`.
         """

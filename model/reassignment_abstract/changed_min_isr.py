@@ -276,8 +276,8 @@ class ChangedMinIsr(PartitionLemmas):
 
     @lemma
     def a_response_has_every_member(s) -> Bool:
-        """If a leader may commit by a response in flight, the ISR in the response has every member
-        (`is_member`) of the leader's epoch.
+        """A response in flight may permit a leader to commit. Then the ISR in the response has
+        every member (`is_member`) of the leader's epoch.
         """
         return forall(
             implies(

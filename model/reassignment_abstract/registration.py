@@ -231,7 +231,7 @@ class Registration(AbstractPartitionState):
         Kafka: ReplicationControlManager.validateAlterPartitionData.
         Simplified: the controller may refuse for any reason.
 
-        Without the guard that the replica is not in the ISR that the leader knows, the claim
+        The leader must not know the replica as a member of the ISR. Without this guard, the claim
         `eligible_replicas_have_committed_records` breaks in 3 steps.
         """
         now = s.newest

@@ -154,7 +154,7 @@ class AbstractPartitionState(Spec):
         return s.is_enough(s.led[e].isr)
 
     def are_enough_copies(s, brokers: Set[Replica]) -> Bool:
-        """Returns True if `brokers` has at least as many members as each committed record has
+        """Returns True if `brokers` has enough members: as many as a committed record must have
         copies.
         """
         return s.is_enough(brokers)

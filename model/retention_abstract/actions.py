@@ -55,7 +55,8 @@ class AbstractRetentionActions(AbstractRetentionState):
         s.written_key[s.leader_epoch][x] = key
 
     def may_commit(s) -> Bool:
-        """Returns True if the ELR is empty. Otherwise the ISR is smaller than min.insync.replicas.
+        """Returns True if the leader may commit records: the ELR is empty. While the ELR has a
+        member, the ISR is smaller than min.insync.replicas.
 
         Without this rule, the claim `committed_records_are_kept` breaks (bug
         `commits-below-min-isr`, 3 steps).

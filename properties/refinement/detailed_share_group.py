@@ -135,7 +135,7 @@ class Refinement(HistoryMapping[ShareGroup]):
 def _moved(after: State) -> list[Call]:
     """Returns the action `move_start` with the leader's start offset, or [] if no leader is active.
 
-    The call is needed even if the start offset has its old value: in the abstract spec,
+    Returns the action even if the start offset has its old value: in the abstract spec,
     `move_start` also forgets the records below the start offset.
     """
     return [Call("move_start", (as_int(after["start", ()]),))] if after["is_active", ()] else []

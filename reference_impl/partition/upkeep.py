@@ -3,7 +3,7 @@
     checkpoint -> all records and the present high watermark are written to the disk
     retention  -> old segments and inactive producers are deleted
     compaction -> only the newest record of each key remains
-    flush -> all records that are now in the log survive a power loss
+    flush      -> all records that are now in the log survive a power loss
 
 Source: docs/kafka-rules.md A7, A8.
 """

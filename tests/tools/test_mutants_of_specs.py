@@ -102,7 +102,9 @@ def test_the_mutants_of_a_spec_are_neither_in_claims_nor_in_bugs_nor_in_proofs()
 
 
 def test_a_line_that_judges_no_other_part_has_mutants() -> None:
-    """Only specs have lines without mutants: a kernel's method may be called `lemma` too."""
+    """Only in specs, methods such as a `lemma` have no mutants. A method of the same name elsewhere
+    has mutants.
+    """
     part = BY_NAME["reference_impl/transactions"]
     every = [
         it

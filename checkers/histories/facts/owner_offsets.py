@@ -144,7 +144,7 @@ class OwnerOffsets:
         return found
 
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
-        """Returns the offsets inside given intervals that owners received, as three arrays.
+        """Returns, as three arrays, the received offsets that are inside given intervals.
 
         Interval i has the offsets from `low[i]` to `high[i] - 1` of the topic partition `key[i]`,
         and belongs to the owner `owner[i]`. A row of this object has a word: 64 consecutive offsets

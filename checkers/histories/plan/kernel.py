@@ -44,8 +44,8 @@ class Kernel:
         return chosen and (self.ops is None or partition.may_contain(self.ops))
 
     def __call__(self, batch: Batch) -> pa.Table:
-        """Calls the function with the batch, and returns its table, cast to the schema of the
-        kernel.
+        """Calls the kernel's function with the batch. Returns the function's table, cast to the
+        schema of the kernel.
         """
         result = self.run(batch)
         assert result.schema.names == self.schema.names, (self.title, result.schema, self.schema)

@@ -62,7 +62,7 @@ class Writes(Deliveries):
         """Returns the start offset that the coordinator stores with the write `w`: the start offset
         in the write, or the stored start offset if it is larger.
 
-        Kafka up to 4.3 always stores the start offset in the write. So the claim
+        Kafka up to 4.3 stores the start offset of the write, also if it is smaller. So the claim
         `acknowledgements_last` breaks (version `kafka-4.3`, 13 steps).
         """
         return greatest_of(s.stored_start, s.write[w].start)

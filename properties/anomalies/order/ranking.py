@@ -70,8 +70,8 @@ def _rotated_left(word: int, bits: int) -> int:
 def ranks(history: History) -> Mapping[KeyValue, int]:
     """Maps each (topic partition, value) to one offset, which is chosen as in Jepsen's checker.
 
-    At each offset, the rule chooses one value. A value that is chosen at no offset is not in the
-    result.
+    If several values were observed at an offset, the checker's rule chooses one of them. A value
+    that the rule chooses at no offset is not in the result.
     """
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for it in observations(history):

@@ -6,7 +6,7 @@ The left column shows an event at a broker, and the right column shows its effec
 
     a broker                      FaultsInForce
     a request has arrived    ->   the rules without `applied` act on it; each rule counts it
-    a rule acts with `crash` -> the fault begins, in parallel to the request
+    a rule acts with `crash` ->   the fault begins, in parallel to the request
     the response is ready    ->   the rules with `applied` act on it
     the response is decided  ->   the request is added to the log of requests
 

@@ -1,7 +1,7 @@
 """Generates random terms, actions and specs over one small state, to compare two engines.
 
-Some terms and actions are those on which engines could differ: for example, an integer outside its
-sort, or a variable that is written twice.
+Some terms and actions are those on which engines could differ: for example, an integer outside the
+range of its type, or a variable that is written twice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Random partitions of mutated histories contain each row once and in order."""
+"""If a mutated history is divided at random into partitions, they contain together each row once
+and in order.
+"""
 
 from __future__ import annotations
 

@@ -142,7 +142,9 @@ def quantified(draw: st.DrawFn, names: tuple[t.Local, ...], depth: int) -> t.Nod
 
 @st.composite
 def counted(draw: st.DrawFn) -> t.Node:
-    """Generates a formula which states that at least as many nodes as a turn has some property."""
+    """Generates a formula which states that the number of nodes with some property is at least the
+    number of a turn.
+    """
     node = t.Local(NODE, "n")
     turn = draw(terms(TURN, (), 2))
     return t.Le(turn, t.Count((node,), draw(formulas((node,), 2))))

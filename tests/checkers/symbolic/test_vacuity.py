@@ -11,7 +11,7 @@ LIMIT_MS = 5_000
 
 
 class Turn(Ordered):
-    """An ordered sort: turns follow one another."""
+    """An ordered type: turns follow one another."""
 
 
 class Clock(Spec):

@@ -87,7 +87,7 @@ COMMITTED = ["request_commit 0", "prepare_commit 0 1 0", "commit_append 0"]  # w
 
 
 def begin(spec: AbstractCoordinator) -> Play:
-    """Returns an execution of the spec, in its last initial state."""
+    """Returns an execution that begins in an initial state of the spec."""
     *_, state = Interpreter.of(spec).initial(spec)
     return Play(spec, state)
 

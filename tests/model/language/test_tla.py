@@ -344,7 +344,9 @@ def test_an_independent_reader_of_tla_finds_the_same_states(spec: Spec) -> None:
 
 
 def test_a_module_does_not_depend_on_the_hash_seed() -> None:
-    """LET defines several terms of one size; they are in the order in which the action has them."""
+    """LET defines several terms of equal size. They are in the order in which the action has
+    them.
+    """
     texts = {
         subprocess.run(
             [sys.executable, "-c", PRINTS_ELECTION],

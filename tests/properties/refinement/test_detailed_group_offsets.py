@@ -52,7 +52,7 @@ class Unstable(ReturnsUnstable, WithoutResets):
 
 
 class Aborted(CountsAborted, WithoutResets):
-    """The offset of an aborted transaction counts."""
+    """A bug: the offset of an aborted transaction becomes the committed offset."""
 
 
 class CommitsFurther(WithoutResets):

@@ -49,7 +49,9 @@ def test_steps_of_two_records_are_explained() -> None:
 
 
 def test_steps_of_kafka_are_those_of_its_abstract_version() -> None:
-    """In 53 of the visited pairs of states, the stored start offset has gone back."""
+    """A pair has a state of each spec. In 53 of the visited pairs, the stored start offset has gone
+    back.
+    """
     kafka = Refinement(Kafka43(**LATE), version=AbstractKafka43)
     walk = kafka.walk()
     assert (walk.pairs, walk.unexplained) == (1_520, [])

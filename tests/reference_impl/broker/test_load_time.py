@@ -1,7 +1,7 @@
 """A coordinator whose log takes time to load begins when this time has passed.
 
-The time starts again in each leader epoch. Until its end, no marker of a prepared transaction is
-sent.
+The time starts again in each leader epoch. Until the time has passed, no marker of a prepared
+transaction is sent.
 """
 
 from __future__ import annotations

@@ -39,8 +39,9 @@ _NONE: Final = -1  # below every operation
 
 @dataclass(frozen=True, slots=True)
 class PossibleSteps:
-    """The operations through which a cycle of dependencies can pass. The dependency that leads to a
-    process ends at a poll. The dependency that leads on begins at a send.
+    """The operations through which a cycle of dependencies can pass. In each process, a cycle
+    enters at a poll (the end of one dependency) and leaves at a send (the beginning of the next
+    one).
 
     - `both` has the operations that poll and send.
     - `before_send` has the operations that poll, if the same or a later operation of the process

@@ -94,8 +94,8 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the checked offsets in this batch of the history's operations that are below a log
-    end of an earlier batch.
+    """Returns those checked offsets of this batch of operations that are below a log end of an
+    earlier batch.
 
     The checks in the table `early` of the summary (see `batch_summary`) are not returned.
     """

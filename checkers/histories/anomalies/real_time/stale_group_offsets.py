@@ -228,8 +228,8 @@ def _count_before(
 
 
 def _later_fetches(commits: Batch, fetches: Batch) -> int:
-    """A register is the committed offset of a group and a topic partition. Returns the number of
-    fetches, without those that are the first completed operation on their register.
+    """Returns how many fetches there are, without the first completed operation on each register. A
+    register is the committed offset of a group and a topic partition.
     """
     calls = Batch(pa.concat_tables([commits.table, fetches.table]))
     ended = calls.where(calls.ints("completed_ns") != NEVER_NS)

@@ -70,10 +70,11 @@ ROWS, POSITIONS, EQUALITY = 0, 1, 2
 
 @dataclass(frozen=True)
 class File:
-    """A file of a table; `value` is the value of its partition.
+    """A file of a table. `value` is the value of its partition, and `ids` are the field ids of its
+    columns.
 
-    Each row of a data file or of equality deletes has the columns of `ids`. A row of position
-    deletes is the number of a data file and a position.
+    Each row of a data file or of equality deletes has a value for each of these columns. A row of
+    position deletes is the number of a data file and a position.
     """
 
     content: int

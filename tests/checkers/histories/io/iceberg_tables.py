@@ -39,7 +39,7 @@ class Tables:
     def create(
         self, name: str, rows: pa.Table, *, partitioned_by: str | None = None, version: int = 2
     ) -> Table:
-        """Returns a new table with the rows; its snapshots are in the history of the table."""
+        """Returns a new table with the rows."""
         table = self.catalog.create_table(
             f"{NAMESPACE}.{name}", rows.schema, properties={"format-version": str(version)}
         )

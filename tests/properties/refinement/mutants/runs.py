@@ -1,6 +1,6 @@
 """Runs with one mutation, to test whether trace validation rejects them.
 
-    dropped an event is missing, and so is the state after it
+    dropped    an event is missing, and so is the state after it
     swapped    two consecutive events of a run are exchanged
     altered    the state after an event, or a response that a client received, is changed
 

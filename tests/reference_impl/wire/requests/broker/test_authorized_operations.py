@@ -74,7 +74,9 @@ def test_metadata_lists_operations_on_request(
 def test_describe_topic_partitions_always_lists_operations(
     cluster: Served, connect: Connect
 ) -> None:
-    """The request has no field to turn this off. Kafka: DescribeTopicPartitionsRequestHandler."""
+    """Other requests have a field that turns the list of operations on or off. This request has
+    none. Kafka: DescribeTopicPartitionsRequestHandler.
+    """
     answer = connect(cluster.bootstrap_servers).call(
         Api.DESCRIBE_TOPIC_PARTITIONS, 0, topics=[{"name": "t"}, {"name": "unknown"}], cursor=None
     )
