@@ -1,11 +1,11 @@
 """Computes the normal form of an answer, in which symbols replace the values that a system chooses
 freely.
 
-Random ids are numbered in the order in which they first appear in the sequence: `producer 1`,
-`member 2`. Topics and groups have the symbolic names that the sequence uses. The id of a broker
-becomes the text `broker`, and a list of replicas becomes the number of replicas. Times are relative
-to the start of the run. Lists of objects are sorted by the names and indexes of the objects. The
-fields in `NOT_COMPARED` are removed.
+Requests are sent in sequences. Random ids are numbered in the order in which they first appear in
+the answers of a sequence: `producer 1`, `member 2`. Topics and groups have the symbolic names that
+the sequence uses. The id of a broker becomes the text `broker`, and a list of replicas becomes the
+number of replicas. Times are relative to the start of the run. Lists of objects are sorted by the
+names and indexes of the objects. The fields in `NOT_COMPARED` are removed.
 """
 
 from __future__ import annotations

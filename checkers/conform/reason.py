@@ -6,9 +6,9 @@ is a choice that the protocol leaves to a broker, or a simplification that no cl
 `THEIRS` is a fault of the other system.
 
 A reason with `general` applies only if no other reason applies. If a difference has only a general
-reason, and the request changes nothing, the request is first sent again: the first answer may not
-have shown an earlier change yet. After a difference whose reason has `ends`, the states of the two
-systems differ.
+reason, and the request changes nothing, the request is first sent again: perhaps the first answer
+did not show an earlier change yet. After a difference whose reason has `ends`, the states of the
+two systems differ.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ class FiniteTerms:
         return n.value - self.at.elements(n.sort).start if shifted else n.value
 
     def sides(self, n: t.Eq | t.Le | t.Lt) -> tuple[t.Node, t.Node]:
-        """Returns the two compared terms. A term of a type that begins at another number than 0 is
-        stored as its position in the type, so it is shifted if the other term is a count.
+        """Returns the two compared terms. An integer is stored as its position in its type. If the
+        other term is a count, the position is converted to the integer itself.
         """
         left, right = n.left, n.right
         return (

@@ -54,9 +54,9 @@ def lemmas_about(
 ) -> list[str]:
     """Returns at most two lemmas that may be too weak. They read some of the variables `variables`.
 
-    The lemmas that read the most variables of `variables` that the step changes come first. Among
-    equals, those come first that read the most variables that are in `variables`, or that differ
-    from their least value before the step.
+    The lemmas that read the most variables of `variables` that the step changes come first. If two
+    lemmas are equal in this, a second number decides: how many variables a lemma reads that are in
+    `variables`, or that differ from their least value before the step.
     """
     changed = {name for (name, keys), x in found.after.items() if x != found.state[name, keys]}
     set_before = {name for (name, keys), x in found.state.items() if x != found.quiet[name, keys]}

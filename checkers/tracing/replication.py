@@ -7,9 +7,9 @@ and its use for a trace:
     fetch_request    an action, taken when the follower sends the fetch. If the leader has not begun
                      to lead at this time, the action is taken when a later event of this leader
                      needs the fetch
-    drop_member an action: the leader stops waiting for a replica that left the ISR. No log line
-    shows this action. It is taken when an advance of the high watermark needs it, if the spec
-    allows it
+    drop_member      an action: the leader stops waiting for a replica that left the ISR. No log
+                     line shows this action. It is taken when an advance of the high watermark
+                     needs it, if the spec allows it
     isr[e]           a variable: in leader epoch e, the members of the ISR and of the ELR that the
                      controller has registered
     message          a field of a record. The trace does not show the contents of records, so they

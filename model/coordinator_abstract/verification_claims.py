@@ -58,9 +58,9 @@ class Verification(VerificationLemmas):
         a transaction only as the coordinator decided.
 
         Requests and markers arrive in order until a late request takes effect, or a late marker
-        commits or aborts records (`disordered`). The claim leaves out a partition if a record of
-        the transaction was late on it: the transaction was not open in the coordinator's log when
-        the record arrived.
+        commits or aborts records (`disordered`). A record is late on a partition if its transaction
+        is not open in the coordinator's log when the record arrives. The claim leaves out a
+        partition on which a record of the transaction was late.
         """
         return s.disordered | forall(
             any_of(

@@ -22,8 +22,9 @@ HERE = str(Path(__file__).parent)
 
 @contextmanager
 def collecting_names(names: dict[t.Node, str]) -> Generator[None]:
-    """While the context is open, records in `names` the Python variable to which a function of the
-    spec assigned a term. If there are several such variables, the first recorded variable stays.
+    """While the context is open, `names` collects the names of terms: the Python variables to which
+    functions of the spec assign them. If there are several such variables, the first recorded
+    variable stays.
     """
 
     def collect(frame: FrameType, _: object) -> None:

@@ -92,8 +92,8 @@ class Recorder:
 
 
 class After:
-    """Stands for `after`, the parameter of an action property: it reads variables in the state
-    after a step.
+    """The object that an action property gets as its parameter `after`. Its attributes are the
+    variables in the state after a step.
     """
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node:

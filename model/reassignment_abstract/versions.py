@@ -42,7 +42,7 @@ class ElrOfReplicas(PartitionProof):
 
     After a cancelled reassignment, the ISR may have one member, and the ELR none. If this member
     stops uncleanly, no eligible replica remains. The action `cancel_reassignment` breaks the lemma
-    `enough_members_remain`. Real brokers behave in this way:
+    `enough_members_remain`. The run does not need this rule, and was shown on real brokers:
     docs/findings/cancelled-reassignment.md.
     """
 

@@ -288,8 +288,9 @@ class TopicIds(Transactions):
 
     @invariant
     def added_partitions_are_confirmed(s) -> Bool:
-        """If the coordinator has added a partition to an ongoing transaction, and its broker knows
-        the leader's topic, the coordinator confirms the partition to the leader on request.
+        """Suppose that the coordinator has added a partition to an ongoing transaction, and that
+        the coordinator's broker and the partition's leader know the same topic id. Then the
+        coordinator confirms the partition if the leader asks.
         """
         return forall(
             implies(

@@ -97,8 +97,8 @@ def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...
     """Returns each operation that began before an earlier operation of the same process had
     completed.
 
-    Each row also names an open earlier operation: of several, the one that completed latest. One
-    that never completed is treated as the latest.
+    Each row also names an earlier operation that was still running at this moment. If there were
+    several, it names the one that completed last. One that never completed counts as the last.
     """
 
     def closes(operation: Operation) -> float:

@@ -248,7 +248,8 @@ def writes_to_leader(watched: Watched) -> Iterator[str]:
     """Claim: a leader epoch has only one leader and, at each offset, only one value.
 
     The claim also says that the final log has every record that a leader committed before the
-    reader of the final log began. Producers with acks=1 may have records that are committed later.
+    reader of the final log began. With acks=1, a record may be committed after the reader began.
+    Such a record may be missing.
     """
     led: defaultdict[int, set[int]] = defaultdict(set)
     written: defaultdict[tuple[int, int], set[str]] = defaultdict(set)

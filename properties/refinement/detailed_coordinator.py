@@ -68,8 +68,8 @@ class Refinement(StateMapping[Transactions]):
         return AbstractCoordinator(**self.bounds())
 
     def bounds(self) -> Constants:
-        """Returns constants of the abstract spec: with them, it has a value for every client,
-        transaction and epoch of the detailed spec.
+        """Returns constants of the abstract spec, so that the abstract spec has a value for every
+        client, transaction and epoch of the detailed spec.
         """
         return {
             "transactional_ids": 1,

@@ -36,8 +36,9 @@ def written(value: Any) -> Any:
 
 
 def read(of: Any, value: Any) -> Any:
-    """Returns the Python value, of the type `of`, that the function `written` converted to the JSON
-    value `value`. Raises ValueError, TypeError or KeyError if `value` does not fit the type.
+    """The inverse of the function `written`: converts the JSON value `value` to a Python value of
+    the type `of`, and returns it. Raises ValueError, TypeError or KeyError if `value` does not fit
+    the type.
     """
     while hasattr(of, "__supertype__"):  # a NewType
         of = of.__supertype__

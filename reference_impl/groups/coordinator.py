@@ -155,9 +155,9 @@ class GroupCoordinator:
         """Returns the error that rejects an offset commit when its record batch is appended, or
         NONE.
 
-        An offset commit of a transaction may wait for the verification of this transaction. If its
-        member is removed in the meantime, the commit is rejected. The verification may nevertheless
-        have added the group's partition to the transaction.
+        An offset commit of a transaction may wait for the verification of this transaction. If the
+        member that commits is removed in the meantime, the commit is rejected. The verification may
+        nevertheless have added the group's partition to the transaction.
 
         Kafka: GroupCoordinatorService.commitTransactionalOffsets.
         """

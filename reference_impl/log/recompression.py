@@ -65,8 +65,8 @@ def target_compression(producers: Compression, config: LogConfig) -> Compression
 
 
 def level_of(codec: Compression, config: LogConfig) -> int | None:
-    """Returns the compression level that the topic sets for `codec`. Returns None, for the codec's
-    default level, if the topic's `compression.type` is another one.
+    """Returns the compression level that the topic sets for `codec`. If the topic's
+    `compression.type` is another codec, returns None, which stands for the default level.
 
     Kafka: LogConfig.getCompression.
     """

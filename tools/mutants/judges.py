@@ -19,7 +19,9 @@ CLAIMS: Final = frozenset({"invariant", "action_property", "liveness", "witness"
 
 
 def judging_lines(source: bytes) -> frozenset[int]:
-    """Returns the numbers of the lines that judge a spec. `source` is a module of the spec."""
+    """Returns the numbers of the lines in a module of a spec that judge the spec: its claims,
+    lemmas and bugs. `source` is the module.
+    """
     tree = ast.parse(source)
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     if all(map(_judges, classes)) or not _imports_model(tree):

@@ -70,8 +70,8 @@ class Deliveries(AbstractShareGroupState):
     def send(
         s, w: Slot, x: Offset, member: Member | Nothing, *, is_final: Bool, count: DeliveryCount
     ) -> None:
-        """Sends a write with the state and the delivery count of the record `x` to the coordinator.
-        The write also carries the leader's epoch and start offset.
+        """Sends a write to the coordinator. The write carries the state and the delivery count of
+        the record `x`, and the leader's epoch and start offset.
 
         The parameter `member` is the member that acknowledged the record, or nothing if a lock
         timed out.

@@ -87,8 +87,8 @@ class Coordinator(Partitions):
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
         """Appends transaction metadata to the coordinator's log.
 
-        When the append is committed, the coordinator answers the instance `answering`. If
-        `answering` is nothing, no instance waits for an answer.
+        When the append is committed, the coordinator sends a response to the instance `answering`.
+        If `answering` is nothing, no instance waits for a response.
         """
         if s.appends_wait():
             s.transaction_state.appended = metadata

@@ -123,8 +123,8 @@ class OneIdMachine(LeaderFaultsMachine):
     def send(self, count: int) -> None:
         """Sends values in the open transaction or a new one, and waits for acknowledgements.
 
-        The newest producer sends `count` records. If its instance is over, a new instance is
-        started first.
+        The newest producer sends `count` records. If this producer has ended with a fatal error, a
+        new one is started first.
         """
         instance = self._newest()
         self._run_actions(instance, *self._sends(instance, count))

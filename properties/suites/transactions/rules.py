@@ -60,7 +60,7 @@ class TransactionsMachine(OneIdMachine):
     def verify_late(self) -> None:
         """Delays the verification of a record until its transaction is aborted.
 
-        Before a leader appends a transactional record, it requests from the coordinator whether the
+        Before a leader appends a transactional record, it asks the coordinator whether the
         partition belongs to an open transaction (AddPartitionsToTxn). The response to this request
         is late.
         """

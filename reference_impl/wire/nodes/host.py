@@ -1,5 +1,5 @@
-"""Runs those nodes of a cluster (brokers and controller) that are in one process, in one event
-loop.
+"""Runs nodes of a cluster (brokers and controller) in one event loop: all of them, or those that
+share a process.
 
 A message between two nodes is delivered after `link_ms`. It is lost if its sender dies first, or if
 a network partition is between the nodes (module `interruptions`). If each node has a process of its

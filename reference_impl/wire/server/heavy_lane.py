@@ -44,8 +44,8 @@ class HeavyLane:
     _switch_s: float = 0.0
 
     async def run(self, work: Callable[[], Coroutine[Any, Any, R]]) -> R:
-        """Runs the coroutine that `work` makes in the thread of this lane, and returns its result.
-        If the caller is cancelled, the coroutine is cancelled, too.
+        """Calls `work`, runs the coroutine that it returns in the thread of this lane, and returns
+        the coroutine's result. If the caller is cancelled, the coroutine is cancelled, too.
         """
         loop = self._loop or self._start()
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), loop))

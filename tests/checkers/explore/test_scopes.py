@@ -1,6 +1,4 @@
-"""If a sort has very many values, actions are tried only with those near the values of the
-state.
-"""
+"""If a type has very many values, actions are tried only with values near those of the state."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def kernels_in_code() -> frozenset[Site]:
 
 
 def kernels_explained(monkeypatch: pytest.MonkeyPatch, h: History) -> frozenset[Site]:
-    """Returns each place in the code that makes a kernel while query plans are explained.
+    """Explains query plans. Returns each place in the code that makes a kernel meanwhile.
 
     A kernel is a function that runs on a batch of rows. To explain a plan, `planned` runs the plan
     on the history `h`.

@@ -29,7 +29,7 @@ FEW = settings(max_examples=50, deadline=None)
 
 
 class Node(Sort):
-    """Nodes, an unordered sort."""
+    """An unordered type."""
 
 
 class Turn(Ordered):
@@ -187,7 +187,9 @@ def constant(sorts: Sorts, elements: dict[str, list[Expr]], info: t.SortInfo, v:
 
 
 def pinned(step: Step, elements: dict[str, list[Expr]], state: State) -> list[Expr]:
-    """Returns Z3 formulas that give each state variable before the step its value in this state."""
+    """Returns Z3 formulas which state that, before the step, each state variable has its value in
+    `state`.
+    """
     facts: list[Expr] = []
     for (name, keys), info in CELLS:
         v = variable(name)

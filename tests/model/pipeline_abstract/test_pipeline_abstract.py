@@ -1,4 +1,6 @@
-"""Each input has its effect exactly once: this is proved. Without one of the rules, it fails."""
+"""Each input of a pipeline has its effect exactly once. Without one of the rules, the proof
+fails.
+"""
 
 from __future__ import annotations
 

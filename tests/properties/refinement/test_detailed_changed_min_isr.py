@@ -35,7 +35,9 @@ def test_every_step_is_explained(minimum: Mapping[str, int | bool], pairs: int) 
 
 
 def test_every_step_of_random_walks_is_explained() -> None:
-    """The walks have two changes, and two moved leaders, expired sessions or shutdowns."""
+    """The walks have two changes of min.insync.replicas, and two disruptions: moved leaders,
+    expired sessions or shutdowns.
+    """
     spec = ReplicasWithChangedMinIsr(**NO_REASSIGNMENT, max_disruptions=2)
     walk = ChangedMinIsrRefinement(spec).random_walks(12, length=40, seed=1)
     assert not walk.unexplained

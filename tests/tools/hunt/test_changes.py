@@ -1,4 +1,5 @@
-"""The hunt requests changes of a running cluster, and keeps the answer to each request.
+"""`tools.hunt`, which searches for violations on real clusters, requests changes of a running
+cluster. It keeps the answer to each request.
 
 A change is, for example, a reassignment, an election or a new topic setting. The tests use the
 reference broker.

@@ -302,8 +302,8 @@ def _cycles_among(
 
 
 def neighbours(cycles: Sequence[Ints]) -> Pairs:
-    """Returns all pairs of consecutive operations in the cycles. The first operation of a cycle
-    comes after its last operation.
+    """Returns all pairs of consecutive operations in the cycles. The last and the first operation
+    of a cycle are such a pair, too.
     """
     after = (np.roll(cycle, -1) for cycle in cycles)
     return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))

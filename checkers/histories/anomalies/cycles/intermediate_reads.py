@@ -42,8 +42,8 @@ def intermediate_reads(context: Context, steps: Batch, observations: int) -> Pla
     record.
 
     A step of a process is two records that the process polled one directly after the other. `steps`
-    has the steps that skip records. `observations` counts all steps that begin inside a
-    transaction: at any of its records but the last.
+    has only the steps that skip records. `observations` is the number of all steps, correct ones
+    included, that begin at a record of a transaction but not at its last one.
     """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)

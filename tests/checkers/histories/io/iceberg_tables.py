@@ -1,4 +1,6 @@
-"""Iceberg tables in a folder, as pyiceberg writes them, with changes that it does not make."""
+"""Iceberg tables in a folder. pyiceberg writes them, and the tests add changes that pyiceberg
+cannot write.
+"""
 
 from __future__ import annotations
 
