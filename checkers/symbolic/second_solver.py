@@ -35,7 +35,7 @@ except ModuleNotFoundError as missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """A configuration of cvc5, and the share of the remaining work that a query with it may do."""
+    """A configuration of cvc5. `part` is the share of the remaining work that one query may use."""
 
     name: str
     options: Mapping[str, str]

@@ -188,8 +188,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
         """While a transaction is kept (keepPreparedTxn), no other transaction with the same
         producer id has a larger epoch.
 
-        Only instances that keep a transaction have this producer id and a larger epoch. Their
-        epochs are at least the epoch that the log reserves for the markers.
+        An instance may have this producer id and a larger epoch only if it keeps the transaction.
+        Its epoch is then at least the epoch that the log reserves for the markers.
         """
         return forall(
             implies(

@@ -168,9 +168,9 @@ class ConfirmsAfterFailover(Verification):
     """A coordinator that was replaced still confirms transactions, from its memory.
 
     The replaced coordinator does not know that another coordinator has ended the transaction. It
-    confirms the transaction to a leader that has already written the marker. So no marker ends the
-    transaction of the next record. The action `confirm` breaks the lemma
-    `a_verified_request_is_covered`.
+    confirms the transaction to a leader that has already written the marker. The leader then
+    appends a record, and no marker ends the transaction of this record. The action `confirm` breaks
+    the lemma `a_verified_request_is_covered`.
 
     Source: TransactionCoordinator.handleVerifyPartitionsInTransaction of Apache Kafka 3.9, which
     writes nothing to the log.

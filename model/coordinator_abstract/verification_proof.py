@@ -56,8 +56,9 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def the_log_has_the_decision(s) -> Bool:
-        """If the log's record commits or aborts a transaction, the transaction is in `committed` or
-        `aborted`, and its markers have the marker epoch of this record.
+        """If the last committed record of a transactional id commits or aborts a transaction, the
+        transaction is in `committed` or `aborted`, and its markers have the marker epoch of this
+        record.
 
         While requests and markers arrive in order (`disordered` is false), two more facts hold. The
         transaction is in `committed` if and only if the record commits. A transaction that is

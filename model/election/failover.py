@@ -164,8 +164,8 @@ class ControllerFailover(Election):
     def published_registration(s, r: Replica) -> Registration:
         """Returns the committed registration of the broker `r`.
 
-        If a replica joins the ISR, the controller compares its broker epoch with this registration,
-        too. Newer registrations do not matter there: a broker that is alive has none.
+        The controller also uses the committed registration to check the broker epoch of a replica
+        that joins the ISR. A broker that is alive has no newer registration.
         """
         return s.committed_registration[r]
 

@@ -326,8 +326,8 @@ class RestartsClaims(RestartsActions):
     @lemma
     def a_replaced_number_is_old(s) -> Bool:
         """A number is a producer epoch and a sequence number. If a batch has got a new number, no
-        batch was acknowledged under the old number, whose epoch is below the client's present
-        epoch.
+        batch was acknowledged under its old number. The old number has an epoch below the client's
+        present epoch.
         """
         return forall(
             implies(

@@ -142,7 +142,7 @@ class Interpreter:
         return self.value(n.default, state, env)
 
     def elements(self, sort: t.SortInfo) -> range:
-        """Returns the elements of a sort. Raises SpecError if the scope does not set their
+        """Returns the elements of the type `sort`. Raises SpecError if the scope does not set their
         number.
         """
         if sort.name not in self.ranges:

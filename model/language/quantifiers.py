@@ -94,8 +94,8 @@ def at_least(number: int | Ordered, bodies: Iterator[Bool]) -> Bool:
     """Returns a formula that is true if the body is true for at least `number` elements of a type,
     such as `Replica`.
 
-    The number may be a term of an ordered type, whose elements are then numbers: the scope
-    `{MinIsr: range(1, 4)}` has the numbers 1 to 3.
+    `number` may be a term of an ordered type. The elements of this type are then numbers: with the
+    scope `{MinIsr: range(1, 4)}`, they are 1, 2 and 3.
 
     The elements must be those of a type: raises SpecError if `bodies` loops over a set. A proof
     assumes that the formula stays true when the body becomes true for one more element. If the

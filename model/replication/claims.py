@@ -1,9 +1,9 @@
 """The claims about the spec `replication`. Every version of the spec is checked against every
 claim.
 
-Old versions of the protocol, and bugs, break some of the claims. Each of them is a class. Its
-decorator names the broken claim, and the number of steps of a shortest counterexample. The liveness
-claim assumes that from some time on no replica fails.
+Old versions of the protocol, and bugs, break some of the claims. Each version and each bug is a
+class, whose decorator names the broken claim and the number of steps of a shortest counterexample.
+The liveness claim assumes that from some time on no replica fails.
 
 Source: hachikuji/kafka-specification d68782b (WeakIsr, StrongIsr); Vanlightly's kip-966
 specification (LogMatching).

@@ -55,7 +55,8 @@ class AbstractRetentionClaims(AbstractRetentionActions):
     @invariant
     def an_epoch_has_one_record(s) -> Bool:
         """No leader appends two records at one offset in its leader epoch: each record of this
-        epoch is below the end of the leader's log. No record has a later epoch.
+        epoch is below the end of the leader's log. No record has a later leader epoch than the
+        leader.
 
         So an offset and a leader epoch identify a record, in this spec and in Kafka.
         """
@@ -189,8 +190,8 @@ class AbstractRetentionClaims(AbstractRetentionActions):
 
     @lemma
     def high_watermarks_are_committed(s) -> Bool:
-        """No replica has a high watermark above the largest one of a leader. No log of a member of
-        the ISR or of the ELR ends below it.
+        """Consider the largest high watermark that a leader has had. No replica has a larger one,
+        and no log of a member of the ISR or of the ELR ends below it.
         """
         return forall(
             all_of(

@@ -353,8 +353,8 @@ class ConfirmsByName(TopicIds):
     The broker still knows the deleted topic, so the coordinator confirms a record of the new topic.
     The broker then learns of the deletion, but not yet of the new topic, so the coordinator sends
     no marker. The record of the new topic stays open for ever, or until a marker of the next
-    transaction closes its transaction, perhaps with the opposite outcome.
-    docs/findings/recreated-topic.md shows this on real brokers.
+    transaction ends it, perhaps with the opposite outcome. docs/findings/recreated-topic.md shows
+    this on real brokers.
     """
 
     def confirms_topic(s, p: TopicPartition) -> Bool:

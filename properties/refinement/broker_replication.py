@@ -96,8 +96,8 @@ class BrokerReplication:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
-        """Returns a mapping for the topic partition's events. Its spec is in the state of a new
-        partition.
+        """Returns a mapping for the topic partition's events. The spec of the mapping begins with
+        the state of a new partition.
         """
         states = [s for e in events for s in [_decision(e.after, topic_partition)] if s is not None]
         held = [r for e in events for r in [_replica(e.after, topic_partition)] if r is not None]

@@ -1,7 +1,7 @@
 """Runs each search of the shipped suites on ten seeds. A search looks for violations of claims.
 
-Inside the condition of a claim, for example a setting of clients, no search may find a violation.
-Outside the condition, each search should find a violation.
+A claim has a condition; for example, a condition on the settings of clients. If it is satisfied, no
+search may find a violation. If it is not, each search should find one.
 
     python -m tools.seeds --seconds 3600            # runs the searches that have no result yet
     python -m tools.seeds --suite log --again       # only this suite, all of it

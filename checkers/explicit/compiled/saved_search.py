@@ -82,8 +82,8 @@ class SavedSearch:
     def _can_go_on(self, image: Image) -> bool:
         """Returns True if a state is not yet expanded, and the C code reported no failure.
 
-        Ctrl-C may have stopped the search just after a failure, and the caller has not seen the
-        failure then.
+        The failure is checked here, because Ctrl-C may have stopped the search before its caller
+        saw a failure.
         """
         failed = any(found.undefined or found.failed for found in self.library.found)
         return bool(image.key) and image.level < image.states and not failed

@@ -119,8 +119,9 @@ class PrefixMaxIndex:
         return broken
 
     def furthest(self, at: Ints) -> Ints:
-        """A position is a place in the order of groups and times. Returns, for each position in
-        `at`, the input row with the highest value of its group up to this position.
+        """A position is a place in the order of groups and times, and belongs to a group. Returns,
+        for each position in `at`, the input row with the highest value that the group has up to
+        this position.
 
         Example: one group has the values 5, 3, 7, in this order, in the input rows 0, 1, 2. The
         positions 0, 1, 2 give the rows 0, 0, 2.

@@ -2,8 +2,9 @@
 
 An analysis of all anomalies makes about twenty passes over a history. Columns are stored in memory
 up to a limit, and all further columns are stored in memory-mapped files. The files need 73 bytes
-for each row, of which 14 are the texts of values, or 24 bytes with compression. A file gets its
-name only when it is complete, so several processes may share a folder.
+for each row, including 14 bytes for the texts of values. If they are compressed, they need 24 bytes
+for each row. A file gets its name only when it is complete, so several processes may share a
+folder.
 """
 
 from __future__ import annotations

@@ -124,8 +124,8 @@ class SpillStore:
     used_bytes: int = 0
 
     def keep(self, number: int, table: pa.Table) -> Partition:
-        """Stores a table in the list `number`, and returns a partition of a dataset with the
-        table's rows.
+        """Stores a table in the list with the number `number`. Returns a partition of a dataset
+        with the table's rows.
         """
         if self.used_bytes + table.nbytes <= self.memory_bytes:
             self.used_bytes += table.nbytes

@@ -117,7 +117,7 @@ class Clients(Markers):
         return s.is_waiting(k) & ((outcome == ABORT) | acknowledged)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """Returns True if the client may request `outcome` for a transaction that may be empty.
+        """Returns True if the client may request `outcome`, even if the transaction is empty.
 
         The client may always request an abort. It may request a commit only if the transaction has
         a record.

@@ -44,8 +44,8 @@ class Reached:
     stable: bool  # the last stable offset reached `end` too
 
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
-        """Returns True if an operation that was invoked at `invoked_ns` must not get `offset`,
-        because by this proof the log `key` had already passed the offset.
+        """Returns True if an operation that was invoked at `invoked_ns` must not get `offset`: this
+        object proves that the log `key` had already passed the offset.
         """
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 

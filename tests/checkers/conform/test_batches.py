@@ -1,5 +1,5 @@
-"""A damaged batch has the damage that its name says. If this is not a wrong checksum, the checksum
-is valid.
+"""A damaged batch has the damage that its name says. Its checksum is valid, unless the damage is a
+wrong checksum.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Members of share groups, and the actions of schedules on them.
+"""Members of share groups, and the actions on them in schedules (fixed lists of steps).
 
 The reference broker has no share groups. So a queue in this process takes the place of the broker
 and of confluent-kafka's share consumer: a released record is delivered again.

@@ -25,7 +25,7 @@ class Elections(Spec):
         return b
 
     def among(s, brokers: Set[Broker]) -> Bool:
-        """Has a set as parameter, so it is not a formula of elements: a set is not a sort."""
+        """Has a set as parameter, so it is not a formula of elements: a set is not an element."""
         return forall(brokers[b] for b in Broker)
 
     @action

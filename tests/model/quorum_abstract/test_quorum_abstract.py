@@ -17,7 +17,9 @@ Begin = Callable[[Spec], Play]
 
 
 class CommitsFormerEpochs(QuorumProof):
-    """A leader commits records of former epochs without a record of its own (Raft, figure 8)."""
+    """A leader commits records of former epochs, although it has not appended a record in its own
+    epoch (Raft, figure 8).
+    """
 
     def may_commit(s, own: Epoch, mark: Offset) -> Bool:
         return true

@@ -1,4 +1,6 @@
-"""A changed min.insync.replicas is proved; without a rule, the proof fails at the rule's action."""
+"""The claims are proved for a min.insync.replicas that changes. If a rule is left out, the proof
+fails at the action with this rule.
+"""
 
 from __future__ import annotations
 

@@ -76,7 +76,9 @@ def test_a_bug_takes_an_unexplained_step(spec: ReplicasWithChangedMinIsr, action
 
 
 class AnswersInTheSameStep(ChangedMinIsrRefinement):
-    """Maps a leader that receives a response to one that learns the newest metadata."""
+    """A wrong mapping: a leader that receives a response counts as a leader that learns the newest
+    metadata.
+    """
 
     def calls(self, step: Transition, abstract: State) -> list[Call]:
         if step.action == "take_answer":

@@ -171,8 +171,9 @@ def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table
 
     `unreported_ns[i]` is the start time of the first unreported transaction of the group
     `groups[i]`. An unreported transaction ended `info` and has no recorded poll. A commit that
-    ended before this time proves skipped inputs, and its column `good` is 1. For any other commit,
-    `good` is 0. Of consecutive commits with the same value of `good`, only the highest is returned.
+    ended before `unreported_ns[i]` proves skipped inputs, and its column `good` is 1. For any other
+    commit, `good` is 0. Of consecutive commits with the same value of `good`, only the highest is
+    returned.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

@@ -1,4 +1,5 @@
 """The query plans for the anomalies of transactions.
 
-A transaction is read in part, it is read before its end, or a replaced producer writes it.
+There are three kinds: a transaction is read only in part, it is read before its end, or a replaced
+producer writes it.
 """
