@@ -143,8 +143,8 @@ def kept(file: Path = KEPT) -> dict[Case, Row]:
 
 
 def _as_written(row: Mapping[str, Any]) -> dict[str, object]:
-    """Returns those fields of a row that JSON does not return as they were written: the case, and
-    the tuples.
+    """JSON changes the types of some fields of a row. Returns these fields with their Python types:
+    a `Case`, and tuples.
     """
     tuples = {name: tuple(row[name]) for name in ("proves", "missing")}
     return {"case": Case(**row["case"]), **tuples}

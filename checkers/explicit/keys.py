@@ -1,8 +1,9 @@
 """The key of a state in the NumPy engine: a weighted sum of its bytes, in 64 bits.
 
 If a spec has fewer than 2^64 - 1 possible states, different states have different keys. Otherwise
-the key is a hash with random weights. Two states have the same key with probability 2^(k-64), where
-2^k is the largest power of two that divides the difference of the two states in every byte.
+the key is a hash with random weights. Two states have the same key with probability 2^(k-64). Here,
+2^k is the largest power of two that divides all differences between corresponding bytes of the two
+states.
 
 With symmetry reduction, a state has one key for each of its permutations. The least of these keys
 is *canonical*: all states of a symmetry class have the same canonical key.
@@ -100,8 +101,8 @@ class Numbering:
         return made
 
     def collision(self, states: int) -> float:
-        """Returns an upper bound on the probability that two of `states` different states have
-        the same key.
+        """`states` is a number of different states. Returns an upper bound on the probability that
+        two of them have the same key.
         """
         if self.exact:
             return 0.0

@@ -45,8 +45,8 @@ class TrueClauses:
 
     @classmethod
     def of(cls, context: Context, false: Bits, longest: int, about: frozenset[str]) -> TrueClauses:
-        """Returns the true clauses of at most `longest` literals. A premise, if there is one, is a
-        further literal.
+        """Returns the true clauses of at most `longest` literals. The literal of a premise does not
+        count.
 
         A row is a state, together with a value for each variable of the context. `false` has a
         bitset for each literal: the rows in which the literal is false. `about` has the names of

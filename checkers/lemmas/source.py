@@ -46,9 +46,9 @@ class Printer:
     def clause(self, variables: Sequence[t.Local], literals: Sequence[t.Node]) -> Clause:
         """Returns the clause as text.
 
-        Each negated literal becomes a premise, and each other literal becomes a conclusion. The
-        clause speaks only of different elements for two variables of one sort. So their equality
-        becomes a conclusion, too: the clause is then true if the two elements are equal.
+        Each negated literal becomes a premise, and each other literal becomes a conclusion. Two
+        variables of one type must stand for different elements. So `x == y` becomes a further
+        conclusion: if the elements are equal, the clause is true in any case.
         """
         names = {x: x.name for x in variables}
         premises = [self.text(n.of, names) for n in literals if isinstance(n, t.Not)]

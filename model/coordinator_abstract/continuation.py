@@ -94,8 +94,8 @@ class ContinuationActions(AbstractCoordinator):
         producer id and epoch. Then the instance that sent this request becomes the newest instance
         of its transactional id.
 
-        The action `commit_append` of the spec's version `kip-1228` has the same source in Kafka and
-        the same simplifications. Every claim also holds without the guard of this action.
+        Kafka: as in the version `kip-1228`, with the same simplifications. Every claim also holds
+        without the guard of this action.
         """
         begins = s.is_empty(s.appended[i]) & ~s.appends_last[i]
         s.newest[i] = ite(begins, s.answering[i], s.newest[i])

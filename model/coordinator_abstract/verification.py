@@ -137,8 +137,7 @@ class VerificationActions(AbstractCoordinator):
         """The coordinator adds a partition to a transaction, because the client of the transaction
         requests this.
 
-        The action `add_partition` of the spec's version `kip-1228` has the same source in Kafka and
-        the same guards.
+        Kafka: as in the version `kip-1228`, with the same guards.
         Simplified: a late request opens its transaction again. If the constant `adds_late` is
         false, there are no late requests.
         """
@@ -211,8 +210,7 @@ class VerificationActions(AbstractCoordinator):
         """A client sends EndTxn to commit its transaction, if a partition was added to the
         transaction.
 
-        The action `request_commit` of the spec's version `kip-1228` has the same source in Kafka
-        and the same simplifications.
+        Kafka: as in the version `kip-1228`, with the same simplifications.
         """
         when(s.has_partitions(x))
         super().request_commit(x)
@@ -222,8 +220,7 @@ class VerificationActions(AbstractCoordinator):
         """A client sends EndTxn to abort its transaction, if a partition was added to the
         transaction.
 
-        The action `request_abort` of the spec's version `kip-1228` has the same source in Kafka and
-        the same simplifications.
+        Kafka: as in the version `kip-1228`, with the same simplifications.
         """
         when(s.has_partitions(x))
         super().request_abort(x)
@@ -360,9 +357,8 @@ class VerificationActions(AbstractCoordinator):
         """A partition writes a marker, which commits or aborts all pending records of the producer
         id.
 
-        The action `write_marker` of the spec's version `kip-1228` has the same source in Kafka, the
-        same simplifications and the same guards. A marker that the coordinator no longer waits for
-        is late. A late marker does not count as written.
+        Kafka: as in the version `kip-1228`, with the same simplifications and guards. A marker that
+        the coordinator no longer waits for is late. A late marker does not count as written.
         """
         counts = s.marked[x][t] | s.is_awaited(x)
         ends_records = s.is_ongoing(t, s.stamp[x].producer_id)

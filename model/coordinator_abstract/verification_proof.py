@@ -248,8 +248,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def no_transaction_is_between(s) -> Bool:
-        """While the log's record is a commit or abort, no transaction with the producer id
-        `last_id` has an epoch above `last_epoch`.
+        """While the last committed record of a transactional id is a commit or abort, no
+        transaction with the producer id `last_id` has an epoch above `last_epoch`.
 
         The fields `last_id` and `last_epoch` are the producer id and epoch that the log had before
         this commit or abort.
@@ -364,8 +364,8 @@ class VerificationLemmas(VerificationActions):
         """A partition with pending records has seen no larger epoch of their producer id.
 
         While requests and markers arrive in order (`disordered` is false), pending records belong
-        to the newest transaction in the log. The lemma says this only of partitions on which no
-        record of their transaction was late.
+        to the newest transaction in the log. This second part leaves out a partition on which a
+        record of the transaction was late.
         """
         return forall(
             implies(

@@ -267,8 +267,8 @@ class ChangedMinIsr(PartitionLemmas):
 
     @lemma
     def known_members_are_awaited(s) -> Bool:
-        """A leader commits only records that every member of the ISR that it knows has
-        acknowledged.
+        """A leader commits a record only after every member of the leader's known ISR has
+        acknowledged it.
         """
         return forall(
             implies(s.led[e].isr[r], s.led[e].maximal_isr[r]) for e in LeaderEpoch for r in Replica

@@ -51,7 +51,7 @@ class LeaderEpoch(Ordered):
 
 class Log(Record):
     """A replica's log. It has the offsets from the log start up to the offset before the end
-    offset. The other offsets of the maps are unused.
+    offset. In the fields that are maps, the other offsets are unused.
     """
 
     log_start: Offset

@@ -53,7 +53,7 @@ def lost(sent: tuple[str, ...], found: tuple[str, ...], where: str) -> Iterator[
     """Yields a sentence for each value of `sent` that is not in `found`, such as
     `v0 is not in the output`.
 
-    `where` names the place of the values in the sentence, such as `in the output`.
+    `where` is the part of the sentence that names a place, such as `in the output`.
     """
     return (f"{value} is not {where}" for value in sent if value not in found)
 

@@ -118,8 +118,8 @@ def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
 
 
 def producers_change_places(run: ReadAndWritten) -> bool:
-    """Returns True if two records of different writers are in a log in the opposite order of the
-    begins of their sends.
+    """Returns True if a log has two records of different writers, and the send of the second record
+    began first.
 
     The result counts only if each writer's own records are in the order of their sends. If they are
     not, returns False.

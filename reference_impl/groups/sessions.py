@@ -47,7 +47,9 @@ def _revocation(group: ConsumerGroup, member_id: str) -> object:
 
 
 def with_all_members(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> Clocks:
-    """Returns a `Clock` for each member of the groups. Both times of a new member are `now_ms`."""
+    """Returns a `Clock`, which has two times, for each member of the groups. For a new member, both
+    times are `now_ms`.
+    """
     return {
         (group.group, member_id): clocks.get((group.group, member_id), Clock(now_ms, now_ms))
         for group in groups.values()

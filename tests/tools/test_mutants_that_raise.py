@@ -1,4 +1,6 @@
-"""The mutation campaign: how the calls of a changed function that raise are counted."""
+"""The mutation campaign counts the calls of a changed function, and how many of these calls raise
+an exception.
+"""
 
 from __future__ import annotations
 

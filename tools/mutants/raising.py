@@ -25,7 +25,7 @@ class Calls:
     exceptions: Counter[str] = field(default_factory=Counter[str])
 
     def install(self) -> None:
-        """Makes the functions that `counting` has changed report their calls here."""
+        """Lets this object receive the reports of the functions that `counting` has changed."""
         setattr(builtins, REPORTS, self)
 
     def end(self, exception: BaseException | None) -> None:

@@ -105,8 +105,8 @@ class SavedSearch:
         return image
 
     def _arrays(self, image: Image) -> Iterator[tuple[str, int | None, int, int]]:
-        """Yields each array of the search but the keys of states: its name, its address, the size
-        of an element in bytes, and its length.
+        """Yields each array of the search, except the array of keys. Each has its name, its
+        address, the size of an element in bytes, and its length.
         """
         yield "parents", image.parent, 1, image.states
         yield "heads", image.head, self.head_bytes, image.heads

@@ -132,8 +132,8 @@ class Prepared:
 
     @property
     def fixed(self) -> dict[str, int | bool]:
-        """The value of each constant whose name the module does not have. The module has the value
-        instead.
+        """Some constants have no name in the TLA+ module: the module has their values instead. Maps
+        these constants to their values.
         """
         sizes = self._sizes()
         names = (n for n in self.spec.constants if camel(n) not in self.constants)

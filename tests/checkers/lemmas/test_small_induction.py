@@ -1,4 +1,6 @@
-"""At a finite scope, Z3 finds a step that breaks a clause exactly if the interpreter has one."""
+"""At a finite scope, Z3 finds a step that breaks a clause exactly if the interpreter finds such a
+step.
+"""
 
 from __future__ import annotations
 

@@ -50,7 +50,9 @@ def test_with_leader_epochs_the_follower_keeps_the_record(play: Begin) -> None:
 
 
 def test_a_follower_truncates_nothing_if_the_leaders_log_is_longer(play: Begin) -> None:
-    """In the published spec of KIP-101, such a follower cannot follow the leader at all."""
+    """In the published spec of KIP-101, a follower cannot follow a leader with a longer log at
+    all.
+    """
     longer = (*COMMITTED_BY_TWO, "leader_write 0")
     run = play(Kip101(**TWO)).do(*longer, "become_follower 1 0 1")
     assert run["log.end_offset 1"] == 1

@@ -1,4 +1,6 @@
-"""Retention is proved for any number of replicas; without a rule, the proof fails at its action."""
+"""Retention is proved for any number of replicas. If a rule is left out, the proof fails at the
+action with this rule.
+"""
 
 from __future__ import annotations
 

@@ -45,7 +45,9 @@ def test_every_step_of_random_walks_is_explained() -> None:
 
 
 def test_without_reassignments_the_spec_is_election() -> None:
-    """Both specs have the same numbers of states and transitions, so `election` is mapped too."""
+    """Without reassignments, both specs have the same numbers of states and transitions. So the
+    mapping also counts as one of `election changed-min-isr`.
+    """
     faults = {"max_disruptions": 0, "max_changes": 1}
     specs = ChangedMinIsr(**faults), ReplicasWithChangedMinIsr(**{**NO_REASSIGNMENT, **faults})
     found = [explore(spec) for spec in specs]

@@ -133,9 +133,11 @@ def test_the_epoch_is_checked_before_the_verification_and_the_sequence_after_it(
 
 
 def test_a_retry_of_an_ended_transaction_is_verified_like_a_first_batch() -> None:
-    """A batch that is sent again after its transaction has ended is verified.
+    """If a batch is sent again after its transaction has ended, the leader asks the coordinator
+    about the transaction.
 
-    The verification fails, so the batch gets an error. The check for duplicates comes only later.
+    The coordinator does not confirm it, so the batch gets an error. The check for duplicates comes
+    only later.
 
     Kafka: UnifiedLog.hasOngoingTransaction.
     """

@@ -229,8 +229,8 @@ def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -
 def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """An operation in `rest` may depend on operations in `frontier`. Returns, for each operation in
-    `rest`, the position of the first of these in `frontier`.
+    """Returns a position for each operation in `rest`: the lowest position in `frontier` at which
+    there is an operation on which it depends.
 
     If `frontier` has no such operation, the position is the length of `frontier`.
     """

@@ -92,8 +92,8 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def find_info_senders(
     unconfirmed: UnconfirmedValues, senders: UnconfirmedSenders
 ) -> Plan[InfoSenders]:
-    """Returns operations that did not end ok, and their logical times: those of which a poll
-    returned a sent value.
+    """Returns the operations that did not end ok and of which a poll returned a sent value. Each
+    has its logical time.
 
     The end of such an operation is unknown, so its logical time depends on its start. The logical
     time is directly after the latest operation that ended ok before this start.

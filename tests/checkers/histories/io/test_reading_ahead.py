@@ -24,7 +24,7 @@ def files(folder: Path, count: int) -> list[Path]:
 
 
 def numbers(place: Place) -> Iterator[pa.Table]:
-    """Yields two equal tables: each has the number that is the text of the file `place`."""
+    """Reads a number from the text file `place`. Yields two tables that contain this number."""
     for _ in "12":
         yield pa.table({"op": [int(place.read_text())]})
 

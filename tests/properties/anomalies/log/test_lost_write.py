@@ -1,4 +1,6 @@
-"""A write is lost only if the polls prove that a consumer must have read its value."""
+"""A write is lost only if the polls prove that a consumer should have received its value, and did
+not.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Faults that are set at the start act on all brokers, even if each broker is its own process.
 
-The option `applied_log` names a file. It has every batch that a broker appended, of all brokers.
+The option `applied_log` names a file, to which all brokers write each batch that they append.
 """
 
 from __future__ import annotations
