@@ -27,7 +27,7 @@ def run() -> list[Pairing]:
 def steps(name: str) -> Pairing:
     """Measures a sweep's simulations twice, with faults and without, and compares the times.
 
-    The label has the broker steps per CPU second.
+    The label of the first time states how many steps brokers take per CPU second.
     """
     started = time.process_time()
     rate = simulated(name) / (time.process_time() - started)

@@ -2,8 +2,8 @@
 
 A *version* is the protocol of some Kafka releases. One version of each spec is the default. A *bug*
 is a class that replaces one action or guard, so that a claim fails. The decorator of a bug names
-the claim (`breaks`), the number of steps to a violation, the constants of this run (`at`), the
-variant with the fix, and the Kafka releases that have the bug (`in_force`):
+the claim (`breaks`), the number of steps to a violation, the constants at which these steps are
+possible (`at`), the variant with the fix, and the Kafka releases that have the bug (`in_force`):
 
     @bug("joins-before-epoch", breaks="strong_isr", steps=11, at={"max_leader_epoch": 2},
          fixed_by="kip-320", issue="KAFKA-7128", in_force=kafka("0.8", "2.0.0"))

@@ -188,8 +188,8 @@ def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
     """Yields a verdict for each sweep of a correct broker, and for each seeded bug that breaks the
     claim.
 
-    A sweep is a series of simulated runs of one scenario on many seeds. Sweeps in which no
-    operation was checked for the anomaly are left out.
+    A sweep is a series of simulated runs of one scenario on many seeds. The claim states that an
+    anomaly does not occur. Sweeps in which no operation was checked for this anomaly are left out.
     """
     sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
     for sweep in sweeps:

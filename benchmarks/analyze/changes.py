@@ -57,9 +57,10 @@ class Changes:
     def make(
         self, count: int, keys: Sequence[str], rng: np.random.Generator
     ) -> Iterator[OffsetOrderInversion | StaleEndOffset]:
-        """Moves the starts of `count` sends, lowers `count` end offsets, and yields the violations.
+        """Moves the starts of `count` sends, lowers `count` end offsets, and yields the violations
+        that these changes cause.
 
-        Raises RuntimeError if the window has too few suitable operations.
+        Raises RuntimeError if this part of the history has too few suitable operations.
         """
         late = self._overtaken()
         isolation = self.window.of_operation["isolation"][self.op]
@@ -75,12 +76,12 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns a new start for each send, or 0. With the new start, the send is an inversion: it
-        begins after another send with a higher offset has ended.
+        """Returns a new start for each send, or 0 if there is none. With the new start, the send is
+        an inversion: it begins after another send with a higher offset has ended.
 
-        The other send is to the same key. The new start is just after its end. It must be before
-        the end of the moved send, and before the end of a poll that read the record of the moved
-        send. If this is not possible, the result is 0. Sends in transactions are not moved.
+        The other send is to the same key. The new start is just after its end. The new start must
+        be before the end of the send itself, and before the end of a poll that read the record of
+        the send. Sends in transactions get no new start.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

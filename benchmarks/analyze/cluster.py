@@ -156,8 +156,9 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Returns the sends of a window; they have no offsets yet. For each record, it also returns
-        the time of the append, the time when the transaction ends, and the fate of the record.
+        """Returns `size` sends of each sender; they have no offsets yet. For each record, the
+        function also returns the time of the append, the time when the transaction ends, and the
+        fate of the record.
 
         The fate is 0 if the record was lost, 1 if it was aborted, and 2 if it took effect.
         """

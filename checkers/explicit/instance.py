@@ -65,8 +65,8 @@ class Instance:
         """The positions of the variables among the bytes of a step, by the names of the variables.
 
         The bytes of a step are the packed state before the step, followed by the packed state after
-        it. The name of a variable in the state after the step is that of its counterpart,
-        `variable.after`.
+        it. In the state before the step, a variable has its own name. In the state after the step,
+        it has the name of `variable.after`.
         """
         out: dict[str, Block] = {}
         start = 0

@@ -27,8 +27,8 @@ BATCH: Final = 4096  # states
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truths:
-    """The atoms of a context (a choice of quantified variables), compiled to operations on columns
-    of states.
+    """The atoms (formulas without a connective) of a context, compiled to operations on columns of
+    states. A context is a list of quantified variables.
 
     `codes` has one list for each assignment of elements to the variables of the context. A list has
     one operation for each atom.

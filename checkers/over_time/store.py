@@ -86,8 +86,9 @@ class Store:
         self._database.execute("COMMIT")
 
     def add_missing(self, *, but: str = "") -> None:
-        """Adds each run whose folder exists but which is not in the store, except the run `but`. A
-        run is added again if its file of events has changed its size since it was added.
+        """Adds each run whose folder exists but which is not in the store. The run with the name
+        `but` is left out. A run is added again if its file of events has changed its size since it
+        was added.
         """
         known = dict(self._database.execute("SELECT id, events_bytes FROM run"))
         for folder in run_folders(self.base):

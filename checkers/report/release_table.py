@@ -24,8 +24,8 @@ WIDTH = 100
 def release_table(decided: Sequence[ReleaseDecided], *, verbose: bool = False) -> str:
     """Returns the table as text. In each spec, the claims that do not hold come first.
 
-    If `verbose` is false, the claims of a spec that hold share one line. Otherwise, each of them
-    has a line.
+    The claims that hold have one line for each spec, or, if `verbose` is true, one line for each
+    claim.
     """
     open_claims = [one for one in decided if one.claim and one.verdict != "holds"]
     widest = max((len(one.claim or "") for one in open_claims), default=0)

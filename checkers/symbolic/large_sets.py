@@ -46,8 +46,8 @@ def not_growing(size: int, sets: list[frozenset[int]]) -> list[tuple[frozenset[i
     """Returns each pair of a set and an element for which the set plus the element is not in
     `sets`. The elements are the integers below `size`.
 
-    Proofs assume that a large set stays large when an element joins. The result is empty if this is
-    true of `sets` as the large sets.
+    Proofs assume that a large set stays large when an element joins. If `sets` are the large sets
+    and the result is empty, the assumption is true.
     """
     family = set(sets)
     return [(one, i) for one in sets for i in range(size) if one | {i} not in family]

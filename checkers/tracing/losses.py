@@ -68,8 +68,8 @@ class Loss:
     steps: tuple[LossyStep, ...]
 
     def is_allowed(self, allowed: Collection[Kind]) -> bool:
-        """Several steps may have caused the loss. Returns True if the kind of each of them is in
-        `allowed`.
+        """Returns True if `allowed` has the kind of every step that caused the loss. Several steps
+        may have caused it together.
         """
         return {step.kind for step in self.steps} <= {*allowed}
 

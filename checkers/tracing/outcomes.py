@@ -18,7 +18,7 @@ ElementNames = MappingOf[str, Sequence[str]]
 
 class Needs(NamedTuple):
     """An action that an event requires and the spec refuses. `last` is the last action that the
-    spec performed before.
+    spec performed before the event.
     """
 
     refusal: Refusal

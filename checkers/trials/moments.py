@@ -67,9 +67,9 @@ class Contents:
         return Entry(offset, epoch, self._of.get((broker, offset, epoch), anywhere))
 
     def epoch(self, broker: int, offset: int) -> int | None:
-        """Returns the leader epoch of the record at an offset of a broker's log. The log is read
-        again and again: the last reading that has a record at this offset decides. Returns None if
-        there is none.
+        """Returns the leader epoch of the record at an offset of a broker's log. The trial reads
+        the log many times. The epoch is that of the last reading that has a record at this offset.
+        Returns None if no reading has one.
         """
         return self._epochs.get((broker, offset))
 

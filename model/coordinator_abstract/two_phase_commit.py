@@ -184,10 +184,10 @@ class TwoPhaseActions(AbstractCoordinator):
         """Makes the record `m` the last committed record of `i`, and changes the rest of the state
         as `m` says.
 
-        The instance `answering` receives the response. If the request has keepPreparedTxn, the
-        response also contains the producer id and epoch of the ongoing transaction. The application
-        has stored this producer id and epoch in its database. With them, it finds the transaction
-        in the database.
+        The client instance `answering` receives the response to its request. If the request has
+        keepPreparedTxn, the response also contains the producer id and epoch of the ongoing
+        transaction. The application has stored this producer id and epoch in its database. With
+        them, it finds the transaction in the database.
         """
         super().take_effect(i, m, answering)
         x, kept = m.transaction, s.is_kept(m)

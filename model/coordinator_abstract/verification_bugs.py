@@ -56,9 +56,9 @@ class AppendsWithoutGuard(Verification):
     """After the coordinator has confirmed a transaction, the leader appends the record without a
     check of its VerificationGuard (KAFKA-14884).
 
-    If the marker arrives between the confirmation and the append, the marker ends the transaction,
-    and nothing ends the record's transaction afterwards. The action `append` breaks the claim
-    `no_hanging_transaction`.
+    If the marker arrives between the confirmation and the append, the record is appended to a
+    transaction that has ended. No later marker ends this record's transaction. The action `append`
+    breaks the claim `no_hanging_transaction`.
     """
 
     answered: Map[Transaction, Set[TopicPartition]]  # the coordinator has confirmed it at some time

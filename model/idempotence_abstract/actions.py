@@ -4,9 +4,9 @@ A leader knows a producer only by the records in its log. It appends a record on
 continues the producer's records in the log. The retry of a record that is in the log does not
 continue these records.
 
-The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved.
-Retries and late batches have no actions of their own: `append_first` and `append_next` also append
-these batches.
+The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved. A
+batch that arrives late has no action of its own: `append_first` and `append_next` append it at any
+time.
 
     leader       append_first, append_next, advance_high_watermark, change_leader, acknowledge
 """

@@ -261,8 +261,8 @@ class RestartsClaims(RestartsActions):
         """Every record of the leader's log is in the leader's window (the records whose retries the
         leader detects as duplicates).
 
-        The lemma is true because a leader adds each record that it appends to the window, and a
-        restart restores the records of the log to the window.
+        The lemma is true because a leader that appends a record also adds it to the window, and
+        because a restart fills the window with the records of the log.
         """
         return forall(implies(o < s.end_offset, s.is_in_window[o]) for o in Offset)
 

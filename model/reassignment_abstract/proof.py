@@ -68,8 +68,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def the_last_to_join_ends_an_epoch(s) -> Bool:
-        """A broker can join the ISR in the step that ends a leader epoch. Then this epoch had a
-        leader that began to lead, and the epoch is not the newest one.
+        """If a broker joined the ISR in the step that ended a leader epoch, a leader had begun to
+        lead in this epoch, and the epoch is not the newest one.
         """
         return forall(
             implies(s.joined_last[e][r], s.led[e].begun & (e != s.newest))

@@ -255,8 +255,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_has_the_least_offset(s) -> Bool:
-        """An ISR member of an epoch that has moved to a newer epoch has fetched, in the old epoch,
-        at least up to `departure.bound` of the old epoch.
+        """Let r be an ISR member of an old epoch that has moved to a newer epoch. In the old epoch,
+        r has fetched at least up to `departure.bound` of the old epoch.
         """
         return forall(
             implies(

@@ -126,11 +126,12 @@ class AbstractRetentionActions(AbstractRetentionState):
 
     @action
     def expand_isr(s, r: Replica) -> None:
-        """A follower that has every committed record joins the ISR, and the ELR becomes empty.
+        """A follower that has every committed record joins the ISR. The ISR then has
+        min.insync.replicas members, so the ELR becomes empty.
 
         Kafka: Partition.isFollowerInSync, PartitionChangeBuilder.maybePopulateTargetElr.
-        Simplified: the leader knows the follower's log. The ISR then has min.insync.replicas
-        members.
+        Simplified: the leader knows the follower's log; one more member is always enough for
+        min.insync.replicas.
 
         Without the guard that the follower has every committed record, the claim
         `committed_records_are_kept` breaks in 4 steps.

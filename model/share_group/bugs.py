@@ -83,7 +83,8 @@ class KeepsExpiredLock(ShareGroup):
     in_force=kafka("4.0", LATEST, "not tried on real brokers"),
 )
 class StartOffsetWaits(MovesStartAfterWrites):
-    """The leader looks for a new start offset only after a write succeeds or a lock has timed out.
+    """The leader looks for a new start offset only at two moments: when a write succeeds, and when
+    a lock times out.
 
     In two other cases, the start offset remains before a final record until another write ends. In
     the first case, an acknowledgement fails after its lock has timed out, and the record is

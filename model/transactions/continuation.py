@@ -182,8 +182,7 @@ class Continuation(Transactions):
     def begin(s, k: Transaction, i: Instance) -> None:
         """A client begins a transaction, unless it waits for the response to InitProducerId.
 
-        Kafka: the source, the simplification and the other guards are those of the action in
-        `Clients`.
+        Kafka: see `Clients.begin` for the source, the simplification and the other guards.
         """
         when(~s.is_continuing[i])
         super().begin(k, i)

@@ -175,8 +175,8 @@ class TopicIds(Transactions):
     def change_leader(s, p: TopicPartition, end: Offset) -> None:
         """Another replica becomes leader, if the topic exists.
 
-        Kafka: the source, the simplification and the other guards are those of the action in
-        `Partitions`.
+        Kafka: see `Partitions.change_leader` for the source, the simplification and the other
+        guards.
         """
         when(s.exists(p))
         super().change_leader(p, end)

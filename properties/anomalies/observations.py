@@ -156,8 +156,8 @@ def observations(history: History) -> frozenset[Observation]:
 def each_observation(history: History) -> Iterator[Observation]:
     """Yields one observation for each poll and each send whose offset is recorded.
 
-    A send is included only if its operation must have taken effect. If an operation polled the same
-    record twice, the function yields two equal observations.
+    A send is included only if its operation has certainly taken effect. If an operation polled the
+    same record twice, the function yields two equal observations.
     """
     read = committed_reads(history)
     return (

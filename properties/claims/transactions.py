@@ -351,11 +351,11 @@ def open_and_read(run: Transacted) -> bool:
 
 
 def written_again_and_read_once(run: Transacted) -> bool:
-    """Returns True if the logs of the run have several records of one piece of work, and a reader
-    reads exactly one of them.
+    """Returns True if the logs of the run have several records of the same work, and a reader reads
+    exactly one of them.
 
-    A value is the name of its piece of work, a colon, and a further text. If a transaction is
-    repeated, only the text after the colon is another one.
+    A value is the name of the work, a colon, and a text that differs if a client repeats the
+    transaction.
     """
     written = Counter(_work(entry.value) for log in run.logs.values() for entry in log)
     read = Counter(_work(value) for value in run.shown().elements())

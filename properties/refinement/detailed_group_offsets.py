@@ -6,10 +6,10 @@ log and a cache. A new coordinator reads the log from its beginning. The coordin
 aborts pending offsets in the order in which their markers are in the log. The abstract state
 contains the owners in former generations, which the detailed state does not contain.
 
-In the detailed spec, output records are committed when the coordinator decides to commit. So the
-detailed step that decides is mapped to two abstract steps: one decides, and one writes the marker
-to the output. The detailed step that writes the marker is also mapped to two abstract steps: one
-writes the marker at the group coordinator, and one ends the transaction.
+In the detailed spec, output records are committed when the transaction coordinator decides to
+commit. So the detailed step that decides is mapped to two abstract steps: one decides, and one
+writes the marker to the output. The detailed step that writes the marker is also mapped to two
+abstract steps: one writes the marker at the group coordinator, and one ends the transaction.
 
 Simplified: no offset is reset, expired or deleted, because the group would then process inputs a
 second time. In `group-offsets`, each consumer has its own transactional id and is never fenced.

@@ -67,8 +67,8 @@ class Refinement(HistoryMapping[Transactions]):
             )
 
     def reads(self, abstract: State, after: State) -> Iterator[Call]:
-        """Yields the next reads of the abstract reader. They end at the offset `read_end(after)`,
-        where `after` is a state of the detailed spec.
+        """Yields the next reads of the abstract reader, one for each offset before
+        `read_end(after)`. `after` is a state of the detailed spec.
         """
         position = as_int(abstract["position", ()])
         yield from (Call("read", (o + 1,)) for o in range(position, self.read_end(after)))

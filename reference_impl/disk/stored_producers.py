@@ -25,8 +25,8 @@ _NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredProducers(Mapping[ProducerId, Producer]):
-    """The producers in a snapshot file, by their producer id. Each access reads the file. The
-    content of the last file that was read stays in memory.
+    """The producers in a snapshot file, by their producer id. An access reads the file, unless the
+    last access was to the same file. Only the content of the last file stays in memory.
     """
 
     folder: Path

@@ -30,8 +30,8 @@ Clocks = Mapping[MemberKey, Clock]
 def after_heartbeat(
     clocks: Clocks, before: ConsumerGroup, after: ConsumerGroup, member_id: str, now_ms: int
 ) -> Clocks:
-    """Returns all clocks after a heartbeat of the member. If the member has left the group, its
-    clock is removed.
+    """Returns the clocks of all members after a heartbeat of this member. If the member has left
+    the group, its clock is removed.
     """
     key = (after.group, member_id)
     if member_id not in after.members:

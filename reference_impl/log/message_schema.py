@@ -52,8 +52,8 @@ _UUID_SIZE: Final = 16
 
 
 def written(fields: Fields, message: Message, *, flexible: bool) -> bytes:
-    """Returns the bytes of the message. Raises KeyError if the message lacks a field without a
-    tag.
+    """Returns the bytes of the message. Raises KeyError if the message lacks a field that has no
+    tag. Such a field is mandatory.
     """
     out = bytearray()
     _write_struct(out, fields, message, flexible=flexible)

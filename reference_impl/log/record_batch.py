@@ -6,7 +6,7 @@ bytes after the leader epoch, so a broker can change the base offset and the lea
 new checksum.
 
 The module does not use the codec of the library kio, for three reasons: kio's codec always parses
-all records, does not decompress them, and drops the milliseconds of their timestamps.
+all records, cannot read compressed records, and drops the milliseconds of the timestamps.
 
 Source: Kafka documentation, "Message Format"; KIP-98.
 Simplified: batches with magic 0 or 1 are rejected, as in Kafka 4. `encode` numbers the records

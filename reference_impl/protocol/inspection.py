@@ -3,7 +3,7 @@
 Source: KIP-113 (DescribeLogDirs), KIP-664 (producers and transactions), KIP-994, KIP-1152; Kafka
 message schemas.
 Simplified: as in `protocol/messages.py`. A request names one topic partition or one transactional
-id, or returns all logs or all transactions of the broker.
+id, or asks for all logs or all transactions of the broker.
 """
 
 from __future__ import annotations

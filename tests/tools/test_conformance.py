@@ -1,4 +1,6 @@
-"""`tools.conformance` records compared systems, and writes docs/conformance.md from the record."""
+"""`tools.conformance` records which systems were compared, and writes docs/conformance.md from this
+record.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,9 @@ from tools.proofs.record import KEPT, keep, kept
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the proofs that the record lacks, writes the page, and returns the exit code."""
+    """Runs the proofs that the JSON record lacks, writes the page docs/proofs.md, and returns the
+    exit code.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3_600.0, help="the budget")
     parser.add_argument("--spec", help="only this spec")

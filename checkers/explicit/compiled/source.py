@@ -212,8 +212,8 @@ class _ActionText:
             self.out.append(pad + "}" * opened)
 
     def _tested_together(self, done: int, later: set[int]) -> list[t.Node]:
-        """Returns the next guards that are tested before a branch: SIMD guards without a loop, or
-        one guard. A branch after each guard would often be mispredicted.
+        """Returns the next guards that are tested before a branch: several SIMD guards without a
+        loop, or one other guard. A branch after each SIMD guard would often be mispredicted.
         """
         found: list[t.Node] = []
         for guard in self.action.guards[done:]:
@@ -226,7 +226,9 @@ class _ActionText:
         return found
 
     def _test(self, done: int, tested: list[t.Node], env: Env, instances: int) -> list[str]:
-        """Returns C code that computes `left`, the states in which all these guards are true."""
+        """Returns C code that computes `left`, the states in which all guards in `tested` are
+        true.
+        """
         first = self.first_conjunct + done
         if not self._simd.takes(tested[0]):
             code = left(tested[0], env, self.expressions)

@@ -25,8 +25,9 @@ def first_fault(path: Place, otherwise: str) -> str:
     """Returns the end of an error message: the number of the file's first wrong line, the fault of
     this line, and how to fix it.
 
-    If no line is wrong, the message has the error of Arrow, `otherwise`. A line is read only up to
-    the longest allowed length, because a file without newlines may be larger than the memory.
+    If no line is wrong, the message has `otherwise`, which is the error message of Arrow. A line is
+    read only up to the longest allowed length, because a file without newlines may be larger than
+    the memory.
     """
     with path.open("rb") as lines:
         for number, line in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):

@@ -47,8 +47,8 @@ def combiners(combines: Iterable[Combine | None]) -> Combiners:
 
 
 def combined_tables(some: Combiners) -> Iterator[tuple[int, pa.Table]]:
-    """Merges the tables of each function that has some. Yields the position of the function, and
-    the merged table.
+    """Merges the tables of each function that has tables. Yields the function's number (its key in
+    `some`) and the merged table.
     """
     for number, one in some.items():
         if one.tables:

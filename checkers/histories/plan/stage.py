@@ -119,8 +119,8 @@ class Branch(Generic[ResultT]):
     """A query plan that runs in parallel with other plans. The scheduler stores the plan's result
     in `result`.
 
-    `used_by` has the anomalies that need this result. If `used_by` is empty, they are the anomalies
-    of the plan that started this one.
+    `used_by` has the anomalies that need this result. If `used_by` is empty, the result is needed
+    by the same anomalies as the plan that started this one.
     """
 
     plan: Plan[ResultT]

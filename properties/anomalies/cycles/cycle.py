@@ -130,7 +130,8 @@ def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, 
     """Returns the cycles of one form, such as `G1c`: at most one for each strongly connected
     component.
 
-    The ww and rw dependencies are part of the graph only if `declared` adds them.
+    `declared` is what the user declares about the log. The graph has ww and rw dependencies only if
+    a declaration allows them.
     """
     found = dependencies(history, declared)
     if form in FORMS:

@@ -37,8 +37,8 @@ from properties.anomalies.transactions.visible import sent_by
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetWithoutOutput:
-    """A missing output record. A fetch returned the group offset that its transaction committed, so
-    the record should be in the log.
+    """A missing output record of a transaction. A fetch returned the group offset that the
+    transaction committed, so the record should be in the log.
     """
 
     key: str

@@ -121,7 +121,8 @@ def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
 
     - The commit completed after `fact` was invoked.
     - The commit is inside a transaction, and `fact` is a fetch at read_uncommitted. Such a fetch
-      does not wait for a transaction that has ended `ok` but has not taken effect.
+      does not wait for the markers of a transaction, so it may return the old offset after the
+      transaction ended `ok`.
     """
     if commit.outcome == "fail" or commit.register != fact.register:
         return False

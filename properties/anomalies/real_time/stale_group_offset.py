@@ -111,8 +111,8 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
 
 
 def rows_of(where: Register, some: Collection[Call[RegisterAction]]) -> Iterator[StaleGroupOffset]:
-    """Returns one violation for each fetch that fits into no legal order of the register's commits
-    and fetches. `some` has these commits and fetches.
+    """A register is the offset of one group and topic partition. `some` has the commits and fetches
+    of the register. Returns one violation for each fetch that fits into no legal order of them.
     """
     misfits = list(stuck(some, UNKNOWN, register))
     fitting = set(some) - {found.call for found in misfits}

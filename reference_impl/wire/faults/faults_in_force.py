@@ -103,7 +103,7 @@ class FaultsInForce:
     _happening: set[asyncio.Task[None]] = field(default_factory=set)
 
     def add(self, rules: tuple[Rule, ...]) -> None:
-        """Puts the rules with `when` into force, and skips the rules without `when`."""
+        """Puts the rules into force that have a field `when`, and skips the other rules."""
         for rule in rules:
             if rule.when is not None:
                 self.rules.add(rule)

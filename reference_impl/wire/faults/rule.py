@@ -276,8 +276,8 @@ class When:
     def selects_number(self, number: int, acted: int, coins: random.Random) -> bool:
         """Returns True if the rule acts on the matching request with the number `number`.
 
-        `acted` is the number of earlier requests on which the rule acted. `coins` is used only if
-        the rule acts with a probability.
+        `acted` is the number of earlier requests on which the rule acted. `coins` is a source of
+        random numbers; only a rule that acts with a probability uses it.
         """
         if self.nth is not None:
             return number == self.nth

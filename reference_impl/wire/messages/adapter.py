@@ -199,7 +199,7 @@ def parts(api: Api, version: int, entity_type: Side) -> dict[str, tuple[Any, tup
 
 @cache
 def payload(api: Api, version: int, entity_type: Side) -> tuple[str, Any]:
-    """Returns the name and the class of the request or response itself."""
+    """Returns the name and the class of the request or response, not of the structs inside it."""
     module = load_payload_module(api, version, entity_type)
     (found,) = [(name, kind) for name, kind in _classes(module) if kind.__type__ is entity_type]
     return found

@@ -182,7 +182,9 @@ def checked(folder: Path, call: Any, *engine: str) -> Any:
 
 
 def at_progress(monkeypatch: pytest.MonkeyPatch, text: str) -> list[str]:
-    """Presses Ctrl-C when a command displays progress with this text; returns where it did so."""
+    """Presses Ctrl-C when a command displays progress with this text. Returns the progress that was
+    displayed at these moments.
+    """
     show, pressed = Run.progress, list[str]()
 
     def press_ctrl_c(run: Run, progress: Any) -> None:

@@ -1,4 +1,6 @@
-"""One explorer for each spec, shared by all tests: it takes longer to make than a test runs."""
+"""All tests share one explorer for each spec, because making an explorer takes longer than a
+test.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Searches find nearest states and counterexamples, within a budget, and can be stopped."""
+"""A search finds counterexamples, and the nearest state that a predicate describes. It keeps to its
+budget and can be stopped.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ SETTLED: Final = (0.0, 0.7, 0.95)  # the part of the observations that agree wit
 
 
 def jepsen_history(seed: int) -> History:
-    """Returns a well-formed history: of a small cluster if the seed is even, else a random one.
+    """Returns a well-formed history. If the seed is even, it is a history of a small cluster;
+    otherwise, its operations are random.
 
     It is empty if the generated history breaks an assumption of the analysis.
     """

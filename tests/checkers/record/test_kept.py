@@ -161,8 +161,9 @@ def test_a_kill_between_any_two_steps_of_a_resumption_loses_nothing(
 
 @pytest.mark.parametrize("state", ["both tails", "part and both tails", "part and tail"])
 def test_a_kill_between_two_parts_is_resumed(state: str, tmp_path: Path) -> None:
-    """When a tail is full, the recorder takes three steps. It begins the next tail, writes the full
-    one as a part, and then removes the full tail. The kill is between two of these steps.
+    """The recorder writes new rows to a tail, a file of JSON lines. When a tail is full, the
+    recorder takes three steps. It begins the next tail, writes the full one as a part (a Parquet
+    file), and then removes the full tail. The kill is between two of these steps.
     """
     folder = tmp_path / "history"
     writer = write(folder, SCRIPT[:2], rows_per_part=1000 if state == "part and tail" else 1)

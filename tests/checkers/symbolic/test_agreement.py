@@ -209,8 +209,8 @@ def closed() -> tuple[Step, dict[str, list[Expr]]]:
     """Returns a step of the spec as Z3 formulas with unbounded sorts, and the elements of each
     sort.
 
-    Axioms limit each sort to these few elements, which are Z3 constants. So Z3 has the same states
-    as the interpreter.
+    Nothing limits the sorts by themselves. So axioms limit each sort to these few elements, which
+    are Z3 constants. With the axioms, Z3 has the same states as the interpreter.
     """
     sorts, elements = Unbounded(), dict[str, list[Expr]]()
     for info in (NODE, TURN):

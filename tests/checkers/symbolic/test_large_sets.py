@@ -62,7 +62,7 @@ class Copies(Spec):
 
     @invariant
     def a_copy_remains(s) -> Bool:
-        """A committed record has a copy that is not lost, if fewer than two are lost."""
+        """If fewer than two copies are lost, a committed record has a copy that is not lost."""
         return implies(
             s.committed & ~at_least(2, (s.lost[c] for c in Copy)),
             exists(s.copies[c] & ~s.lost[c] for c in Copy),

@@ -133,7 +133,7 @@ def test_a_marker_of_a_new_coordinator_confirms_the_old_one_s_decision(tmp_path:
     """The old coordinator began to append PREPARE_COMMIT, and died before it logged the success.
 
     A marker of the new coordinator proves that the append succeeded, so the trace is accepted. If
-    the old coordinator itself sends a marker without this success, the trace is forbidden.
+    the old coordinator itself sends a marker before it logs the success, the trace is forbidden.
     """
     confirmed, marker = COMMITTED[7], COMMITTED[8]
     assert confirmed[1] == changed("PREPARE_COMMIT", 1, "a-0, b-1")

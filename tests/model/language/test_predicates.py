@@ -21,7 +21,7 @@ class Elections(Spec):
         return forall(~s.leads[b] for b in Broker)
 
     def first(s, b: Broker) -> Broker:
-        """Returns an element, so it is not a formula."""
+        """Returns an element, so this predicate is not a formula."""
         return b
 
     def among(s, brokers: Set[Broker]) -> Bool:

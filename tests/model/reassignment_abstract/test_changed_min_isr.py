@@ -108,7 +108,7 @@ def test_an_offline_partition_keeps_its_elr_until_a_leader_may_commit_alone(play
 
 
 def test_a_small_isr_keeps_its_elr(play: Begin) -> None:
-    """b0 alone is in the ISR while min.insync.replicas is raised from 2 to 3, and then fails."""
+    """b0 is the only ISR member when min.insync.replicas is raised from 2 to 3. Then b0 fails."""
     raised = [*OFFLINE[:5], "change_min_isr 3 1", "stop_uncleanly 0 2"]
     wrong = ClearsElrOfSmallIsr(min_isr=3, disturbances=2)
     assert "an_eligible_replica_remains" in begin_with(play, wrong, 2).do(*raised).broken()

@@ -1,4 +1,5 @@
-"""On generated histories, the literal definitions find what jepsen.tests.kafka reports.
+"""On generated histories, the definitions in `properties.anomalies` find what jepsen.tests.kafka
+reports.
 
 Jepsen's verdicts are in `tests/data/jepsen/generated.json`. There are three differences, each with
 its condition:
@@ -40,11 +41,12 @@ def judged(h: History, declared: Declarations) -> set[str]:
 
 
 def last_polled(h: History) -> set[str]:
-    """Returns the keys with unseen values by Jepsen's loop over the operations that ended ok.
+    """Repeats Jepsen's loop over the operations that ended ok, and returns the keys with unseen
+    values.
 
-    Its defect: a key that was polled and has no acknowledged send counts as unseen. The next
-    operation corrects this. So such a key counts as unseen at the end only if the last operation
-    polled it for the first time.
+    The loop has a defect: a key that was polled and has no acknowledged send counts as unseen. The
+    next operation corrects this. So such a key counts as unseen at the end only if the last
+    operation polled it for the first time.
     """
     unseen: dict[str, set[str]] = {}
     polled: dict[str, set[str]] = {}

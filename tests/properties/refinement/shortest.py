@@ -15,9 +15,9 @@ HarnessT = TypeVar("HarnessT")
 
 
 def counterexample(replay: Replay[HarnessT]) -> Trace:
-    """Returns the shortest counterexample to the claim that the replay's variant breaks.
+    """Returns the shortest counterexample of the replay's variant.
 
-    If `replay.claim` belongs to the replayed spec, it is this claim.
+    If `replay.claim` belongs to the replayed spec, the counterexample violates this claim.
     """
     return _counterexample(replay.spec, replay.variant, replay.claim)
 

@@ -35,7 +35,7 @@ LATE: Constants = {"members": 1, "writes": 2, "max_leader_epoch": 0, **ALL_IS_WE
 
 def test_every_step_of_the_detailed_spec_is_explained() -> None:
     """The constants are small. `python -m tools.abstract_steps` maps the steps at the default
-    constants, and those of the version `kafka-4.3`.
+    constants, and also the steps of the version `kafka-4.3`.
     """
     refinement = Refinement(ShareGroup(**SMALL))
     walk = refinement.walk()

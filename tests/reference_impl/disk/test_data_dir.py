@@ -29,8 +29,8 @@ def directory(tmp_path: Path) -> LogDirectory:
 
 
 def keep(directory: LogDirectory, cluster: InstantCluster) -> None:
-    """Writes the logs of broker 1 to the directory. The cluster goes on with the broker that the
-    directory returns.
+    """Writes the logs of broker 1 to the directory. `directory.keep` returns a new broker that
+    reads these files. The cluster goes on with this broker.
     """
     broker = cluster.nodes[NodeId(1)]
     assert isinstance(broker, Broker)

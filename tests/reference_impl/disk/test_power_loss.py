@@ -1,4 +1,5 @@
-"""A power loss at any moment loses nothing that was flushed, and a start repairs what it left.
+"""A power loss at any moment loses nothing that was flushed. The next start of the broker repairs
+the files.
 
 A cluster is served, and every change of its files is recorded. The tests then open the files that a
 power loss between two changes may leave.

@@ -150,8 +150,8 @@ def test_after_a_timeout_a_batch_that_may_be_written_is_numbered_again(
 ) -> None:
     """The responses of `a` and `b` are lost, and `a` times out before `b`.
 
-    If the producer takes no new epoch until `b` is decided, it retries `b` under its old number,
-    and the leader drops the retry as a duplicate.
+    If the producer takes a new epoch only after the response to `b`, it retries `b` under its old
+    number, and the leader drops the retry as a duplicate.
     """
     rules = replace(library, new_epoch=new_epoch)
     cluster, producer = started(ProducerConfig(library=rules, delivery_timeout_ms=500))

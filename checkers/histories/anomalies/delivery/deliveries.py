@@ -10,8 +10,8 @@
 
 Each delivered offset and each acknowledged offset is stored as one bit. Two kinds of offsets have
 no bit: the offsets of unconfirmed values, and the offsets with several values. An unconfirmed value
-was polled at an offset where no send of the value was acknowledged. Instead of bits, the plan
-collects all polls of these values.
+was polled at an offset where no send of the value was acknowledged. For the values at these
+offsets, the plan collects all polls instead of bits.
 
 Source: `properties.delivery`.
 """

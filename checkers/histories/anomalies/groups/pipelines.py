@@ -173,8 +173,8 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each pair of transactions, the lowest offset that another operation committed
-    between them.
+    """Returns, for each pair of transactions, the lowest offset that another operation committed at
+    about the same time.
 
     The two transactions of a pair are of the same group, and consumed the same input. The other
     operation commits an offset of the same group and topic partition. Its time overlaps the time

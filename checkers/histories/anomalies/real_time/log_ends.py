@@ -216,8 +216,8 @@ class FirstObservations:
         return cls(logs, completed_ns)
 
     def precede(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check whose log was observed before the check's
-        operation began.
+        """Returns a mask: True for each check that an observation precedes. A client observed the
+        end of the check's log before the check's operation began.
         """
         log = hash_of_pair(checks.ints("key"), LOG_OF[checks.ints("check")])
         observed: Mask = member(log, self.logs)

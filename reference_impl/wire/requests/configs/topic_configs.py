@@ -239,7 +239,7 @@ def replace_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
     """Returns all fields of a topic's settings after a legacy AlterConfigs request: the values in
     the request, and the default value of each setting that the request does not name.
 
-    Raises ValueError, which names an invalid setting.
+    Raises ValueError if a setting is invalid. The message names the setting.
     """
     found: dict[str, Any] = {}
     for setting in configs:

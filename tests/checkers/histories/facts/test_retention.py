@@ -1,5 +1,5 @@
-"""For every way to partition a history, the analysis finds the log starts of the literal
-definition.
+"""For every way to partition a history, the analysis finds the same log starts as
+`properties.anomalies.retention`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Rows that equality deletes delete are not read; a literal definition and Spark agree."""
+"""The reader leaves out the rows that equality deletes remove. A literal definition and Spark
+agree.
+"""
 
 from __future__ import annotations
 

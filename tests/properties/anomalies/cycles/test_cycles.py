@@ -236,8 +236,8 @@ def test_a_g_single_shows_what_the_reader_missed_even_if_the_sender_read_from_it
 
 
 def test_an_operation_that_only_time_links_to_a_cycle_is_not_counted_with_it() -> None:
-    """The send of j=y is in time between the two sends of the cycle. No dependency through records
-    links it to one of them.
+    """The send of j=y comes after the first send of the cycle and before the second. No dependency
+    through records links it to one of them.
     """
     h = history("""
         p2  send j=x  -> ok @0

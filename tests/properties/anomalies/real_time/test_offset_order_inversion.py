@@ -83,8 +83,8 @@ def test_an_unacknowledged_send_has_the_lowest_polled_offset(send: str) -> None:
 
 
 def test_a_send_is_observed_if_an_end_of_its_log_was_known_before() -> None:
-    """Only such a send is counted. Without a known log end, every offset of the send is in
-    order.
+    """Only a send after a known log end is counted. Without a known log end, no offset of the send
+    can be an inversion.
     """
     h = history("""
         p1  send k=a      -> ok @5

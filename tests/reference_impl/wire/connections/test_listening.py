@@ -32,8 +32,8 @@ async def close_at_once(server: asyncio.Server) -> None:
 def leaves_open(close: Close, *, turns: int) -> bool:
     """Returns True if the close of a listener leaves the connection of a client open.
 
-    The client connects a few turns of the event loop before the close. On a connection that stays
-    open, the client would wait forever.
+    The client connects a few turns of the event loop before the close. Such a client would wait
+    forever for a response.
     """
 
     async def accept_and_close(client: socket.socket) -> None:

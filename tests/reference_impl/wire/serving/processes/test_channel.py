@@ -1,4 +1,6 @@
-"""A channel calls functions of the other process; its end fails the calls that wait."""
+"""A channel calls functions of the other process. When the channel closes, the calls that wait
+fail.
+"""
 
 from __future__ import annotations
 
