@@ -286,7 +286,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
     if options.reprint:
-        _keep(_reprinted(row) for row in kept())
+        _keep(map(reprinted, kept()))
         return
     names: list[str] = options.names or everything
     for name in names:
@@ -306,7 +306,8 @@ def main() -> None:
     )
 
 
-def _reprinted(row: Decided) -> Decided:
+def reprinted(row: Decided) -> Decided:
+    """Returns the row with the comments of its programs updated: the programs are run again."""
     if "\nstate = " not in row.counterexample:
         return row
     # a claim with several goals has one program for each goal

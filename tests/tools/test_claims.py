@@ -13,7 +13,7 @@ from checkers import claim_record
 from checkers.claim_record import keep, kept
 from properties.claims.catalogue import CLAIMS
 from properties.suites.search.profiles import PROFILES
-from tools.claims import SIDES, by_proof, main, verdicts_of
+from tools.claims import SIDES, by_proof, main, reprinted, verdicts_of
 
 
 def spec_of(name: str) -> str:
@@ -41,6 +41,15 @@ def test_the_rows_of_a_proof_are_up_to_date(spec: str) -> None:
     known = [row for row in kept() if row.engine == "proof"]
     assert sorted(rows) == sorted(str(row) for row in known if spec_of(row.name) == spec)
     assert {spec_of(row.name) for row in known} == set(PROVED)
+
+
+@pytest.mark.parametrize("suite", sorted({row.name for row in kept() if row.engine == "suite"}))
+def test_the_comments_of_recorded_programs_are_up_to_date(suite: str) -> None:
+    """`python -m tools.claims --reprint` updates them, for example after a changed docstring."""
+    programs = [row for row in kept() if row.name == suite and row.counterexample]
+    assert [row.counterexample for row in map(reprinted, programs)] == [
+        row.counterexample for row in programs
+    ]
 
 
 @pytest.mark.parametrize("side", SIDES)
