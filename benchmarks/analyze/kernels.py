@@ -154,7 +154,8 @@ def _top(kept: dict[str, Any]) -> Iterator[str]:
         "A *kernel* is a function from a batch of rows to a table; `urteil analyze --explain` "
         "prints which anomalies use it. It reads a *source*: the operations of the history, or the "
         "rows that an earlier pass shuffled. The first kernel that needs a derived column, such as "
-        "the fingerprints of texts, pays for it. Rows are those of all passes over the source. "
+        "the fingerprints of texts, pays for it. The column *rows read* counts the rows "
+        "of all passes over the source. "
         "`python -m benchmarks.analyze.kernels` measures again, and writes this page; "
         "`benchmarks/results/kernels.json` has every kernel."
     )

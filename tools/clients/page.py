@@ -18,7 +18,7 @@ TOP: Final = """<!-- Written by tools/clients from benchmarks/results/clients.js
 
 `make clients` runs unmodified Kafka clients against `urteil broker`, a cluster of three brokers.
 A cell says whether the client passed the scenario. *Not offered*: the client has no API for it.
-Each other cell has its reason below the table.
+Each cell that is not *passed* has its reason below the table.
 """
 EXAMPLES_TOP: Final = """The programs of [faults in your tests](how-to/faults-in-your-tests.md).
 Each one ends with an error if it does not see the effect of its fault.

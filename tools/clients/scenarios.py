@@ -111,7 +111,7 @@ SCENARIOS: Final = (
     Scenario(
         name="unknown-topic",
         title="Unknown topic",
-        meaning="A write to a topic that does not exist ends with UNKNOWN_TOPIC_OR_PARTITION.",
+        meaning="A write to a topic that does not exist fails.",
         topics=(),
     ),
     Scenario(

@@ -22,23 +22,25 @@ the simulation: clean ones, and ones with exactly one planted fault. Each histor
 reported anomaly must be an effect of the fault, or follow from such an effect by the table of
 consequences below. Any other one is a defect of the analysis.
 
-- A *clean* history has no fault. A *fault* is one crash, cut link, lost disk or lost message, and a
-  *network* delays, loses, doubles or reorders messages. No anomaly may be reported for these, with
-  one exception. A leader that is isolated from the other brokers, but not from clients, may return
-  an old log end (`stale-end-offset`) until it learns of its successor. Kafka does the same.
-- A *bug* is a seeded bug of the reference broker. It runs under two drawn faults of
-  brokers and links.
-- *publish* has two idempotent producers and a reader. *transactions* has two transactional
-  producers, and *pipeline* has a group that consumes and produces in transactions.
+- A *clean* history has no fault. A *fault* history has one crash, cut link, lost disk or lost
+  message. In a *network* history, messages are delayed, lost, doubled or reordered. No anomaly may
+  be reported for these, with one exception. A leader that is isolated from the other brokers, but
+  not from clients, may return an old log end (`stale-end-offset`) until it learns of its successor.
+  Kafka does the same.
+- A *bug* history is of a broker with a seeded bug. In addition, two faults of brokers and links are
+  drawn.
+- There are three workloads. *publish* has two idempotent producers and a reader. *transactions* has
+  two transactional producers, and *pipeline* has a group that consumes and produces in
+  transactions.
 
 `python -m tools.convictions --case CASE --seed N` prints the report of one history.
 """
 FOOT: Final = """
 ## What the campaign does not try
 
-The histories are of the simulated broker and its clients, not of real ones. A bug that no workload
-exercises shows no anomaly, which says nothing about its analysis. The names of the anomalies decide
-if one is explained, not their rows. Only one fault is planted at a time.
+The histories are of the simulated broker and its clients, not of real ones. If no workload
+exercises a bug, no anomaly appears; this does not show that the analysis would find it. The names
+of the anomalies decide if one is explained, not their rows. Only one fault is planted at a time.
 """
 
 

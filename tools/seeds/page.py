@@ -15,9 +15,9 @@ TOP: Final = """<!-- Written by tools/seeds: do not edit. -->
 
 A suite searches for runs by chance, so its verdicts may depend on the seed. `make seeds` repeats
 the searches of `urteil test` and `urteil test --outside` on the seeds 0 to 9, at the profile `pr`.
-Inside the conditions of its claims, a suite must find no violation, and must show everything that
-can happen. Outside, it must break each claim. A search that had to show something and did not is
-*undecided*.
+Inside the conditions of its claims, a suite must find no violation, and must find a run for each
+behaviour that the claims call possible. Outside, it must break each claim. A search that had to
+find something and did not is *undecided*.
 """
 
 
