@@ -111,7 +111,7 @@ def test_a_run_that_violates_a_proved_property_is_an_error_of_urteil() -> None:
     ("spec", "move"),
     [
         ("idempotence", "; prove idempotence-abstract, or explore it: urteil check idempotence\n"),
-        ("retention", "; explore it: urteil check retention\n"),
+        ("group-offsets", "; explore it: urteil check group-offsets\n"),
     ],
 )
 def test_a_spec_with_integers_is_refused_with_the_next_move(
