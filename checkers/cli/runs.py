@@ -99,7 +99,7 @@ def stored(run: Run) -> tuple[KeptRun, ...]:
         raise InputFault(f"{run.parent}: no such folder; name the parent of run folders by --out")
     with opened(run.parent) as store:
         # A refused run has no folder in the end, so it must not get into the store.
-        store.add_missing(but="" if run.folder is None else run.folder.path.name)
+        store.add_missing(left_out="" if run.folder is None else run.folder.path.name)
         for why in store.unread:
             run.note(f"left out: {why}")
         return store.runs()

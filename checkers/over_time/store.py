@@ -85,16 +85,16 @@ class Store:
             raise
         self._database.execute("COMMIT")
 
-    def add_missing(self, *, but: str = "") -> None:
+    def add_missing(self, *, left_out: str = "") -> None:
         """Adds each run whose folder exists but which is not in the store. The run with the name
-        `but` is left out. A run is added again if its file of events has changed its size since it
-        was added.
+        `left_out` is not added. A run is added again if its file of events has changed its size
+        since it was added.
         """
         known = dict(self._database.execute("SELECT id, events_bytes FROM run"))
         for folder in run_folders(self.base):
             events = folder / EVENTS
             size = events.stat().st_size if events.exists() else 0
-            if folder.name != but and known.get(folder.name) != size:
+            if folder.name != left_out and known.get(folder.name) != size:
                 try:
                     self.add(read_run(folder))
                 except (NoRun, UnreadableEvents) as fault:

@@ -214,7 +214,7 @@ class Spec:
 
         Tracing does not run these methods, so nothing else would find the mistake.
         """
-        for cls in type(self).__mro__[1:]:  # tracing finds mistakes that the subclass hides
+        for cls in type(self).__mro__[1:]:
             for name, method in vars(cls).items() if cls is not Spec else ():
                 if getattr(type(self), name) is not method:
                     match getattr(method, "role", None):

@@ -59,7 +59,7 @@ class WithoutKeeping(TwoPhaseCommit):
 
     def may_decide(s, i: Instance) -> Bool:
         """Returns True if the database accepts a commit of the instance. In addition to the
-        condition of `kip-939`, the database must not have been told to refuse the instance.
+        condition of `kip-939`, no application has made the database refuse the instance.
         """
         return super().may_decide(i) & (s.newest_in_database <= i)
 

@@ -239,7 +239,7 @@ class InSyncReplicas:
         return self.with_newer_state(state)
 
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
-        """Returns a copy of this object after the controller's response to a proposal. If the
+        """Returns this object as it is after the controller's response to a proposal. If the
         registration in the response is newer than the known one, the pending proposal ends.
 
         The error INELIGIBLE_REPLICA also ends the proposal, if it is the response to the latest
@@ -248,7 +248,7 @@ class InSyncReplicas:
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:
                 return self
-            # Requests to the controller stay in order, so it has also applied no earlier request.
+            # The controller handles requests in order, so it has not applied an earlier one either.
             return replace(self, proposal=None, proposal_correlation=None)
         state = answer.state
         if state is None or state.leader_epoch != self.state.leader_epoch:

@@ -92,7 +92,9 @@ OFFLINE = [
 
 
 def test_the_finding_of_kafka_4_3_is_a_run(play: Begin) -> None:
-    """docs/findings/cleared-elr.md: no replica is eligible, although no broker has failed."""
+    """In the run of docs/findings/cleared-elr.md, no replica is eligible, although no broker has
+    failed.
+    """
     run = begin_with(play, ClearsElr(), 2).do(*OFFLINE)
     assert (members(run, "isr", 1), members(run, "elr", 1)) == ([], [0, 1])
     run.do("change_min_isr 1 1")

@@ -1,4 +1,4 @@
-"""A fact of a history is computed only once. For another history, it is computed anew."""
+"""A fact of a history is computed only once. For another history, it is computed again."""
 
 from __future__ import annotations
 
