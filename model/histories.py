@@ -78,7 +78,7 @@ COLUMNS: Final = {
         "string",
         True,
         "isolation level of its polls and end offsets: read_committed or read_uncommitted; "
-        "null: as declared",
+        "null: the level of `--isolation`",
     ),
     "end_asked_ns": (
         "int64",

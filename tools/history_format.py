@@ -125,9 +125,9 @@ def _lines() -> Iterator[str]:
         "## Several files",
         "",
         "The numbers `op` run over all files of a history in completion order; only their order "
-        "counts. A file may hold any "
-        "rows, in any order of files. Folders such as `date=2026-11-23` are allowed, and the date "
-        "is not read. Parquet is read fastest if each file has its operations in order.",
+        "counts. A file may hold any rows, and the order of the files does not matter. Folders "
+        "such as `date=2026-11-23` are allowed, and the date is not read. Parquet is read fastest "
+        "if each file has its operations in order.",
         "",
         "A Kafka topic may hold a history too: the value of a record is one or more lines of "
         "NDJSON, or one row of Avro. Rows may be in any partition. "
@@ -164,8 +164,8 @@ def _lines() -> Iterator[str]:
         "what to do. Otherwise it counts the operations by `f` and the rows by `kind`. `convert` "
         "writes Parquet, leaves unknown columns out and counts them.",
         "",
-        "What single rows cannot show is checked by the analysis: "
-        "[a history of your own](how-to/your-history.md) has these assumptions.",
+        "The analysis also checks assumptions about several rows together: "
+        "[a history of your own](how-to/your-history.md) lists them.",
         "",
         "## Versions",
         "",
