@@ -32,8 +32,8 @@ from checkers.histories.io.locations import (
     UnreadableLocation,
     file_or_folder,
 )
-from checkers.histories.io.parquet_files import opened, tables_of
-from checkers.histories.io.unreadable import UnreadableHistory, reading_parquet, shown
+from checkers.histories.io.parquet_files import opened, reading_parquet, tables_of
+from checkers.histories.io.unreadable import UnreadableHistory, shown
 from checkers.histories.io.unreadable_tables import COPY, REWRITE
 from model.histories import COLUMNS
 

@@ -21,8 +21,8 @@ from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import Mask
 from checkers.histories.io.deleted_values import DeletedValues, TypedColumn
 from checkers.histories.io.locations import Place
-from checkers.histories.io.parquet_files import opened, tables_of
-from checkers.histories.io.unreadable import UnreadableHistory, reading_parquet
+from checkers.histories.io.parquet_files import opened, reading_parquet, tables_of
+from checkers.histories.io.unreadable import UnreadableHistory
 from checkers.histories.io.unreadable_tables import COPY
 
 _ID: Final = b"PARQUET:field_id"
@@ -56,7 +56,7 @@ class FieldIds:
         """Yields the rows of the file that are not deleted.
 
         Raises UnreadableHistory if the columns of the file have no field ids, or if the file lacks
-        a column. A column that the table partitions by may be missing, because its value is known.
+        a column whose value its partition does not determine.
         """
         constants = self.of_partitions.get(path, {})
         deleted, by_value = self.deleted.get(path, _NONE), self.deleted_values.get(path, ())

@@ -23,8 +23,8 @@ import pyarrow as pa
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.io.iceberg_manifests import Content, TableFile
 from checkers.histories.io.locations import Place
-from checkers.histories.io.parquet_files import opened, tables_of
-from checkers.histories.io.unreadable import UnreadableHistory, reading_parquet
+from checkers.histories.io.parquet_files import opened, reading_parquet, tables_of
+from checkers.histories.io.unreadable import UnreadableHistory
 from checkers.histories.io.unreadable_tables import COPY
 
 _COLUMNS: Final = pa.schema([("file_path", pa.string()), ("pos", pa.int64())])

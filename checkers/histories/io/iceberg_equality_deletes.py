@@ -25,8 +25,8 @@ from checkers.histories.io.iceberg_manifests import Content, Partition, TableFil
 from checkers.histories.io.iceberg_partitions import Spec, is_unpartitioned, spec_of
 from checkers.histories.io.iceberg_types import arrow_type
 from checkers.histories.io.locations import Place
-from checkers.histories.io.parquet_files import opened, table_of
-from checkers.histories.io.unreadable import UnreadableHistory, reading_parquet, shown
+from checkers.histories.io.parquet_files import opened, reading_parquet, table_of
+from checkers.histories.io.unreadable import UnreadableHistory, shown
 from checkers.histories.io.unreadable_tables import COPY, REWRITE
 
 

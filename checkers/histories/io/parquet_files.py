@@ -7,7 +7,8 @@ two kilobytes could use all memory of a machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,8 +16,32 @@ import pyarrow.parquet as pq
 
 from checkers.histories.io.locations import Place
 from checkers.histories.io.small_files import content_or_file
+from checkers.histories.io.unreadable import SHOWN, UnreadableHistory
+from model.faults import InputFault
 
 ROWS_AT_ONCE: Final = 200_000
+
+
+@contextmanager
+def reading_parquet(path: Place | str) -> Generator[None]:
+    """Raises UnreadableHistory if a Parquet reader raises an error in the `with` block.
+
+    A ValueError is such an error, too: in a damaged file, the names of columns may not be UTF-8.
+    """
+    try:
+        yield
+    except InputFault:
+        raise
+    except FileNotFoundError as error:
+        raise UnreadableHistory(
+            f"{path}: no such file; if VACUUM of a Delta table deleted it, name a newer version, "
+            "else copy or record the history again"
+        ) from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        fault = (str(error).splitlines() or [type(error).__name__])[0][:SHOWN]
+        raise UnreadableHistory(
+            f"{path}: this is no complete Parquet file ({fault}); copy or record it again"
+        ) from error
 
 
 def opened(place: Place, **options: Any) -> pq.ParquetFile:

@@ -29,9 +29,9 @@ from checkers.histories.io.locations import (
     version,
 )
 from checkers.histories.io.operation_rows import SCHEMA, with_new_columns
-from checkers.histories.io.parquet_files import opened
+from checkers.histories.io.parquet_files import opened, reading_parquet
 from checkers.histories.io.parquet_layout import FEW_TEXTS, part_writer
-from checkers.histories.io.unreadable import UnreadableHistory, reading_parquet
+from checkers.histories.io.unreadable import UnreadableHistory
 from model.histories import NEW_IN_2
 
 ROWS_PER_PARTITION: Final = 1_000_000

@@ -24,13 +24,12 @@ from checkers.histories.io.locations import (
     version,
 )
 from checkers.histories.io.operation_rows import SCHEMA
-from checkers.histories.io.parquet_files import ROWS_AT_ONCE, check_footer
+from checkers.histories.io.parquet_files import ROWS_AT_ONCE, check_footer, reading_parquet
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.reading_ahead import FILES_AT_ONCE, read_in_order
 from checkers.histories.io.row_rules import cast, odd_rows, refuse
 from checkers.histories.io.small_files import SMALL_FILE_BYTES, content_or_file
 from checkers.histories.io.sources import FORMATS, Reader, sources
-from checkers.histories.io.unreadable import reading_parquet
 from checkers.histories.plan.batch import Batch
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ The recorder writes such a folder:
     part-00000.parquet      rows of `COLUMNS` in completion order, operations numbered across parts
     part-00001.parquet
     tail-00002.ndjson       everything after the last part: a line per invocation and completion
+                            (see `tails`)
 
 The recorder first writes operations as text to a *tail*, and later as a table to a *part*. Part k
 replaces tail k, and gets its name only when it is complete. If the recorder is killed, the last
@@ -21,16 +22,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-import pyarrow as pa
-
 from checkers.histories.io.operation_rows import SCHEMA, as_operations, as_table, with_new_columns
-from checkers.histories.io.parquet_files import opened, table_of
+from checkers.histories.io.parquet_files import opened, reading_parquet, table_of
 from checkers.histories.io.tails import read_tail
-from checkers.histories.io.unreadable import UnreadableHistory, reading_parquet, shown
+from checkers.histories.io.unreadable import UnreadableHistory, shown
 from model.histories import SCHEMA_VERSION, History
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pyarrow as pa
 
     from checkers.histories.io.locations import Place
 
@@ -45,9 +46,6 @@ def part_path(folder: PlaceT, number: int) -> PlaceT:
 
 def tail_path(folder: PlaceT, number: int) -> PlaceT:
     return cast("PlaceT", folder / f"tail-{number:05d}.ndjson")
-
-
-# ---------------------------------------------------------------- the whole folder
 
 
 def metadata(folder: Place) -> dict[str, Any]:

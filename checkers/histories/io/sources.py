@@ -31,9 +31,9 @@ from checkers.histories.io.columns import check_columns
 from checkers.histories.io.json_faults import LONGEST_LINE, first_fault
 from checkers.histories.io.locations import FileSet, Location, Place, Remote
 from checkers.histories.io.operation_rows import SCHEMA, as_table
-from checkers.histories.io.parquet_files import opened, tables_of
+from checkers.histories.io.parquet_files import opened, reading_parquet, tables_of
 from checkers.histories.io.small_files import content_or_file
-from checkers.histories.io.unreadable import SHOWN, UnreadableHistory, reading_parquet
+from checkers.histories.io.unreadable import SHOWN, UnreadableHistory
 from checkers.run_files import DESCRIPTION, HISTORY
 
 if TYPE_CHECKING:

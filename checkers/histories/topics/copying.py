@@ -32,10 +32,9 @@ import pyarrow.parquet as pq
 from checkers.client_config import ClientConfig
 from checkers.histories.io.field_types import booleans
 from checkers.histories.io.operation_rows import SCHEMA
-from checkers.histories.io.parquet_files import opened, table_of
+from checkers.histories.io.parquet_files import opened, reading_parquet, table_of
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.recorded import part_path
-from checkers.histories.io.unreadable import reading_parquet
 from checkers.histories.topics.address import Topic
 from checkers.histories.topics.consuming import TopicReader, reading
 from checkers.histories.topics.rows import RowReader
