@@ -1,5 +1,5 @@
-"""The mutation campaign counts the calls of a changed function, and how many of these calls raise
-an exception.
+"""The mutation campaign counts the calls that ran a changed line, and how many of them ended in the
+same exception.
 """
 
 from __future__ import annotations

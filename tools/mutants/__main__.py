@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", action="store_true", help="write only the page")
     options = parser.parse_args(arguments)
     parts = _chosen(options.part)
-    paths = [file.relative_to(ROOT).as_posix() for part in parts for file in part.files(ROOT)]
+    paths = {mutant.file for part in parts for mutant in part.mutants(ROOT)}
     if not fnmatch.filter(paths, options.file):
         parser.error(f"--file: no file of {options.part or 'any part'} matches {options.file!r}")
     done = kept(options.record)

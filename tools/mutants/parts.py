@@ -108,7 +108,9 @@ class Part:
     judges: Callable[[bytes], Set[int]] = _nothing  # lines of a source that are not mutated
 
     def files(self, root: Path) -> Iterator[Path]:
-        """Yields the files of the part that are mutated, sorted by path."""
+        """Yields the files of the part, sorted by path. A file of which `judges` has all lines has
+        no mutants.
+        """
         for file in sorted((root / self.folder).rglob("*.py")):
             names = file.relative_to(root / self.folder).parts
             if file.name != "__init__.py" and not {*names} & {*self.without}:

@@ -1,4 +1,4 @@
-"""Counts the calls of a mutated function that end in an exception.
+"""Counts the calls of a mutated function, and how many of them end in the same exception.
 
 If each call that runs the changed statement ends in the same exception, no assertion can see the
 mutant: no value comes back that a test could compare.
