@@ -19,6 +19,7 @@ from model.language import (
     all_of,
     any_of,
     forall,
+    greatest_of,
     implies,
     ite,
     least_of,
@@ -30,7 +31,6 @@ from model.retention_abstract.state import (
     LeaderEpoch,
     Offset,
     Replica,
-    later_of,
 )
 
 
@@ -85,7 +85,7 @@ class AbstractRetentionActions(AbstractRetentionState):
         )
         s.log[s.leader].high_watermark = next_offset
         s.committed[hw] = ite(hw < s.true_high_watermark, s.committed[hw], log.leader_epoch[hw])
-        s.true_high_watermark = later_of(s.true_high_watermark, next_offset)
+        s.true_high_watermark = greatest_of(s.true_high_watermark, next_offset)
 
     @action
     def shrink_isr(s, r: Replica) -> None:
@@ -188,7 +188,7 @@ class AbstractRetentionActions(AbstractRetentionState):
 
     def raise_log_start(s, r: Replica, to: Offset) -> None:
         s.log[r].log_start = to
-        s.largest_start[r] = later_of(s.largest_start[r], to)
+        s.largest_start[r] = greatest_of(s.largest_start[r], to)
 
     def may_delete(s, r: Replica, start: Offset) -> Bool:
         """Returns True if every record below `start` is committed, so that the replica may delete
@@ -225,7 +225,7 @@ class AbstractRetentionActions(AbstractRetentionState):
         log = s.log[s.leader]
         when(log.log_start < to, to <= log.high_watermark)
         s.raise_log_start(s.leader, to)
-        s.requested = later_of(s.requested, to)
+        s.requested = greatest_of(s.requested, to)
 
     def is_deleted(s) -> Bool:
         """Returns True if every replica that may be elected has deleted all records below the
@@ -314,7 +314,7 @@ class AbstractRetentionActions(AbstractRetentionState):
         If the follower always adopts the leader's log start, the claim `log_starts_grow` breaks
         (bug `takes-leaders-start`, 6 steps).
         """
-        return later_of(s.log[r].log_start, s.log[s.leader].log_start)
+        return greatest_of(s.log[r].log_start, s.log[s.leader].log_start)
 
     @action
     def fetch(s, r: Replica, end: Offset) -> None:
@@ -337,7 +337,7 @@ class AbstractRetentionActions(AbstractRetentionState):
         s.log[r].leader_epoch[x] = theirs.leader_epoch[x]
         s.log[r].is_compacted[x] = theirs.is_compacted[x]
         s.log[r].end_offset = end
-        s.log[r].high_watermark = later_of(start, least_of(theirs.high_watermark, end))
+        s.log[r].high_watermark = greatest_of(start, least_of(theirs.high_watermark, end))
         s.raise_log_start(r, start)
 
     def high_watermark_after_truncation(s, r: Replica) -> Offset:

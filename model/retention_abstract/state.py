@@ -25,7 +25,6 @@ from model.language import (
     Sort,
     Spec,
     everything,
-    ite,
 )
 
 
@@ -62,10 +61,6 @@ class Log(Record):
 
     def has_offset(self, x: Offset) -> Bool:
         return (self.log_start <= x) & (x < self.end_offset)
-
-
-def later_of(a: Offset, b: Offset) -> Offset:
-    return ite(a <= b, b, a)
 
 
 class AbstractRetentionState(Spec):
