@@ -72,12 +72,12 @@ class Refinement(HistoryMapping[Retention]):
                 raise ValueError(f"{name} has no abstract action")
 
     def _later(self, before: State, r: int, x: int) -> int:
-        """Returns the offset of the last record in the replica's log with the key of the record at
-        `x`.
+        """Returns the offset of the first record after `x` in the replica's log that has the same
+        key.
         """
         key = before["log.record.key", (r, x)]
-        end = as_int(before["log.end_offset", (r,)])
-        return max(y for y in range(end) if before["log.record.key", (r, y)] == key)
+        later = range(x + 1, as_int(before["log.end_offset", (r,)]))
+        return min(y for y in later if before["log.record.key", (r, y)] == key)
 
     def _is_in_elr(self, state: State, r: int) -> bool:
         return bool(state.get(("elr", (r,)), False))

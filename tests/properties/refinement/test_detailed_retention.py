@@ -40,6 +40,14 @@ def test_steps_without_elections_are_explained_also_with_two_keys() -> None:
     assert walk.explained["compact"]
 
 
+def test_compaction_is_explained_by_the_next_record_of_the_key() -> None:
+    """In a log of three records, the last record of the key may be above the high watermark."""
+    spec = Retention(keys=1, log_size=3, max_leader_epoch=0)
+    walk = Refinement(spec).random_walks(50, length=20, seed=0)
+    assert walk.unexplained == []
+    assert walk.explained["compact"]
+
+
 def test_every_step_with_an_elr_is_explained() -> None:
     walk = Refinement(WithElr(**ONE_RECORD)).walk()
     assert (walk.pairs, walk.unexplained) == (268, [])
