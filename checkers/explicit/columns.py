@@ -16,7 +16,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from checkers.explicit.finite_terms import FiniteTerms
+from checkers.explicit.finite_terms import SIGNS, FiniteTerms
 from model.language import terms as t
 
 Array = np.ndarray[Any, Any]
@@ -246,12 +246,8 @@ class Columns(FiniteTerms):
                 return self.disjunction(map(v, n.of))
             case t.Implies():
                 return self.disjunction(map(v, (t.Not(n.left), n.right)))
-            case t.Eq():
-                return self._compared("==", *map(v, self.sides(n)))
-            case t.Le():
-                return self._compared("<=", *map(v, self.sides(n)))
-            case t.Lt():
-                return self._compared("<", *map(v, self.sides(n)))
+            case t.Eq() | t.Le() | t.Lt():
+                return self._compared(SIGNS[type(n)], *map(v, self.sides(n)))
             case t.Succ():
                 left, bad = v(n.left)
                 return self._compared("==", (self._shifted(left, 1), bad), v(n.right))

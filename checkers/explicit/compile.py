@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn, assert_never
 
-from checkers.explicit.finite_terms import FiniteTerms
+from checkers.explicit.finite_terms import SIGNS, FiniteTerms
 from model.language import terms as t
 from model.language.interpreter import Undefined
 
@@ -108,12 +108,9 @@ class Compiler(FiniteTerms):
                 return self.joined((self.code(x, env) for x in n.of), "or", 1)
             case t.Implies():
                 return self.joined((self.code(x, env) for x in (t.Not(n.left), n.right)), "or", 1)
-            case t.Eq():
-                return self.compared("==", *self.compiled_sides(n, env))
-            case t.Le():
-                return self.compared("<=", *self.compiled_sides(n, env))
-            case t.Lt():
-                return self.compared("<", *self.compiled_sides(n, env))
+            case t.Eq() | t.Le() | t.Lt():
+                left, right = (self.code(x, env) for x in self.sides(n))
+                return self.compared(SIGNS[type(n)], left, right)
             case t.Succ():
                 left = self.plus(self.code(n.left, env), 1)
                 return self.compared("==", left, self.code(n.right, env))
@@ -132,10 +129,6 @@ class Compiler(FiniteTerms):
                 return self.extreme(n, env)
             case _:
                 assert_never(n)
-
-    def compiled_sides(self, n: t.Eq | t.Le | t.Lt, env: Env) -> tuple[Code, Code]:
-        left, right = self.sides(n)
-        return self.code(left, env), self.code(right, env)
 
     def extreme(self, n: t.Extreme, env: Env) -> Code:
         """Returns code for the first (or last) element for which a formula is true. If the

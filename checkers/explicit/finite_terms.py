@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
+from typing import Final
 
 from checkers.explicit.instance import Instance
 from model.language import terms as t
+
+SIGNS: Final[Mapping[type, str]] = {t.Eq: "==", t.Le: "<=", t.Lt: "<"}  # in Python and in C
 
 
 @dataclass

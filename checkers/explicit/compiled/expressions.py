@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import count as counter
 from typing import assert_never
 
-from checkers.explicit.finite_terms import FiniteTerms
+from checkers.explicit.finite_terms import SIGNS, FiniteTerms
 from model.language import terms as t
 
 Env = Mapping[int, str]  # uid of a parameter or bound variable -> its C name
@@ -84,9 +84,8 @@ class Expressions(FiniteTerms):
             case t.Implies():
                 return f"(!{self.code(n.left, env)} || {self.code(n.right, env)})"
             case t.Eq() | t.Le() | t.Lt():
-                sign = {t.Eq: "==", t.Le: "<=", t.Lt: "<"}[type(n)]
                 left, right = (self.code(x, env) for x in self.sides(n))
-                return f"({left} {sign} {right})"
+                return f"({left} {SIGNS[type(n)]} {right})"
             case t.Succ():
                 return f"({self.code(n.left, env)} + 1 == {self.code(n.right, env)})"
             case t.Forall() | t.Exists() | t.Count():

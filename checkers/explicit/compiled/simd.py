@@ -20,6 +20,7 @@ from math import prod
 from typing import assert_never
 
 from checkers.explicit.compiled.expressions import LOOPS, Env, Expressions
+from checkers.explicit.finite_terms import SIGNS
 from model.language import terms as t
 
 MOST = 127  # the largest signed byte: lanes are compared as signed bytes
@@ -89,9 +90,8 @@ class SimdExpressions:
             case t.Implies():
                 return f"(~{self.code(n.left, env)} | {self.code(n.right, env)})"
             case t.Eq() | t.Le() | t.Lt():
-                sign = {t.Eq: "==", t.Le: "<=", t.Lt: "<"}[type(n)]
                 left, right = (self.code(x, env) for x in self.one.sides(n))
-                return f"({left} {sign} {right})"
+                return f"({left} {SIGNS[type(n)]} {right})"
             case t.Succ():
                 return f"({self.code(n.left, env)} + every(1) == {self.code(n.right, env)})"
             case t.Forall() | t.Exists() | t.Count():
