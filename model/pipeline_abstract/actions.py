@@ -36,15 +36,6 @@ from model.pipeline_abstract.state import Instance, Offset, TopicPartition, Tran
 class PipelineActions(GroupActions):
     holder: Map[TransactionalId, Instance | Nothing]  # the instance with the newest producer epoch
 
-    def may_learn(s, i: Instance) -> Bool:
-        """Returns True if the instance `i` may learn the present generation, because it has no open
-        transaction.
-
-        Without this rule, the claim `each_input_at_most_once` breaks (bug `learns-in-transaction`,
-        12 steps).
-        """
-        return forall(implies(s.may_use(i, x), ~s.is_open(x)) for x in TransactionalId)
-
     def is_newest(s, i: Instance, x: TransactionalId) -> Bool:
         """Returns True if `i` was the last instance that initialized the transactional id `x`.
 
@@ -208,14 +199,7 @@ class PipelineActions(GroupActions):
         """
         when(s.is_decided(x), ~s.output_marked[x])
         s.output_marked[x] = True
-        for p in TopicPartition:
-            for o in Offset:
-                delivered = s.written[x][p][o] & s.delivers(x)
-                is_second = s.received[p][o] | s.doubled[x][p][o]
-                s.repeated[p][o] = s.repeated[p][o] | delivered & is_second
-                s.received[p][o] = s.received[p][o] | delivered
-                s.written[x][p][o] = False
-                s.doubled[x][p][o] = False
+        s.deliver(x, s.delivers(x))
 
     def counts(s, x: TransactionalId) -> Bool:
         """Returns True if the marker of `x` is a COMMIT, so that it commits the pending offsets.
@@ -237,12 +221,7 @@ class PipelineActions(GroupActions):
         """
         when(s.is_decided(x), ~s.offsets_marked[x])
         s.offsets_marked[x] = True
-        for p in TopicPartition:
-            s.committed_offset[p] = ite(
-                s.pending[x][p] & s.counts(x), s.pending_offset[x][p], s.committed_offset[p]
-            )
-            s.pending[x][p] = False
-            s.pending_offset[x][p] = Offset.least()
+        s.settle_offsets(x, s.counts(x))
 
     def may_complete(s, x: TransactionalId) -> Bool:
         """Returns True if the output partition and the group coordinator have the marker of `x`.
@@ -263,7 +242,4 @@ class PipelineActions(GroupActions):
         `position_is_exact` breaks in 8 steps.
         """
         when(s.is_decided(x), s.may_complete(x))
-        s.committed[x] = False
-        s.aborted[x] = False
-        s.output_marked[x] = False
-        s.offsets_marked[x] = False
+        s.forget_decision(x)

@@ -91,6 +91,7 @@ class FailoverActions(WithLateRequests):
 
         Kafka: TransactionCoordinator.handleInitProducerId.
         """
+        s.check_aborts()
         when(~s.has_transaction(x), s.may_raise(x, newer))
         s.write(x, newer, nothing)
 

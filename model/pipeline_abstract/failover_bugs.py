@@ -26,15 +26,12 @@ FIX = "with-failover"
 class ForgetsPrepared(WithFailover):
     """The next coordinator treats a prepared transaction as complete, and sends no markers.
 
-    If the output has the marker of the failed coordinator, the effects are committed without their
-    position. The action `fail_over` breaks the claim `position_is_exact`.
+    If the output has the marker of the failed coordinator, the output records are committed without
+    their position. The action `fail_over` breaks the claim `position_is_exact`.
     """
 
     def load(s, x: TransactionalId) -> None:
-        s.committed[x] = False
-        s.aborted[x] = False
-        s.output_marked[x] = False
-        s.offsets_marked[x] = False
+        s.forget_decision(x)
 
 
 @bug(
@@ -48,7 +45,7 @@ class ForgetsPrepared(WithFailover):
 class DecidesAgain(WithFailover):
     """The next coordinator may abort a transaction that is prepared to commit.
 
-    The group coordinator then drops the position of the committed effects, and the claim
+    The group coordinator then drops the position of the committed output records, and the claim
     `position_is_exact` breaks in 16 steps. The action `abort` breaks the lemma
     `an_append_follows_the_log`.
     """

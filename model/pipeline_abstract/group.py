@@ -6,7 +6,7 @@ All versions have these actions. Each version has its own actions of transaction
 
 from __future__ import annotations
 
-from model.language import Bool, action, all_of, forall, nothing, when
+from model.language import Bool, action, all_of, forall, implies, nothing, true, when
 from model.pipeline_abstract.state import (
     Generation,
     Instance,
@@ -18,20 +18,27 @@ from model.pipeline_abstract.state import (
 
 
 class GroupActions(PipelineState):
-    # ---- rules that versions define
+    # ---- rules that versions replace
+
+    def is_newest(s, i: Instance, x: TransactionalId) -> Bool:
+        """Returns True if no newer producer epoch of the transactional id `x` fences the instance
+        `i`.
+
+        Here there are no producer epochs, so this is always true. Each version has its own rule.
+        """
+        return true
+
+    def may_use(s, i: Instance, x: TransactionalId) -> Bool:
+        return all_of(s.uses[i] == x, s.is_newest(i, x))
 
     def may_learn(s, i: Instance) -> Bool:
         """Returns True if the instance `i` may learn the present generation, because it has no open
         transaction.
+
+        Without this rule, the claim `each_input_at_most_once` breaks (bug `learns-in-transaction`,
+        12 steps).
         """
-        raise NotImplementedError
-
-    def is_newest(s, i: Instance, x: TransactionalId) -> Bool:
-        """Returns True if `i` has the newest producer epoch of the transactional id `x`."""
-        raise NotImplementedError
-
-    def may_use(s, i: Instance, x: TransactionalId) -> Bool:
-        return all_of(s.uses[i] == x, s.is_newest(i, x))
+        return forall(implies(s.may_use(i, x), ~s.is_open(x)) for x in TransactionalId)
 
     # ---- the group
 

@@ -12,14 +12,14 @@ actions of instances in the module `late_clients`. No action is fair, because on
                  send_offset, request_commit, request_abort, receive_end
     coordinator  add_to_transaction, commit, abort, complete
     output       append, write_output_marker
-    group        accept_offset, write_offset_marker
+    offsets      accept_offset, write_offset_marker
 
 Source: KIP-447; KIP-890 part 2; KIP-1228.
 """
 
 from __future__ import annotations
 
-from model.language import Bool, action, exists, false, ite, true, when
+from model.language import Bool, action, exists, false, true, when
 from model.pipeline_abstract.late_clients import LateClients
 from model.pipeline_abstract.late_state import ProducerEpoch
 from model.pipeline_abstract.state import Offset, TopicPartition, TransactionalId
@@ -110,10 +110,7 @@ class LateRequestsActions(LateClients):
         steps.
         """
         when(s.is_decided(x), s.output_marked[x] & s.offsets_marked[x])
-        s.committed[x] = False
-        s.aborted[x] = False
-        s.output_marked[x] = False
-        s.offsets_marked[x] = False
+        s.forget_decision(x)
 
     # ---- the output
 
@@ -181,14 +178,7 @@ class LateRequestsActions(LateClients):
         when(s.has_ended(x, e), s.accepts_marker(s.output_epoch[x], s.epoch_in_marker(x, e)))
         s.output_epoch[x] = s.epoch_in_marker(x, e)
         s.output_marked[x] = s.output_marked[x] | s.is_awaited(x, e)
-        for p in TopicPartition:
-            for o in Offset:
-                delivered = s.written[x][p][o] & s.committed_at[x][e]
-                is_second = s.received[p][o] | s.doubled[x][p][o]
-                s.repeated[p][o] = s.repeated[p][o] | delivered & is_second
-                s.received[p][o] = s.received[p][o] | delivered
-                s.written[x][p][o] = False
-                s.doubled[x][p][o] = False
+        s.deliver(x, s.committed_at[x][e])
 
     def is_awaited(s, x: TransactionalId, e: ProducerEpoch) -> Bool:
         """Returns True if the coordinator waits for the markers of the transaction with the epoch
@@ -245,11 +235,4 @@ class LateRequestsActions(LateClients):
         when(s.has_ended(x, e), s.accepts_marker(s.offsets_epoch[x], s.epoch_in_marker(x, e)))
         s.offsets_epoch[x] = s.epoch_in_marker(x, e)
         s.offsets_marked[x] = s.offsets_marked[x] | s.is_awaited(x, e)
-        for p in TopicPartition:
-            s.committed_offset[p] = ite(
-                s.pending[x][p] & s.committed_at[x][e],
-                s.pending_offset[x][p],
-                s.committed_offset[p],
-            )
-            s.pending[x][p] = False
-            s.pending_offset[x][p] = Offset.least()
+        s.settle_offsets(x, s.committed_at[x][e])

@@ -1,16 +1,16 @@
 """The lemmas about instances and offsets that prove the version `with-late-requests`.
 
-A *reader* of a partition is an instance that reads the partition and knows the newest generation.
-It is *live* if it has the newest epoch of its transactional id, or will receive this epoch in the
+A *current reader* of a partition is an instance that reads it and knows the newest generation. It
+is *live* if it has the newest epoch of its transactional id, or will receive this epoch in the
 response to its commit. A transaction *may still commit* if it is committed, if its client has
 requested the commit, or if an instance has its epoch.
 
-The proof argues as follows. A reader began at the committed offset, when no offset was pending. The
-group coordinator accepts an offset only with the newest generation, in which the reader is the
-partition's only owner. So no other transaction with a pending offset of this partition may still
-commit. An offset that arrives late is either refused, or belongs to a transaction that no client
-commits. A client requests a commit only after all its requests have arrived. So a late record never
-joins a committed transaction.
+The proof argues as follows. A current reader began at the committed offset, when no offset was
+pending. The group coordinator accepts an offset only with the newest generation, in which this
+reader is the partition's only owner. So no other transaction with a pending offset of this
+partition may still commit. An offset that arrives late is either refused, or belongs to a
+transaction that no client commits. A client requests a commit only after all its requests have
+arrived. So a late record never joins a committed transaction.
 """
 
 from __future__ import annotations
@@ -162,13 +162,7 @@ class LateRequestsProof(EpochLemmas):
     def has_sent_between(s, x: TransactionalId, p: TopicPartition, o: Offset) -> Bool:
         return iff(s.sent[x][s.transaction_epoch[x]][p][o], s.is_between(x, p, o))
 
-    def is_between(s, x: TransactionalId, p: TopicPartition, o: Offset) -> Bool:
-        return all_of(s.committed_offset[p] <= o, o < s.pending_offset[x][p])
-
-    # ---- live readers
-
-    def is_reader(s, i: Instance, p: TopicPartition) -> Bool:
-        return s.reads[i][p] & s.is_current(i, p)
+    # ---- live current readers
 
     def is_live(s, i: Instance, x: TransactionalId) -> Bool:
         e = s.held_epoch[i]
@@ -182,12 +176,12 @@ class LateRequestsProof(EpochLemmas):
 
     @lemma
     def only_the_reader_sends_offsets(s) -> Bool:
-        """If a partition has a reader, and an ongoing transaction has a pending offset of this
-        partition, only the reader may have the epoch of this transaction.
+        """If a partition has a current reader, and an ongoing transaction has a pending offset of
+        this partition, only the reader may have the epoch of this transaction.
         """
         return forall(
             implies(
-                all_of(s.is_reader(i, p), s.pending[x][p], s.ongoing[x], s.may_use(j, x)),
+                all_of(s.is_current_reader(i, p), s.pending[x][p], s.ongoing[x], s.may_use(j, x)),
                 i == j,
             )
             for i in Instance
@@ -198,15 +192,15 @@ class LateRequestsProof(EpochLemmas):
 
     @lemma
     def only_the_reader_commits(s) -> Bool:
-        """If a partition has a live reader, only the reader's own transaction may be committed, or
-        awaits its commit, with a pending offset of this partition.
+        """If a partition has a live current reader, only the reader's own transaction may be
+        committed, or awaits its commit, with a pending offset of this partition.
 
         This pending offset is not above the reader's position.
         """
         return forall(
             implies(
                 all_of(
-                    s.is_reader(i, p),
+                    s.is_current_reader(i, p),
                     s.is_live(i, x),
                     s.pending[y][p],
                     s.is_committing(y),
@@ -221,13 +215,14 @@ class LateRequestsProof(EpochLemmas):
 
     @lemma
     def readers_begin_at_the_committed_offset(s) -> Bool:
-        """The position of a live reader is not below the committed offset, and the reader has sent
-        output records with the newest epoch only for inputs above the committed position.
+        """The position of a live current reader is not below the committed offset. The reader has
+        sent output records with the newest epoch only for inputs above the committed position.
         """
         return all_of(
             forall(
                 implies(
-                    s.is_reader(i, p) & s.is_live(i, x), s.committed_offset[p] <= s.position[i][p]
+                    s.is_current_reader(i, p) & s.is_live(i, x),
+                    s.committed_offset[p] <= s.position[i][p],
                 )
                 for i in Instance
                 for x in TransactionalId
@@ -235,7 +230,9 @@ class LateRequestsProof(EpochLemmas):
             ),
             forall(
                 implies(
-                    all_of(s.is_reader(i, p), s.is_live(i, x), s.is_in_transaction(i, x, p, o)),
+                    all_of(
+                        s.is_current_reader(i, p), s.is_live(i, x), s.is_in_transaction(i, x, p, o)
+                    ),
                     ~s.is_below_position(p, o),
                 )
                 for i in Instance
@@ -247,12 +244,12 @@ class LateRequestsProof(EpochLemmas):
 
     @lemma
     def readers_skip_nothing(s) -> Bool:
-        """If an input is below the position of a live reader, the input is below the committed
-        position, or the reader has sent its output record with the newest epoch.
+        """If an input is below the position of a live current reader, the input is below the
+        committed position, or the reader has sent its output record with the newest epoch.
         """
         return forall(
             implies(
-                all_of(s.is_reader(i, p), s.is_live(i, x), o < s.position[i][p]),
+                all_of(s.is_current_reader(i, p), s.is_live(i, x), o < s.position[i][p]),
                 s.is_below_position(p, o) | s.is_in_transaction(i, x, p, o),
             )
             for i in Instance

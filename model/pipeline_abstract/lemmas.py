@@ -84,3 +84,13 @@ class PipelineLemmas(PipelineClaims):
             for i in Instance
             for p in TopicPartition
         )
+
+    # ---- predicates of the other lemmas
+
+    def is_between(s, x: TransactionalId, p: TopicPartition, o: Offset) -> Bool:
+        """Returns True if the pending offset of `x` commits the input at `o`."""
+        return all_of(s.committed_offset[p] <= o, o < s.pending_offset[x][p])
+
+    def is_current_reader(s, i: Instance, p: TopicPartition) -> Bool:
+        """Returns True if the instance `i` reads the partition `p`, and may commit its offset."""
+        return s.reads[i][p] & s.is_current(i, p)

@@ -109,13 +109,7 @@ class PipelineProof(PipelineLemmas, PipelineActions):
             for o in Offset
         )
 
-    def is_between(s, x: TransactionalId, p: TopicPartition, o: Offset) -> Bool:
-        return all_of(s.committed_offset[p] <= o, o < s.pending_offset[x][p])
-
     # ---- current readers
-
-    def is_current_reader(s, i: Instance, p: TopicPartition) -> Bool:
-        return s.reads[i][p] & s.is_current(i, p)
 
     @lemma
     def only_the_reader_sends_offsets(s) -> Bool:

@@ -1,4 +1,4 @@
-"""The lemmas that suffice for the hard conditions of `with-late-requests`.
+"""The lemmas that suffice for the hard conditions of `with-late-requests` and `with-failover`.
 
 A condition is proved with its named lemmas first. If they do not suffice, all lemmas are used.
 """
@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-DECISIONS = ("one_decision", "one_transaction", "ends_raise_the_epoch")
-CONTENT = (*DECISIONS, "content_is_of_the_latest_transaction", "markers_are_seen")
-REQUESTS = ("commits_are_acknowledged", "no_request_is_newer")
-STAMPS = ("the_next_epoch_is_unused", "one_instance_has_an_epoch")
-PENDING = ("one_offset_is_pending", "pending_offsets_match_effects")
-READERS = ("only_the_reader_commits", "only_the_reader_sends_offsets", "sent_is_below_position")
-POSITIONS = ("readers_begin_at_the_committed_offset", "readers_skip_nothing")
-MOVES_A_CLIENT = (
+DECISIONS: Final = ("one_decision", "one_transaction", "ends_raise_the_epoch")
+CONTENT: Final = (*DECISIONS, "content_is_of_the_latest_transaction", "markers_are_seen")
+REQUESTS: Final = ("commits_are_acknowledged", "no_request_is_newer")
+STAMPS: Final = ("the_next_epoch_is_unused", "one_instance_has_an_epoch")
+PENDING: Final = ("one_offset_is_pending", "pending_offsets_match_effects")
+READERS: Final = (
+    "only_the_reader_commits",
+    "only_the_reader_sends_offsets",
+    "sent_is_below_position",
+)
+POSITIONS: Final = ("readers_begin_at_the_committed_offset", "readers_skip_nothing")
+MOVES_A_CLIENT: Final = (
     "init_transactions",
     "process",
     "receive_end",
@@ -57,7 +61,7 @@ SLICES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     },
 }
 
-LOG = "an_append_follows_the_log"
+LOG: Final = "an_append_follows_the_log"
 WITH_FAILOVER: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     **SLICES,
     **{

@@ -33,6 +33,7 @@ from model.language import (
     Spec,
     any_of,
     exists,
+    ite,
 )
 
 
@@ -115,3 +116,35 @@ class PipelineState(Spec):
 
     def is_open(s, x: TransactionalId) -> Bool:
         return s.has_content(x) & ~s.is_decided(x)
+
+    # ---- what a marker changes
+
+    def deliver(s, x: TransactionalId, commits: Bool) -> None:
+        """A reader receives the output records of `x` that await a marker, if the marker commits
+        them. They await no marker any more.
+        """
+        for p in TopicPartition:
+            for o in Offset:
+                delivered = s.written[x][p][o] & commits
+                is_second = s.received[p][o] | s.doubled[x][p][o]
+                s.repeated[p][o] = s.repeated[p][o] | delivered & is_second
+                s.received[p][o] = s.received[p][o] | delivered
+                s.written[x][p][o] = False
+                s.doubled[x][p][o] = False
+
+    def settle_offsets(s, x: TransactionalId, commits: Bool) -> None:
+        """The pending offsets of `x` become the committed offsets, if the marker commits them.
+        They are not pending any more.
+        """
+        for p in TopicPartition:
+            s.committed_offset[p] = ite(
+                s.pending[x][p] & commits, s.pending_offset[x][p], s.committed_offset[p]
+            )
+            s.pending[x][p] = False
+            s.pending_offset[x][p] = Offset.least()
+
+    def forget_decision(s, x: TransactionalId) -> None:
+        s.committed[x] = False
+        s.aborted[x] = False
+        s.output_marked[x] = False
+        s.offsets_marked[x] = False

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from checkers.symbolic import CounterexampleToInduction, counterexample_to_induction, prove
-from model.language import Spec
+from checkers.symbolic import prove
 from model.pipeline_abstract.late_bugs import (
     AcceptsLateCommits,
     AcceptsLateOffsets,
@@ -18,9 +15,8 @@ from model.pipeline_abstract.late_bugs import (
     SkipsVerification,
 )
 from model.pipeline_abstract.late_requests import WithLateRequests
-from tests.model.conftest import Play
-
-Begin = Callable[[Spec], Play]
+from tests.model.conftest import Begin
+from tests.model.proofs import assert_fails
 
 
 def test_the_claims_are_proved_without_bounds() -> None:
@@ -44,11 +40,13 @@ def test_the_claims_are_proved_without_bounds() -> None:
 def test_a_missing_rule_fails_the_proof_at_its_action(
     wrong: type[WithLateRequests], action: str, claim: str
 ) -> None:
-    found = counterexample_to_induction(wrong(), action, claim, scope=wrong().scope())
-    assert isinstance(found, CounterexampleToInduction)
+    assert_fails(wrong(), action, claim, wrong().scope())
 
 
 # ---- runs
+
+# the condition of an append that the transaction of its epoch has begun
+IN_TRANSACTION = "(ongoing[x] | committed[x] | aborted[x]) & (transaction_epoch[x] == e)"
 
 # instance 0 has the epoch 1 of id 0, and has sent the record of input 0; nothing has arrived
 SENT = ["init_transactions 0 0 1", "assign 0 0", "fetch_offset 0 0", "process 0 0 0 1"]
@@ -84,7 +82,7 @@ def test_an_aborted_transaction_takes_late_requests_until_its_marker(play: Begin
 def test_a_fenced_instance_cannot_open_a_transaction(play: Begin) -> None:
     run = play(WithLateRequests()).do(*SENT, "lose_init_response 0 2")
     assert "newest_epoch" in run.refused("add_to_transaction 0")
-    assert run.refused("append 0 1 0 0")
+    assert run.refused("append 0 1 0 0") == IN_TRANSACTION
 
 
 def test_a_lost_response_is_requested_again(play: Begin) -> None:
@@ -96,12 +94,12 @@ def test_a_lost_response_is_requested_again(play: Begin) -> None:
 def test_the_response_to_a_commit_has_the_next_epoch(play: Begin) -> None:
     run = play(WithLateRequests(offsets=3, epochs=4)).do(*SENT, *ADDED, *ARRIVED, *COMMITTED)
     run.do("receive_end 0 0", "process 0 0 0 2")
-    assert run.refused("append 0 2 0 1"), "the markers of the commit are missing"
+    assert run.refused("append 0 2 0 1") == IN_TRANSACTION, "no marker yet"
     run.do(*ENDED, "send_offset 0 0 0", "add_to_transaction 0", "append 0 2 0 1")
     run.do("accept_offset 0 2 0", "request_commit 0 0", "commit 0 3")
     run.do("write_output_marker 0 2", "write_offset_marker 0 2", "complete 0")
     assert run["committed_offset 0"] == 2
-    assert run.refused("write_output_marker 0 1"), "it was written before"
+    assert run.refused("write_output_marker 0 1") == "output_epoch[x] < marker_epoch[x][e]"
     assert run.broken() == set()
 
 
@@ -111,7 +109,7 @@ def test_an_instance_fetches_again_after_an_abort(play: Begin) -> None:
     assert not run["reads 0 0"]
     run.do(*ENDED, "fetch_offset 0 0", "process 0 0 0 1")
     assert run["sent 0 2 0 0"]
-    assert run.refused("append 0 1 0 0")
+    assert run.refused("append 0 1 0 0") == IN_TRANSACTION
 
 
 def test_an_offset_of_an_old_generation_is_refused(play: Begin) -> None:
