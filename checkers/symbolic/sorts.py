@@ -238,7 +238,7 @@ class Unbounded(Sorts):
         if name not in self._families:
             self._order_families(numbers, self._family(info, name, numbers))
             self.assumptions += [
-                large_sets.assumption(info.name, f"k of {numbers.name}"),
+                large_sets.assumption(info.name, "k"),
                 large_sets.assumption_of_order(info.name, numbers.name),
             ]
         return self._contains_one(info, self._families[name], is_member, number)

@@ -30,8 +30,8 @@ from model.language import (
     exists,
     false,
     forall,
+    greatest_of,
     implies,
-    ite,
     least_of,
     lemma,
     true,
@@ -105,8 +105,8 @@ class ChangedMinIsr(PartitionLemmas):
     def is_enough(s, members: Set[Replica]) -> Bool:
         return s.has_at_least(s.minimum[s.newest], members)
 
-    def is_enough_in(s, e: LeaderEpoch, members: Set[Replica]) -> Bool:
-        return s.has_at_least(s.minimum[e], members)
+    def is_enough_in(s, e: LeaderEpoch) -> Bool:
+        return s.has_at_least(s.minimum[e], s.isr[e])
 
     def is_enough_for_leader(s, e: LeaderEpoch) -> Bool:
         return s.has_at_least(s.known_minimum[e], s.led[e].isr)
@@ -128,8 +128,10 @@ class ChangedMinIsr(PartitionLemmas):
         """Returns True if a change of min.insync.replicas to the value `new` empties the ELR.
 
         If each change empties the ELR, as in Kafka, the claim `an_eligible_replica_remains` breaks
-        (bug `clears-elr`, 4 steps). If no change empties it, the claim
-        `eligible_replicas_have_committed_records` breaks (bug `never-clears-elr`, 5 steps).
+        (bug `clears-elr`, 4 steps). If each change empties the ELR unless the ISR is empty, the
+        claim `enough_members_remain` breaks (bug `clears-elr-of-small-isr`, 2 steps). If no change
+        empties it, the claim `eligible_replicas_have_committed_records` breaks (bug
+        `never-clears-elr`, 5 steps).
         """
         return s.has_at_least(new, s.isr[s.newest])
 
@@ -186,8 +188,7 @@ class ChangedMinIsr(PartitionLemmas):
         If the response has no value, the claim `eligible_replicas_have_committed_records` breaks
         (bug `answers-without-min-isr`, 6 steps).
         """
-        own, answered = s.known_minimum[e], s.response[e].minimum
-        return ite(own < answered, answered, own)
+        return greatest_of(s.known_minimum[e], s.response[e].minimum)
 
     @action
     def receive_response(s, r: Replica) -> None:

@@ -83,7 +83,7 @@ class PartitionLemmas(AbstractPartition):
         is empty.
         """
         return forall(
-            implies(s.elr[e][r], ~s.is_enough_in(e, s.isr[e])) for e in LeaderEpoch for r in Replica
+            implies(s.elr[e][r], ~s.is_enough_in(e)) for e in LeaderEpoch for r in Replica
         )
 
     # ---- leaders

@@ -141,11 +141,11 @@ class AbstractPartitionState(Spec):
         """
         return at_least(s.min_isr, (members[r] for r in Replica))
 
-    def is_enough_in(s, e: LeaderEpoch, members: Set[Replica]) -> Bool:
-        """Returns True if `members` has at least min.insync.replicas members by the controller's
-        last value of the setting in the epoch.
+    def is_enough_in(s, e: LeaderEpoch) -> Bool:
+        """Returns True if the ISR of the epoch has at least min.insync.replicas members by the
+        controller's last value of the setting in the epoch.
         """
-        return s.is_enough(members)
+        return s.is_enough(s.isr[e])
 
     def is_enough_for_leader(s, e: LeaderEpoch) -> Bool:
         """Returns True if the ISR that the epoch's leader knows has at least min.insync.replicas

@@ -79,7 +79,7 @@ class ChangedMinIsrRefinement(Refinement):
         if is_sent:
             answer = abstract["response.minimum", (epoch,)]
             yield f"the min.insync.replicas in the response to b{r}", answered, answer
-            isr = frozenset(f for f in self._brokers if detailed["broker.proposed", (r, f)])
+            isr = self._members(detailed, "broker.proposed", r)
             theirs = self._set(abstract, "response.isr", epoch)
             yield f"the ISR in the response to b{r}", isr, theirs
         yield from super()._known_by(detailed, abstract, r, epoch)

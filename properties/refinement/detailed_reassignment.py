@@ -213,11 +213,11 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
         compared, its value in the detailed state, and its value in the abstract state.
         """
         known = self._set(abstract, "led.isr", epoch)
-        isr = frozenset(f for f in self._brokers if detailed["broker.isr", (r, f)])
+        isr = self._members(detailed, "broker.isr", r)
         yield f"the ISR that b{r} knows", isr, known
         if detailed["broker.is_current", (r,)]:
             awaited = self._set(abstract, "led.maximal_isr", epoch)
-            proposed = frozenset(f for f in self._brokers if detailed["broker.proposed", (r, f)])
+            proposed = self._members(detailed, "broker.proposed", r)
             maximal = isr | (proposed if detailed["broker.is_pending", (r,)] else frozenset())
             yield f"the maximal ISR of b{r}", maximal, awaited
         for f in self._brokers:
@@ -227,8 +227,8 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
                 acknowledged = self._set(abstract, "led.acknowledged", epoch, f)
                 yield f"what b{f} has acknowledged to b{r}", fetched, acknowledged
 
-    def _members(self, state: State, name: str) -> frozenset[int]:
-        return frozenset(r for r in self._brokers if state[name, (r,)])
+    def _members(self, state: State, name: str, *keys: int) -> frozenset[int]:
+        return frozenset(r for r in self._brokers if state[name, (*keys, r)])
 
     def _set(self, state: State, name: str, *keys: int) -> frozenset[int]:
         return frozenset(
