@@ -28,8 +28,6 @@ from model.language import (
 
 
 class GroupOffsetsClaims(GroupOffsetsActions):
-    # ---- claims
-
     def stands(s, at: LogOffset) -> Bool:
         """Returns True if the record at offset `at` of the log is a commit, and no tombstone of its
         partition follows it.
@@ -115,8 +113,6 @@ class GroupOffsetsClaims(GroupOffsetsActions):
                 for p in TopicPartition
             ),
         )
-
-    # ---- claims
 
     @invariant
     def each_input_once(s) -> Bool:

@@ -72,7 +72,9 @@ class Entry(Record):
         return self.is_tombstone() & (self.ends_group | (self.partition == p))
 
     @classmethod
-    def plain(cls, p: TopicPartition, offset: Offset | Nothing) -> Entry:
+    def plain(
+        cls, p: TopicPartition, offset: Offset | Nothing, *, ends_group: Bool = false
+    ) -> Entry:
         """Returns a commit of `offset` outside transactions. If `offset` is nothing, the record
         is a tombstone of the partition `p`.
         """
@@ -82,30 +84,25 @@ class Entry(Record):
             in_transaction=false,
             producer=cls.blank().producer,
             commits=false,
-            ends_group=false,
+            ends_group=ends_group,
         )
 
     @classmethod
     def end_of_group(cls) -> Entry:
         """Returns the tombstone of the whole group."""
-        return cls(
-            partition=cls.blank().partition,
-            offset=nothing,
-            in_transaction=false,
-            producer=cls.blank().producer,
-            commits=false,
-            ends_group=true,
-        )
+        return cls.plain(cls.blank().partition, nothing, ends_group=true)
 
     @classmethod
-    def of_transaction(cls, producer: Member, p: TopicPartition, offset: Offset) -> Entry:
+    def of_transaction(
+        cls, producer: Member, p: TopicPartition, offset: Offset | Nothing, *, commits: Bool = false
+    ) -> Entry:
         """Returns a commit of `offset` in a transaction of `producer`."""
         return cls(
             partition=p,
             offset=offset,
             in_transaction=true,
             producer=producer,
-            commits=false,
+            commits=commits,
             ends_group=false,
         )
 
@@ -114,14 +111,7 @@ class Entry(Record):
         """Returns the marker of a transaction of `producer`: COMMIT if `commits` is true, and ABORT
         otherwise.
         """
-        return cls(
-            partition=cls.blank().partition,
-            offset=nothing,
-            in_transaction=true,
-            producer=producer,
-            commits=commits,
-            ends_group=false,
-        )
+        return cls.of_transaction(producer, cls.blank().partition, nothing, commits=commits)
 
 
 class Commit(Record):
