@@ -49,6 +49,16 @@ class Play:
         assert guard is not None, f"{line} is enabled"
         return str(guard)
 
+    def members(self, place: str) -> set[int]:
+        """Returns the elements in a set of the state: `run.members("isr 1")`."""
+        name, *keys = place.split()
+        of = tuple(map(int, keys))
+        return {
+            at[-1]
+            for (variable, at), value in self.state.items()
+            if variable == name and at[:-1] == of and value
+        }
+
     def broken(self) -> set[str]:
         claims = [c for c in self.spec.claims if not c.lemma]
         return {c.name for c in claims if not self.interpreter.holds(c.formula, self.state)}
@@ -65,8 +75,11 @@ class Play:
         return self.state[name, tuple(map(int, keys))]
 
 
+Begin = Callable[[Spec], Play]
+
+
 @pytest.fixture
-def play() -> Callable[[Spec], Play]:
+def play() -> Begin:
     """Returns a function that starts an execution of a spec in the spec's first initial state."""
 
     def begin(spec: Spec) -> Play:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from model.classic_group.bugs import (
@@ -15,11 +13,9 @@ from model.classic_group.bugs import (
     WaitsForLeader,
 )
 from model.classic_group.versions import ClassicGroup
-from model.language import Spec, terms
+from model.language import terms
 from model.language.actions import Action
-from tests.model.conftest import Play
-
-Begin = Callable[[Spec], Play]
+from tests.model.conftest import Begin
 
 M0_ALONE = ("join 0", "complete_join", "assign 0", "receive_assignment 0")
 M1_INSTEAD = ("join 1", "complete_join", "assign 1", "receive_assignment 1")

@@ -1,10 +1,9 @@
-"""Classic groups: each partition has at most one owner. Without one of the rules, the proof
+"""Classic groups: it is proved that each partition has at most one owner. Without one of the rules,
+the proof
 fails.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import pytest
 
@@ -17,10 +16,7 @@ from model.classic_group_abstract.bugs import (
     ReadsOnWhenJoining,
 )
 from model.classic_group_abstract.versions import AbstractClassicGroup
-from model.language import Spec
-from tests.model.conftest import Play
-
-Begin = Callable[[Spec], Play]
+from tests.model.conftest import Begin
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

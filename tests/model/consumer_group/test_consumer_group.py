@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from model.consumer_group.bugs import (
@@ -17,10 +15,7 @@ from model.consumer_group.bugs import (
     WantsExactEpoch,
 )
 from model.consumer_group.versions import ConsumerGroup
-from model.language import Spec
-from tests.model.conftest import Play
-
-Begin = Callable[[Spec], Play]
+from tests.model.conftest import Begin
 
 OWNED_BY_0 = ("join 0", "compute_target 0 0", "heartbeat 0", "receive_response 0")
 TO_1 = ("join 1", "compute_target 0 1")

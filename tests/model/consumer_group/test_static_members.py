@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from checkers.explicit.liveness import decide
 from model.consumer_group.static_bugs import (
     AddsInstances,
@@ -13,10 +11,7 @@ from model.consumer_group.static_bugs import (
     ReplacesInstanceInUse,
 )
 from model.consumer_group.versions import StaticMembers
-from model.language import Spec
-from tests.model.conftest import Play
-
-Begin = Callable[[Spec], Play]
+from tests.model.conftest import Begin
 
 STATIC_OWNER = (
     "start_static 0 0", "join 0", "compute_target 0 0", "heartbeat 0", "receive_response 0",

@@ -4,8 +4,6 @@ of the rules fails the proof.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from checkers.symbolic import CounterexampleToInduction, counterexample_to_induction, prove
@@ -20,10 +18,7 @@ from model.consumer_group_abstract.bugs import (
     WantsExactEpoch,
 )
 from model.consumer_group_abstract.versions import AbstractConsumerGroup, AbstractStaticMembers
-from model.language import Spec
-from tests.model.conftest import Play
-
-Begin = Callable[[Spec], Play]
+from tests.model.conftest import Begin
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from model.group_offsets.bugs import (
@@ -17,10 +15,7 @@ from model.group_offsets.bugs import (
 )
 from model.group_offsets.state import LogOffset, Offset
 from model.group_offsets.versions import GroupOffsets
-from model.language import Spec
-from tests.model.conftest import Play
-
-Begin = Callable[[Spec], Play]
+from tests.model.conftest import Begin
 
 TO_0 = ("begin_rebalance", "complete_rebalance 0 0", "learn_generation 0", "fetch_offset 0 0")
 TO_1 = ("begin_rebalance", "complete_rebalance 0 1", "learn_generation 1", "fetch_offset 1 0")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from model.group_offsets.bugs import (
@@ -16,10 +14,7 @@ from model.group_offsets.bugs import (
     MixesUpPartitions,
 )
 from model.group_offsets.versions import GroupOffsets
-from model.language import Spec
-from tests.model.conftest import Play
-
-Begin = Callable[[Spec], Play]
+from tests.model.conftest import Begin, Play
 
 BOTH_TO_0 = (
     "begin_rebalance", "complete_rebalance 0 0", "learn_generation 0", "fetch_offset 0 0",
@@ -112,8 +107,8 @@ def test_a_stored_offset_outlives_the_assignment(play: Begin) -> None:
         "reset_offset 0 1", "begin_rebalance", "complete_rebalance 0 0", "learn_generation 0",
         "fetch_offset 0 0", "begin_rebalance", "complete_rebalance 0 1", "learn_generation 0",
     )  # fmt: skip
-    assert "reads" in play(GroupOffsets()).do(*lost).refused("commit 0 0")
-    group = play(CommitsLostPartitions()).do(*lost)
+    assert "reads" in play(GroupOffsets(partitions=2)).do(*lost).refused("commit 0 0")
+    group = play(CommitsLostPartitions(partitions=2)).do(*lost)
     assert group.broken_by("commit 0 0") == {"commits_are_current"}
 
 

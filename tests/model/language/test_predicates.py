@@ -21,11 +21,11 @@ class Elections(Spec):
         return forall(~s.leads[b] for b in Broker)
 
     def first(s, b: Broker) -> Broker:
-        """Returns an element, so this predicate is not a formula."""
+        """No predicate: it returns an element, and no formula."""
         return b
 
     def among(s, brokers: Set[Broker]) -> Bool:
-        """Has a set as parameter, so it is not a formula of elements: a set is not an element."""
+        """No predicate of elements: its parameter is a set."""
         return forall(brokers[b] for b in Broker)
 
     @action

@@ -7,16 +7,12 @@ decisive step of this run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from checkers.explicit.search import explore
-from model.language import Bool, Spec, true
+from model.language import Bool, true
 from model.quorum.bugs import LeadsAfterRestart, ObserverDoesNotFlush
 from model.quorum.state import Offset, Replica, Role
 from model.quorum.versions import Kafka43, Quorum, WithoutPreVote
-from tests.model.conftest import Play
-
-Begin = Callable[[Spec], Play]
+from tests.model.conftest import Begin, Play
 
 FAILS = {"max_failures": 1}
 

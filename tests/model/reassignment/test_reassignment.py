@@ -30,16 +30,9 @@ MOVES = (  # b1 is fenced and in the ELR; b2 copies the log and joins the ISR
 RETURNS = ("delete_replica 0", "replace_replica 1 0", "shut_down 2")
 
 
-def members(run: Play, of: str) -> set[int]:
-    """Returns the brokers in a set of the state, such as `partition_registration.elr`."""
-    name, *keys = of.split()
-    places = [(name, (*map(int, keys), r)) for r in range(3)]
-    return {place[1][-1] for place in places if run.state.get(place)}
-
-
 def test_a_removed_replica_is_elected_without_its_log(play: Begin) -> None:
     run = play(Kafka43(**MOVED, max_disruptions=2)).do(*MOVES)
-    assert members(run, "partition_registration.elr") == {0, 1}
+    assert run.members("partition_registration.elr") == {0, 1}
     run.do(*RETURNS)
     assert run["partition_registration.leader"] == 0
     assert "leader_completeness" in run.broken()
@@ -47,7 +40,7 @@ def test_a_removed_replica_is_elected_without_its_log(play: Begin) -> None:
 
 def test_only_replicas_stay_eligible_by_the_proposed_rule(play: Begin) -> None:
     run = play(ElrOfReplicas(**MOVED, max_disruptions=2)).do(*MOVES)
-    assert members(run, "partition_registration.elr") == {1}
+    assert run.members("partition_registration.elr") == {1}
     run.do(*RETURNS)
     assert (run["partition_registration.leader"], run.broken()) == (None, set())
 
@@ -59,10 +52,10 @@ def test_a_broker_in_the_elr_cannot_be_added_while_the_isr_is_empty(play: Begin)
     this replica is in the ISR again, the broker can be added, and the ELR is then empty.
     """
     run = play(Kafka43()).do("remove_replica 0", "expire_session 1")
-    assert members(run, "partition_registration.elr") == {0, 1}
+    assert run.members("partition_registration.elr") == {0, 1}
     assert run.refused("add_replicas 0 0") == "~elects_added"
     run.do("unfence 1", "add_replicas 0 0")
-    assert members(run, "partition_registration.elr") == set()
+    assert run.members("partition_registration.elr") == set()
 
 
 # ---- when a reassignment completes
@@ -70,15 +63,15 @@ def test_a_broker_in_the_elr_cannot_be_added_while_the_isr_is_empty(play: Begin)
 
 def test_kafka_4_3_completes_when_the_added_replica_is_in_the_isr(play: Begin) -> None:
     run = play(Kafka43(**MOVED)).do(*MOVES)
-    assert members(run, "assignment.replicas") == {1, 2}
-    assert members(run, "partition_registration.isr") == {2}
-    assert members(run, "partition_registration.elr") == {0, 1}
+    assert run.members("assignment.replicas") == {1, 2}
+    assert run.members("partition_registration.isr") == {2}
+    assert run.members("partition_registration.elr") == {0, 1}
 
 
 def test_kafka_4_1_waits_for_every_remaining_replica(play: Begin) -> None:
     run = play(Kafka41(**MOVED)).do(*MOVES)
-    assert members(run, "assignment.replicas") == {0, 1, 2}
-    assert members(run, "partition_registration.isr") == {0, 2}
+    assert run.members("assignment.replicas") == {0, 1, 2}
+    assert run.members("partition_registration.isr") == {0, 2}
 
 
 def test_a_fenced_replica_stays_when_the_number_falls(play: Begin) -> None:
@@ -87,10 +80,10 @@ def test_a_fenced_replica_stays_when_the_number_falls(play: Begin) -> None:
     Meanwhile the removal can be cancelled.
     """
     run = play(ElrOfReplicas()).do("expire_session 1", "remove_replica 0")
-    assert members(run, "assignment.removing") == {0}
+    assert run.members("assignment.removing") == {0}
     run.do("cancel_reassignment")
-    assert members(run, "assignment.removing") == set()
-    assert members(run, "assignment.replicas") == {0, 1}
+    assert run.members("assignment.removing") == set()
+    assert run.members("assignment.replicas") == {0, 1}
 
 
 def test_a_removed_leader_begins_a_leader_epoch_without_it(play: Begin) -> None:
@@ -99,7 +92,7 @@ def test_a_removed_leader_begins_a_leader_epoch_without_it(play: Begin) -> None:
     assert run["partition_registration.leader_epoch"] == 1
     assert "replicas" in run.refused("apply_metadata 0")
     run.do("delete_replica 0", "apply_metadata 1")
-    assert members(run, "known_replicas 1") == {1}
+    assert run.members("known_replicas 1") == {1}
 
 
 def test_a_removed_follower_begins_a_leader_epoch_too(play: Begin) -> None:
@@ -119,5 +112,5 @@ def test_a_cancelled_reassignment_leaves_the_same_member(
     version: type[ElrOfReplicas], elr: set[int], play: Begin
 ) -> None:
     run = play(version(replicas=3, assigned=1)).do(*CANCELLED)
-    assert members(run, "assignment.replicas") == {0}
-    assert members(run, "partition_registration.elr") == elr
+    assert run.members("assignment.replicas") == {0}
+    assert run.members("partition_registration.elr") == elr

@@ -4,12 +4,9 @@ fails at the action with this rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from checkers.symbolic import CounterexampleToInduction, counterexample_to_induction, prove
-from model.language import Spec
+from checkers.symbolic import prove
 from model.language.interpreter import Interpreter
 from model.reassignment_abstract.changed_min_isr import ChangedMinIsr
 from model.reassignment_abstract.min_isr_bugs import (
@@ -19,9 +16,8 @@ from model.reassignment_abstract.min_isr_bugs import (
     KeepsElrAtElection,
     NeverClearsElr,
 )
-from tests.model.conftest import Play
-
-Begin = Callable[[Spec], Play]
+from tests.model.conftest import Begin, Play
+from tests.model.proofs import assert_fails
 
 
 def test_the_rules_about_min_isr_are_proved_without_bounds() -> None:
@@ -38,7 +34,7 @@ def test_the_rules_about_min_isr_are_proved_without_bounds() -> None:
     proof = prove(ChangedMinIsr(), only=proved)
     assert not proof.failed
     assert [one.split(" (")[0] for one in proof.assumptions] == [
-        "a set with at least k of MinIsr elements of Replica stays so when elements join",
+        "a set with at least k elements of Replica stays so when elements join",
         "a set with at least k elements of Replica has at least j elements,"
         " if j <= k are of MinIsr",
     ]
@@ -62,8 +58,7 @@ def test_a_missing_rule_fails_the_proof_at_its_action(
     wrong: type[ChangedMinIsr], action: str, claim: str
 ) -> None:
     spec = wrong(min_isr=3)
-    found = counterexample_to_induction(spec, action, claim, scope=spec.scope())
-    assert isinstance(found, CounterexampleToInduction)
+    assert_fails(spec, action, claim, spec.scope())
 
 
 def begin_with(play: Begin, spec: ChangedMinIsr, minimum: int) -> Play:
@@ -73,10 +68,6 @@ def begin_with(play: Begin, spec: ChangedMinIsr, minimum: int) -> Play:
         state for state in Interpreter.of(spec).initial(spec) if state["lowest", ()] == minimum
     )
     return run
-
-
-def members(run: Play, name: str, epoch: int) -> list[int]:
-    return [r for r in range(3) if run.state[name, (epoch, r)]]
 
 
 # b0 has committed x0; then the sessions of both replicas expire
@@ -96,16 +87,16 @@ def test_the_finding_of_kafka_4_3_is_a_run(play: Begin) -> None:
     failed.
     """
     run = begin_with(play, ClearsElr(), 2).do(*OFFLINE)
-    assert (members(run, "isr", 1), members(run, "elr", 1)) == ([], [0, 1])
+    assert (run.members("isr 1"), run.members("elr 1")) == (set(), {0, 1})
     run.do("change_min_isr 1 1")
     assert "an_eligible_replica_remains" in run.broken()
 
 
 def test_an_offline_partition_keeps_its_elr_until_a_leader_may_commit_alone(play: Begin) -> None:
     run = begin_with(play, ChangedMinIsr(leader_epochs=3), 2).do(*OFFLINE, "change_min_isr 1 1")
-    assert members(run, "elr", 1) == [0, 1]
+    assert run.members("elr 1") == {0, 1}
     run.do("elect_eligible 1 2")
-    assert (members(run, "isr", 2), members(run, "elr", 2)) == ([1], [])
+    assert (run.members("isr 2"), run.members("elr 2")) == ({1}, set())
     assert run.broken() == set()
 
 
@@ -127,7 +118,7 @@ def test_a_leader_does_not_commit_by_a_smaller_value_than_the_controller(play: B
     wrong = begin_with(play, AnswersWithoutMinIsr(), 1).do(*RAISED, "commit 0 0")
     assert "eligible_replicas_have_committed_records" in wrong.broken()
     right = begin_with(play, ChangedMinIsr(), 1).do(*RAISED)
-    assert (members(right, "isr", 0), members(right, "elr", 0)) == ([0], [1])
+    assert (right.members("isr 0"), right.members("elr 0")) == ({0}, {1})
     assert right.refused("commit 0 0").startswith("known_minimum")
 
 
@@ -137,5 +128,5 @@ def test_a_leader_that_knows_an_old_minimum_waits_for_a_refused_replica(play: Be
         "shrink_isr 1", "learn_isr 0", "propose_member 1", "expand_isr 1"
     )
     run.do("change_min_isr 2 1", "shrink_isr 1")
-    assert members(run, "elr", 0) == [1]
+    assert run.members("elr 0") == {1}
     assert "elr" in run.refused("refuse_member 1")

@@ -4,12 +4,9 @@ the action with this rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from checkers.symbolic import CounterexampleToInduction, counterexample_to_induction, prove
-from model.language import Spec
+from checkers.symbolic import prove
 from model.reassignment_abstract.bugs import (
     AdmitsUnclean,
     CommitsBelowMinIsr,
@@ -22,9 +19,8 @@ from model.reassignment_abstract.bugs import (
     MinIsrOfPartition0,
 )
 from model.reassignment_abstract.versions import ElrOfReplicas, Kafka41, Kafka43, PartitionProof
-from tests.model.conftest import Play
-
-Begin = Callable[[Spec], Play]
+from tests.model.conftest import Begin
+from tests.model.proofs import assert_fails
 
 
 def test_the_registration_is_proved_without_bounds() -> None:
@@ -68,8 +64,7 @@ def test_the_registration_is_proved_without_bounds() -> None:
 def test_a_missing_rule_fails_the_proof_at_its_action(
     wrong: type[PartitionProof], action: str, claim: str
 ) -> None:
-    found = counterexample_to_induction(wrong(), action, claim, scope=wrong().scope())
-    assert isinstance(found, CounterexampleToInduction)
+    assert_fails(wrong(), action, claim, wrong().scope())
 
 
 # b0 and b1 are replicas, b0 has committed x0, and b1 is in the ELR
@@ -84,16 +79,12 @@ MOVED = [
 ]
 
 
-def members(run: Play, name: str, epoch: int) -> list[int]:
-    return [r for r in range(3) if run.state[name, (epoch, r)]]
-
-
 def test_the_finding_of_kafka_4_3_is_a_run(play: Begin) -> None:
     """The run has the steps of docs/findings/stale-elr-member.md, where the brokers b0, b1 and b2
     are called 1, 2 and 3.
     """
     run = play(Kafka43(disturbances=2)).do(*WITH_ELR, *MOVED)
-    assert (members(run, "isr", 1), members(run, "elr", 1)) == ([2], [0, 1])
+    assert (run.members("isr 1"), run.members("elr 1")) == ({2}, {0, 1})
     run.do("delete_replica 0", "replace_replica 1 0 2")
     assert "eligible_replicas_have_committed_records" in run.broken()
 
@@ -102,13 +93,13 @@ def test_with_both_rules_the_reassignment_waits_for_the_min_isr(play: Begin) -> 
     run = play(PartitionProof(disturbances=2)).do(*WITH_ELR, *MOVED[:-1])
     assert run.refused(MOVED[-1])
     run.do("expand_isr 2", "learn_isr 0", "propose_member 1", "expand_isr 1", MOVED[-1])
-    assert (members(run, "isr", 1), members(run, "elr", 1)) == ([1, 2], [])
+    assert (run.members("isr 1"), run.members("elr 1")) == ({1, 2}, set())
     assert run.broken() == set()
 
 
 def test_with_the_first_rule_a_removed_replica_leaves_the_elr(play: Begin) -> None:
     run = play(ElrOfReplicas(disturbances=2)).do(*WITH_ELR, *MOVED)
-    assert (members(run, "isr", 1), members(run, "elr", 1)) == ([2], [1])
+    assert (run.members("isr 1"), run.members("elr 1")) == ({2}, {1})
     run.do("delete_replica 0", "replace_replica 1 0 2")
     assert run.broken() == set()
 
@@ -120,7 +111,7 @@ def test_until_kafka_4_2_a_reassignment_waits_for_every_remaining_replica(play: 
     run = play(Kafka41(disturbances=2)).do(*WITH_ELR, *MOVED[:-1])
     assert "replicas" in run.refused(MOVED[-1]), "b1 is not in the ISR"
     run.do("expand_isr 2", "learn_isr 0", "propose_member 1", "expand_isr 1", MOVED[-1])
-    assert (members(run, "isr", 1), members(run, "elr", 1)) == ([1, 2], [])
+    assert (run.members("isr 1"), run.members("elr 1")) == ({1, 2}, set())
 
 
 def test_a_cancelled_reassignment_may_leave_one_copy(play: Begin) -> None:

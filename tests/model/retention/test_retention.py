@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from checkers.explicit.search import explore
-from model.language import Spec
 from model.retention.bugs import (
     AnswersAlone,
     CleansPastHighWatermark,
@@ -15,9 +12,7 @@ from model.retention.bugs import (
 )
 from model.retention.eligible import WaitsForTheLive, WithElr
 from model.retention.versions import Kafka43, Retention
-from tests.model.conftest import Play
-
-Begin = Callable[[Spec], Play]
+from tests.model.conftest import Begin
 
 COMMITTED = ("produce 0 0", "fetch 1", "advance_high_watermark 0")
 ALONE = ("shrink_isr 1", "advance_high_watermark 0")  # without the follower b1

@@ -5,9 +5,6 @@ m0 and m1 are members; the offsets of the records are 0 and 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from model.language import Spec
 from model.share_group.bugs import (
     AcknowledgesForOthers,
     AcquiresInTransition,
@@ -18,9 +15,7 @@ from model.share_group.bugs import (
 )
 from model.share_group.state import RecordState
 from model.share_group.versions import Kafka43, ShareGroup
-from tests.model.conftest import Play
-
-Begin = Callable[[Spec], Play]
+from tests.model.conftest import Begin, Play
 
 NEW_LEADER = ("elect", "initialize")
 

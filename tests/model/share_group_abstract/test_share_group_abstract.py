@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from checkers.symbolic import CounterexampleToInduction, counterexample_to_induction, prove
-from model.language import Spec
+from checkers.symbolic import prove
 from model.language.interpreter import Interpreter
 from model.share_group_abstract.bugs import (
     AcknowledgesForOthers,
@@ -20,9 +17,8 @@ from model.share_group_abstract.bugs import (
     SkipsGaps,
 )
 from model.share_group_abstract.versions import AbstractShareGroup, Kafka43
-from tests.model.conftest import Play
-
-Begin = Callable[[Spec], Play]
+from tests.model.conftest import Begin, Play
+from tests.model.proofs import assert_fails
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -52,8 +48,7 @@ def test_the_claims_are_proved_without_bounds(seed: int) -> None:
 def test_a_missing_rule_fails_the_proof_at_its_action(
     wrong: type[AbstractShareGroup], action: str, claim: str
 ) -> None:
-    found = counterexample_to_induction(wrong(), action, claim, scope=wrong().scope())
-    assert isinstance(found, CounterexampleToInduction)
+    assert_fails(wrong(), action, claim, wrong().scope())
 
 
 # ---- runs

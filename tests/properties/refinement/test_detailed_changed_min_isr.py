@@ -1,5 +1,5 @@
-"""Every step of elections with a changed min.insync.replicas is none or more steps of the proved
-spec.
+"""Each step of `election changed-min-isr` is zero, one or more steps of `reassignment-abstract
+changed-min-isr`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Each step of `election controller-failover` is zero, one or more steps of the proved spec."""
+"""Each step of `election controller-failover` is zero, one or more steps of
+`reassignment-abstract`.
+"""
 
 from __future__ import annotations
 

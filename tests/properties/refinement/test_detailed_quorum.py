@@ -1,4 +1,4 @@
-"""Every step of the spec `quorum` is zero, one or more steps of the proved abstract quorum."""
+"""Every step of the spec `quorum` is zero, one or more steps of `quorum-abstract`."""
 
 from __future__ import annotations
 

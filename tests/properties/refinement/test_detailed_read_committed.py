@@ -23,6 +23,7 @@ LATE: Constants = {**QUIET, "markers_late": True}
 
 
 def test_the_detailed_spec_refines_the_abstract_one_if_a_leader_loses_markers() -> None:
+    """The abstract spec's reader receives exactly the records that the detailed spec allows."""
     walk = Refinement(Transactions(**CHANGES)).walk()
     assert not walk.unexplained
     assert (walk.pairs, walk.explained) == (

@@ -1,6 +1,6 @@
 """The counterexample of a bug in `election` breaks its claim on a controller with this bug, too.
 
-The controller must have the same bug; without it, the claim holds.
+On a controller without the bug, the claim holds.
 """
 
 from __future__ import annotations
