@@ -7,10 +7,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Collection
+from functools import partial
 
 from checkers.reproduce.reproduction import Seen
 from checkers.reproduce.stage import Stage
-from checkers.reproduce.transactions import TRANSACTIONAL_ID
+from checkers.reproduce.transactions import coordinator
 from reference_impl.wire.messages.apis import Api
 
 Check = Callable[[Stage], Seen]
@@ -55,13 +56,14 @@ def partition(
 
 
 def deleted(at: int | None = None) -> Check:
-    """Returns a check that succeeds if the broker `at` does not know the topic. If `at` is None, it
-    is the first broker that responds.
+    """Returns a check that succeeds if the broker `at` responds and does not know the topic. If
+    `at` is None, it is the first broker that responds.
     """
 
     def check(stage: Stage) -> Seen:
-        state = stage.state(at)
-        return Seen(reached=state is None, text="no topic" if state is None else str(state))
+        for state in stage.states(at):
+            return Seen(reached=state is None, text="no topic" if state is None else str(state))
+        return Seen(reached=False, text="no broker responds")
 
     return check
 
@@ -72,8 +74,7 @@ def coordinates(broker: int) -> Check:
     """
 
     def check(stage: Stage) -> Seen:
-        body = {"key_type": 1, "coordinator_keys": (TRANSACTIONAL_ID,)}
-        found = stage.call(Api.FIND_COORDINATOR, 4, body, broker)["coordinators"][0]
+        found = coordinator(partial(stage.call, at=broker))
         text = f"coordinator {found['node_id']}, {found['error_code']}"
         return Seen(reached=found["node_id"] == broker, text=text)
 

@@ -13,7 +13,7 @@ def join_group(name: str, instance: str | None = None) -> Do:
     """
 
     def do(stage: Stage) -> None:
-        stage.consumers[name] = GroupMember.join(stage.servers, stage.topic.name, instance)
+        stage.group_members[name] = GroupMember.join(stage.servers, stage.topic.name, instance)
 
     return do
 
@@ -24,6 +24,6 @@ def consume(name: str) -> Do:
     """
 
     def do(stage: Stage) -> None:
-        stage.noted = stage.consumers[name].poll()
+        stage.noted = stage.group_members[name].poll()
 
     return do

@@ -43,16 +43,15 @@ class GroupMember:
         `no record` after 30 s without either.
         """
         until = time.monotonic() + WITHIN_S
-        while time.monotonic() < until:
+        while True:
             message = self.consumer.poll(1.0)
-            if message is None:
-                continue
-            if message.error() is None:
+            if message is not None and message.error() is None:
                 return str(message.value().decode())
             # The error has the code _FATAL. Only its text has the broker's error.
-            if fatal := FATAL.match(message.error().str()):
+            if message is not None and (fatal := FATAL.match(message.error().str())):
                 return fatal[1]
-        return "no record"
+            if time.monotonic() > until:
+                return "no record"
 
     def close(self) -> None:
         self.consumer.close()

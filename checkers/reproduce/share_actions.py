@@ -36,7 +36,7 @@ def create_share_coordinator(broker: int) -> Do:
 def join(*members: str) -> Do:
     def do(stage: Stage) -> None:
         for member in members:
-            stage.member(member)
+            stage.share_member(member)
 
     return do
 
@@ -59,7 +59,7 @@ def receive(member: str) -> Do:
     """
 
     def do(stage: Stage) -> None:
-        stage.noted = stage.member(member).poll()
+        stage.noted = stage.share_member(member).poll()
 
     return do
 
@@ -70,8 +70,8 @@ def accept_record(member: str, value: str) -> Do:
     """
 
     def do(stage: Stage) -> None:
-        stage.member(member).accept(value)
-        stage.noted = stage.member(member).answer
+        stage.share_member(member).accept(value)
+        stage.noted = stage.share_member(member).answer
 
     return do
 
@@ -80,7 +80,7 @@ def begin_release(member: str, value: str) -> Do:
     """Returns an action that releases a record that the member has received. It does not wait
     for the response.
     """
-    return lambda stage: stage.member(member).begin_release(value)
+    return lambda stage: stage.share_member(member).begin_release(value)
 
 
 def await_answer(member: str, within_s: float = WITHIN_S) -> Do:
@@ -90,7 +90,7 @@ def await_answer(member: str, within_s: float = WITHIN_S) -> Do:
     """
 
     def do(stage: Stage) -> None:
-        stage.member(member).await_answer(within_s)
-        stage.noted = stage.member(member).answer
+        stage.share_member(member).await_answer(within_s)
+        stage.noted = stage.share_member(member).answer
 
     return do

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -68,8 +68,8 @@ class Stage:
     java: JavaProducer | None = None
     _java: list[JavaSends] = field(default_factory=list[JavaSends])
     _client: TransactionalClient | None = None
-    consumers: dict[str, GroupMember] = field(default_factory=dict[str, GroupMember])
-    _members: dict[str, ShareMember] = field(default_factory=dict[str, ShareMember])
+    group_members: dict[str, GroupMember] = field(default_factory=dict[str, GroupMember])
+    _share_members: dict[str, ShareMember] = field(default_factory=dict[str, ShareMember])
     rules: dict[str, ActiveRule] = field(default_factory=dict[str, ActiveRule])
     unread: tuple[str, ...] = ()
     noted: str = ""  # stored by the newest action that stores a text for its check
@@ -84,10 +84,10 @@ class Stage:
             self.java.close()
         if self._client is not None:
             self._client.close()
-        for member in self._members.values():
-            member.close()
-        for consumer in self.consumers.values():
-            consumer.close()
+        for share_member in self._share_members.values():
+            share_member.close()
+        for group_member in self.group_members.values():
+            group_member.close()
 
     # ------------------------------------------------------------ brokers
 
@@ -125,13 +125,20 @@ class Stage:
 
         Returns None if no broker responds, or if the broker does not know the partition.
         """
+        return next(self.states(at, index), None)
+
+    def states(
+        self, at: int | None = None, index: int | None = None
+    ) -> Iterator[PartitionState | None]:
+        """Yields `state` for each broker that responds. It is None if the broker does not know the
+        partition.
+        """
         partition = self.index if index is None else index
         for broker in self.up() if at is None else (at,):
             try:
-                return partition_state(self.cluster.address(broker), self.topic.name, partition)
+                yield partition_state(self.cluster.address(broker), self.topic.name, partition)
             except OSError:
                 continue  # it is starting or stopping; another one may answer
-        return None
 
     @property
     def index(self) -> int:
@@ -301,13 +308,13 @@ class Stage:
             self._client = TransactionalClient.connect(self.servers, self.shared, self.topic)
         return self._client
 
-    def member(self, name: str) -> ShareMember:
+    def share_member(self, name: str) -> ShareMember:
         """Returns the member of the share group with this name. At the first call with a name,
         the member joins the group.
         """
-        if name not in self._members:
-            self._members[name] = ShareMember.join(self.servers, self.topic.name)
-        return self._members[name]
+        if name not in self._share_members:
+            self._share_members[name] = ShareMember.join(self.servers, self.topic.name)
+        return self._share_members[name]
 
     def transactions(self, version: int) -> RawTransactions:
         """Returns a `RawTransactions`: a transactional producer of which the caller chooses each

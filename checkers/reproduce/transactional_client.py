@@ -16,9 +16,9 @@ from checkers.client_config import ClientConfig
 from checkers.record import outcomes
 from checkers.record.clients import Clients
 from checkers.record.processes import Shared, Topic
+from checkers.reproduce.transactions import TRANSACTIONAL_ID
 from model.histories import Outcome, Send
 
-TRANSACTIONAL_ID: Final = "x"
 WITHIN_S: Final = 40.0
 SETTINGS: Final = {
     "socket.timeout.ms": "3000",  # a request without an answer is sent again soon

@@ -51,11 +51,7 @@ class RawTransactions:
         """Requests a producer id and an epoch, and stores them. Returns the error of the
         response, which is `NONE` for a success.
         """
-        self._settled(
-            lambda: self.call(
-                Api.FIND_COORDINATOR, 4, {"key_type": 1, "coordinator_keys": (TRANSACTIONAL_ID,)}
-            )["coordinators"][0]
-        )
+        self._settled(lambda: coordinator(self.call))
         answer = self._settled(lambda: self.call(Api.INIT_PRODUCER_ID, 4, NEW_INSTANCE))
         self.producer_id, self.epoch = answer["producer_id"], answer["producer_epoch"]
         return str(answer["error_code"])
@@ -166,6 +162,14 @@ class RawTransactions:
             if answer["error_code"] not in BUSY or time.monotonic() > until:
                 return answer
             time.sleep(0.1)
+
+
+def coordinator(call: Call) -> dict[str, Any]:
+    """Returns the coordinator of the transactional id, as the called broker knows it, or an
+    error.
+    """
+    body = {"key_type": 1, "coordinator_keys": (TRANSACTIONAL_ID,)}
+    return dict(call(Api.FIND_COORDINATOR, 4, body)["coordinators"][0])
 
 
 def _added(answer: dict[str, Any]) -> dict[str, Any]:

@@ -11,22 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import abort, all_of, begin, begin_commit, pause_for, read
-from checkers.reproduce.checks import committed, done, is_ended, was_read
-from checkers.reproduce.reproduction import Step
-from checkers.reproduce.schedules.skipped_marker import reproduction, without_leader
+from checkers.reproduce.schedules.skipped_marker import reproduction
+from checkers.reproduce.unmarked_transactions import COMMITTED
 
-STEPS: Final = (
-    *without_leader(Step("the transaction commits", begin_commit, committed)),
-    Step("the next transaction appends b", all_of(pause_for(3), begin("b")), done),
-    Step("the next transaction aborts", abort, is_ended),
-    Step("a third transaction appends c", all_of(pause_for(2), begin("c")), done),
-    Step("the third transaction commits", begin_commit, committed),
-    Step("a consumer reads the partition", all_of(pause_for(2), read), was_read),
-)
-REPRODUCTION: Final = reproduction(
-    "committed-record-lost",
-    promise="Always: a reader at read_committed receives every record of a committed transaction.",
-    steps=STEPS,
-    anomaly="lost-write",
-)
+REPRODUCTION: Final = reproduction("committed-record-lost", COMMITTED)

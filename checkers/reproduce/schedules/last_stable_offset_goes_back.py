@@ -27,8 +27,9 @@ from checkers.reproduce.actions import (
     rules,
     to,
 )
-from checkers.reproduce.checks import done, is_noted, log_has, partition
+from checkers.reproduce.checks import coordinates, done, is_noted, log_has, partition
 from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.systems.apache_kafka.settings import replicated
 from checkers.systems.proxies.rules import Hold, Match
 from checkers.systems.system import Ability, Layout
 from reference_impl.wire.messages.apis import Api
@@ -39,8 +40,7 @@ LAYOUT: Final = Layout(
     features={"eligible.leader.replicas.version": 1},
     settings={
         "replica.lag.time.max.ms": "60000",  # no replica leaves the ISR because it is slow
-        "transaction.state.log.replication.factor": "1",
-        "transaction.state.log.min.isr": "1",
+        **replicated(1),
     },
 )
 FETCHES_OF_2: Final = Hold(of=Match(sender=2, receiver=1, api=Api.FETCH), part="request")
@@ -55,7 +55,7 @@ def _steps(*, restarted: bool) -> tuple[Step, ...]:
             create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
             partition(leader=1, isr=(1, 2)),
         ),
-        Step("broker 3 coordinates the transactions", coordinate_at(3), done),
+        Step("broker 3 coordinates the transactions", coordinate_at(3), coordinates(3)),
         Step("a transaction appends a", all_of(begin("a"), pause_for(1)), log_has(1, 2)),
         Step(
             "broker 2 copies no more",

@@ -20,32 +20,21 @@ from __future__ import annotations
 from typing import Final
 
 from checkers.reproduce.actions import (
-    abort,
     all_of,
     begin,
-    begin_commit,
     coordinate_at,
     create_topic,
     delete_topic,
     lift,
     nothing,
     pause_for,
-    read,
     rules,
 )
-from checkers.reproduce.checks import (
-    acted,
-    committed,
-    coordinates,
-    deleted,
-    done,
-    is_ended,
-    log_has,
-    partition,
-    was_read,
-)
+from checkers.reproduce.checks import acted, coordinates, deleted, log_has, partition
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
+from checkers.reproduce.unmarked_transactions import COMMITTED, Unmarked
 from checkers.systems.apache_kafka.addresses import CONTROLLER
+from checkers.systems.apache_kafka.settings import replicated
 from checkers.systems.proxies.rules import Hold, Match
 from checkers.systems.system import Layout
 from reference_impl.wire.messages.apis import Api
@@ -54,8 +43,7 @@ LAYOUT: Final = Layout(
     brokers=2,
     proxied=True,
     settings={
-        "transaction.state.log.replication.factor": "1",
-        "transaction.state.log.min.isr": "1",
+        **replicated(1),
         # broker 2 waits for late metadata, instead of asking the controller again
         "controller.quorum.request.timeout.ms": "60000",
         "controller.quorum.fetch.timeout.ms": "60000",
@@ -107,18 +95,15 @@ LEARNS: Final = Step(
     lift("later"),
     partition(leader=1, replicas=(1,), at=2),
 )
-READS: Final = Step("a consumer reads the partition", all_of(pause_for(2), read), was_read)
 
 
-def reproduction(
-    name: str, *, promise: str, end: Step, later: tuple[Step, ...], anomaly: str
-) -> Reproduction:
-    """Returns a reproduction in which the step `end` ends the first transaction before broker 2
-    learns of the new topic. In the control, the order of these two is reversed.
+def reproduction(name: str, unmarked: Unmarked) -> Reproduction:
+    """Returns a reproduction in which the transaction ends before broker 2 learns of the new topic.
+    In the control, the order of these two is reversed.
     """
     return Reproduction(
         name=name,
-        promise=promise,
+        promise=unmarked.promise,
         because=(
             "The coordinator confirms a partition by the name of a deleted topic, and then sends no"
             " marker to the new topic of this name, which it does not know yet."
@@ -126,14 +111,14 @@ def reproduction(
         case=Case(
             about="broker 2 learns of the new topic after the end of the transaction",
             layout=LAYOUT,
-            steps=(*DELETED, end, LEARNS, *later, READS),
+            steps=(*DELETED, unmarked.end, LEARNS, *unmarked.later),
         ),
         control=Case(
             about="broker 2 learns of the new topic before the end of the transaction",
             layout=LAYOUT,
-            steps=(*DELETED, LEARNS, end, *later, READS),
+            steps=(*DELETED, LEARNS, unmarked.end, *unmarked.later),
         ),
-        anomalies=(anomaly,),
+        anomalies=(unmarked.anomaly,),
         model=(
             Instance(
                 spec="transactions", variant="confirms-by-name", claim="no_hanging_transaction"
@@ -144,15 +129,4 @@ def reproduction(
     )
 
 
-REPRODUCTION: Final = reproduction(
-    "recreated-topic",
-    promise="Always: a reader at read_committed receives every record of a committed transaction.",
-    end=Step("the transaction commits", begin_commit, committed),
-    later=(
-        Step("the next transaction appends b", all_of(pause_for(1), begin("b")), done),
-        Step("the next transaction aborts", abort, is_ended),
-        Step("a third transaction appends c", all_of(pause_for(1), begin("c")), done),
-        Step("the third transaction commits", begin_commit, committed),
-    ),
-    anomaly="lost-write",
-)
+REPRODUCTION: Final = reproduction("recreated-topic", COMMITTED)

@@ -10,18 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import abort, all_of, begin, begin_commit, pause_for
-from checkers.reproduce.checks import committed, done, is_ended
-from checkers.reproduce.reproduction import Step
 from checkers.reproduce.schedules.recreated_topic import reproduction
+from checkers.reproduce.unmarked_transactions import ABORTED
 
-REPRODUCTION: Final = reproduction(
-    "recreated-topic-aborted",
-    promise="Always: a reader at read_committed receives no record of an aborted transaction.",
-    end=Step("the transaction aborts", abort, is_ended),
-    later=(
-        Step("the next transaction appends b", all_of(pause_for(1), begin("b")), done),
-        Step("the next transaction commits", begin_commit, committed),
-    ),
-    anomaly="G1a",
-)
+REPRODUCTION: Final = reproduction("recreated-topic-aborted", ABORTED)

@@ -15,28 +15,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import (
-    abort,
-    all_of,
-    begin,
-    begin_commit,
-    coordinate_at,
-    create_topic,
-    pause_for,
-    read,
-    to,
-)
-from checkers.reproduce.checks import committed, done, is_ended, log_has, partition, was_read
+from checkers.reproduce.actions import all_of, begin, coordinate_at, create_topic, pause_for, to
+from checkers.reproduce.checks import coordinates, log_has, partition
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
+from checkers.reproduce.unmarked_transactions import ABORTED, Unmarked
+from checkers.systems.apache_kafka.settings import replicated
 from checkers.systems.system import Ability, Layout
 
-LAYOUT: Final = Layout(
-    brokers=2,
-    settings={
-        "transaction.state.log.replication.factor": "1",
-        "transaction.state.log.min.isr": "1",
-    },
-)
+LAYOUT: Final = Layout(brokers=2, settings=replicated(1))
 
 
 def without_leader(end: Step) -> tuple[Step, ...]:
@@ -45,7 +31,7 @@ def without_leader(end: Step) -> tuple[Step, ...]:
     """
     return (
         Step("broker 1 leads", create_topic(1), partition(leader=1, isr=(1,))),
-        Step("broker 2 coordinates the transactions", coordinate_at(2), done),
+        Step("broker 2 coordinates the transactions", coordinate_at(2), coordinates(2)),
         Step("a transaction appends a", all_of(begin("a"), pause_for(1)), log_has(1, 1)),
         Step(
             "broker 1 is killed, and the partition has no leader",
@@ -61,37 +47,27 @@ def without_leader(end: Step) -> tuple[Step, ...]:
     )
 
 
-def reproduction(name: str, *, promise: str, steps: tuple[Step, ...], anomaly: str) -> Reproduction:
+def reproduction(name: str, unmarked: Unmarked) -> Reproduction:
     """Returns a reproduction whose two cases run the same steps on two versions of Kafka.
 
     The anomaly must occur on the tested version, which is 4.3.0 or newer. It must not occur on
     4.2.0.
     """
+    steps = (*without_leader(unmarked.end), *unmarked.later)
     return Reproduction(
         name=name,
-        promise=promise,
+        promise=unmarked.promise,
         because=(
             "The coordinator takes a partition without a leader for a deleted one, and sends no"
             " marker."
         ),
         case=Case(about="since 4.3.0", layout=LAYOUT, steps=steps),
         control=Case(about="before 4.3.0", layout=LAYOUT, steps=steps, version="4.2.0"),
-        anomalies=(anomaly,),
+        anomalies=(unmarked.anomaly,),
         model=(Instance(spec="transactions-abstract", variant="skips-marker", claim="faithful"),),
         since=(4, 3),
         page="skipped-marker",
     )
 
 
-STEPS: Final = (
-    *without_leader(Step("the transaction aborts", abort, is_ended)),
-    Step("the next transaction appends b", all_of(pause_for(3), begin("b")), done),
-    Step("the next transaction commits", begin_commit, committed),
-    Step("a consumer reads the partition", all_of(pause_for(2), read), was_read),
-)
-REPRODUCTION: Final = reproduction(
-    "skipped-marker",
-    promise="Always: a reader at read_committed receives no record of an aborted transaction.",
-    steps=STEPS,
-    anomaly="G1a",
-)
+REPRODUCTION: Final = reproduction("skipped-marker", ABORTED)

@@ -8,10 +8,9 @@ from checkers.reproduce import group_member
 from checkers.reproduce.actions import send
 from checkers.reproduce.checks import acknowledged, done, is_noted, partition
 from checkers.reproduce.group_actions import consume, join_group
+from checkers.reproduce.schedules.static_member_refused import REFUSED
 from checkers.reproduce.stage import Stage
 from tests.checkers.reproduce.test_stage import create, take
-
-REFUSED = "The instance ID is still used by another member in the consumer group"
 
 
 def test_a_member_reads_the_records_of_the_topic(stage: Stage) -> None:

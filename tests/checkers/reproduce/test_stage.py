@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -217,18 +217,31 @@ def test_brokers_and_a_topic_are_looked_up_in_the_metadata(stage: Stage) -> None
     take(stage, create(1), partition(leader=1))
 
     assert not take(stage, nothing, deleted(at=2), within_s=0).reached
+    take(stage, to(Ability.KILL, 1), done)
+    take(stage, to(Ability.KILL, 2), done)
+    assert "no broker responds" in take(stage, nothing, deleted(), within_s=0).text
+    take(stage, to(Ability.START, 1), done)
+    take(stage, to(Ability.START, 2), done)
     assert take(stage, nothing, registered(1, 2, at=1)).text == "brokers [1, 2]"
     assert not take(stage, nothing, registered(1, at=1), within_s=0).reached
 
 
-def test_the_coordinator_of_a_transactional_id_is_looked_up_at_one_broker(stage: Stage) -> None:
+def test_the_coordinator_of_a_transactional_id_is_looked_up_at_one_broker(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     take(stage, create(1), partition(leader=1))
     take(stage, transaction(lambda it: it.begin()), is_noted("NONE"))
+    asked, call = list[int | None](), Stage.call
 
-    found = {
-        broker: take(stage, nothing, coordinates(broker), within_s=0).reached for broker in (1, 2)
-    }
-    assert sorted(found.values()) == [False, True]
+    def noted(
+        stage: Stage, api: Api, version: int, body: Mapping[str, Any], at: int | None = None
+    ) -> Any:
+        asked.append(at)
+        return call(stage, api, version, body, at)
+
+    monkeypatch.setattr(Stage, "call", noted)
+    found = [take(stage, nothing, coordinates(at), within_s=0).reached for at in (1, 2)]
+    assert (sorted(found), asked) == ([False, True], [1, 2])
 
 
 def test_a_reassignment_is_cancelled_only_while_it_is_in_progress(stage: Stage) -> None:
