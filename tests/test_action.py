@@ -112,6 +112,7 @@ def test_another_command_is_refused_with_a_message(tmp_path: Path) -> None:
 
 
 def test_the_workflow_runs_the_ci_script_and_nothing_weaker() -> None:
+    assert WORKFLOW["jobs"].keys() == {"ci", "workflows"}
     steps = WORKFLOW["jobs"]["ci"]["steps"]
     lines = [step["run"] for step in steps if "run" in step]
     assert len(lines) == 1

@@ -170,10 +170,12 @@ def test_a_large_part_of_a_set_is_refused() -> None:
         prove(OfASet())
 
 
-def test_a_large_set_is_a_count_in_an_exploration() -> None:
-    spec = Copies()
+@pytest.mark.parametrize(("spec", "number"), [(Copies(), "2"), (ChangedNumber(), "needed")])
+def test_a_large_set_is_a_count_in_an_exploration(spec: Spec, number: str) -> None:
     (commit,) = (one for one in spec.actions if one.name == "commit")
-    assert [str(guard) for guard in commit.guards] == ["2 <= count(copies[c] for c in Copy)"]
+    assert [str(guard) for guard in commit.guards] == [
+        f"{number} <= count(copies[c] for c in Copy)"
+    ]
 
 
 @pytest.mark.parametrize("size", range(1, UP_TO + 1))
@@ -211,8 +213,3 @@ def test_a_number_without_an_order_is_refused() -> None:
 
     with pytest.raises(SpecError, match=r"a number of the sort Copy, which has no order"):
         prove(OfACopy())
-
-
-def test_a_changed_number_is_a_count_in_an_exploration() -> None:
-    (commit,) = (one for one in ChangedNumber().actions if one.name == "commit")
-    assert [str(guard) for guard in commit.guards] == ["needed <= count(copies[c] for c in Copy)"]
