@@ -39,8 +39,8 @@ class Rounds(Protocol):
         ...
 
     def begin(self, sent: Sequence[Sent], collect: Collect) -> list[bytes]:
-        """Computes the result of the first round from the data `sent`. Returns the reports: the
-        bytes that `collect` sends to the driver.
+        """Computes the first level from the data `sent`. Returns the reports: the bytes that
+        `collect` sends to the driver.
         """
         ...
 

@@ -69,7 +69,7 @@ class Injection:
         anomaly.
 
         `texts` has, for each text column, the texts that it may contain. The texts of the scenes
-        are added.
+        are added to it.
         """
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows

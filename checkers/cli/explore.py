@@ -92,9 +92,9 @@ def explore_command(
     The page shows the state, each enabled action with its changes, and each disabled action with
     the conjunct that is false. It steps back, searches for a state by a formula, shows a
     counterexample of each property, and compares two variants. The address of the page contains
-    the path, so the address can be sent to others. RUN is a run folder or a trace. The page then
-    opens the counterexample of urteil check (*.itf.json), or line by line the trace of a broker
-    (*.trace.json). The page needs no network; Ctrl-C ends the server.
+    the path, so the address can be sent to others. Instead of SPEC, RUN may be a run folder or a
+    trace: then the page opens the counterexample of urteil check (*.itf.json), or line by line the
+    trace of a broker (*.trace.json). The page needs no network; Ctrl-C ends the server.
     """
     explorer = _explorer(spec, variant, assignments, scope, path, compare)
     where = {**explorer.opened, "path": explorer.opened.get("path", "")}

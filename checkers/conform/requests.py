@@ -48,7 +48,6 @@ def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, An
     newest ones. The arguments `producer_id` and `epoch` are added to these values, so that a test
     can send wrong ones.
     """
-    # To get wrong values, a caller passes `epoch` or `producer_id`.
     return {
         "producer_id": bound(*_names(name, "id"), plus=producer_id, otherwise=777),
         "producer_epoch": bound(*_names(name, "epoch"), plus=epoch, otherwise=0),

@@ -8,8 +8,7 @@ Each line has a request, its fields, and the content of the answer. A `?` marks 
     POST /api/walk            WHERE, compare?, as_far?
                                                       the last state of the path: picture, enabled
                                                       and disabled actions, properties.
-                                                      `compare` is a second variant: then also the
-                                                      differences of the two variants. With
+With `compare`, the name of a second variant: also the differences of the two variants. With
                                                       `as_far`, a path with an impossible step is
                                                       taken up to this step, and `stopped` says why
     POST /api/search          WHERE, formula, states, seconds, from_here

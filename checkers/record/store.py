@@ -4,7 +4,7 @@ the file of the history.
 Even after `kill -9`, the history has every request that a broker may have applied. Only a power
 loss can lose a line. When enough operations are completed, a Parquet file (a *part*) replaces their
 lines. Completions are stored in the order of their times. `checkers.histories.io.recorded`
-describes the format.
+describes the format, and `checkers.histories.io.tails` its lines.
 
 A writer can continue the history of an earlier recording that was killed (see
 `checkers.record.kept`).

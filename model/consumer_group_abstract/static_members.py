@@ -170,8 +170,8 @@ class StaticMembersClaims(StaticMembersActions):
         epoch is larger than the smallest epoch.
 
         The lemma is true because the coordinator asks only consumers with a larger epoch to give up
-        partitions. The lemma is false of all members with partitions: a member that comes back has
-        partitions, and the smallest epoch.
+        partitions. The lemma does not hold for every member with partitions: a member that comes
+        back has partitions, and the smallest epoch.
         """
         return forall(
             implies(

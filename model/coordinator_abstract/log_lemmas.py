@@ -197,12 +197,12 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_decision_follows(s) -> Bool:
-        """The coordinator prepares the commit or abort of the transaction that is ongoing in the
-        log.
+        """If a transaction is ongoing in the log, an appended record that prepares a commit or
+        abort belongs to this transaction.
 
-        The appended record lists the partitions of this transaction, and has a producer id and
-        epoch that no instance has. If no transaction is ongoing in the log, the record is an abort
-        without partitions.
+        In any case, the record lists the partitions of the last committed record, and has a
+        producer id and epoch that no instance has. If no transaction is ongoing in the log, the
+        record is an abort without partitions.
         """
         return forall(
             implies(

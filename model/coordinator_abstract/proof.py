@@ -174,7 +174,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     @lemma
     def the_next_stamp_is_the_clients(s) -> Bool:
         """If the log's record commits or aborts a transaction, at most one instance has the
-        record's producer id and epoch: the instance that requested the commit or abort.
+        record's producer id and epoch: the instance that may have requested the commit or abort.
 
         The record's producer id and epoch already belong to the next transaction. The lemma is true
         because only the response to a request to end this transaction carries them.

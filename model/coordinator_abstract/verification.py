@@ -139,7 +139,7 @@ class VerificationActions(AbstractCoordinator):
 
         Kafka: as in the version `kip-1228`, with the same guards.
         Simplified: a late request opens its transaction again. If the constant `adds_late` is
-        false, there are no late requests.
+        false, no late request adds a partition.
         """
         when(true if s.adds_late else ~s.decided(x))
         s.disordered = s.disordered | s.is_late_request(x)

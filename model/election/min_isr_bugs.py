@@ -1,4 +1,4 @@
-"""Bugs that need a change of min.insync.replicas: two are rules of Kafka, and two are proposed
+"""Bugs that need a change of min.insync.replicas: two are rules of Kafka, and three are proposed
 fixes that are not enough.
 
 Source: KIP-966; ConfigurationControlManager, ReplicationControlManager and Partition of Kafka 4.3.

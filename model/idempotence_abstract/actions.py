@@ -5,8 +5,8 @@ continues the producer's records in the log. The retry of a record that is in th
 continue these records.
 
 The table lists all actions (`Next` in TLA+); no action is fair, because only safety is proved. A
-batch that arrives late has no action of its own: `append_first` and `append_next` append it at any
-time.
+retry, or a batch that arrives late, has no action of its own: it is a further step of
+`append_first` or `append_next`.
 
     leader       append_first, append_next, advance_high_watermark, change_leader, acknowledge
 """

@@ -262,7 +262,7 @@ class AbstractReadCommitted(AbstractDeliveries):
     def memory_is_the_log(s) -> Bool:
         """The leader remembers exactly the transactions whose marker is not replicated.
 
-        The lemma is false of Kafka 4.3: there, a leader forgets these transactions when it
+        The lemma is false in Kafka 4.3: there, a leader forgets these transactions when it
         restarts.
         """
         return forall(

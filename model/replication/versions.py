@@ -262,9 +262,9 @@ class Kip320(Kip279):
 
         Kafka: Partition.maybeIncrementLeaderHW counts only fetches of the leader's epoch.
         Simplified: the leader reads the followers' logs.
-        A follower in an older epoch may still follow an earlier leader than this one, and truncate
-        the record at the old high watermark. Without the comparison of epochs, the claim
-        `strong_isr` breaks (bug `counts-old-epochs`, 12 steps).
+        A follower in an older epoch may next follow a leader of an epoch between its own and this
+        leader's, and truncate the record at the old high watermark. Without the comparison of
+        epochs, the claim `strong_isr` breaks (bug `counts-old-epochs`, 12 steps).
         """
         hw = s.replica[leader].high_watermark
         when(

@@ -270,7 +270,8 @@ class LossyReplication(AbstractReplication):
         Simplified: min.insync.replicas is 1.
         A leader is replaced if a leader of a later epoch has begun to lead, and this later epoch
         began with a loss of records. A replaced leader takes the action `commit_too_late` instead.
-        If it takes this action, the claim `isr_has_what_is_committed` breaks in 6 steps.
+        Without the guard that the leader is not replaced, the claim `isr_has_what_is_committed`
+        breaks in 6 steps.
         """
         when(~s.is_replaced(s.replica[r].leader_epoch))
         super().advance_high_watermark(r, mark)

@@ -1,4 +1,6 @@
-"""The claims about retention: deleted records stay deleted, and all other records are kept."""
+"""The claims about retention: deleted records stay deleted, and all other committed records are
+kept.
+"""
 
 from __future__ import annotations
 

@@ -64,8 +64,8 @@ class SkipsGaps(ShareGroup):
     in_force=kafka("4.0", "4.1"),
 )
 class KeepsExpiredLock(ShareGroup):
-    """The coordinator never releases a lock whose time ends while an acknowledgement is being
-    written, if this write fails (KAFKA-19476).
+    """The leader never releases a lock whose time ends while an acknowledgement is being written,
+    if this write fails (KAFKA-19476).
 
     The member has the record again, but no timer runs for its lock. If the member has stopped, no
     member ever gets the record.

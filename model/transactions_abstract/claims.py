@@ -154,7 +154,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
         In transaction version 2, a marker has a larger epoch than the records, so the partition
         refuses records after the marker. In transaction version 1 (`v1`), the marker has the epoch
-        of the records. So the lemma is false of `v1`: the partition accepts a record after the
+        of the records. So the lemma is false in `v1`: the partition accepts a record after the
         marker, and no other marker ends the transaction.
         """
         return forall(

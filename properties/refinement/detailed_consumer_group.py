@@ -4,9 +4,9 @@ The *detailed spec*, `consumer-group`, is close to Kafka's code. The *abstract s
 `consumer-group-abstract`, is small enough to be proved. In contrast to the abstract spec, the
 detailed spec has a group epoch, and fair actions that make members converge. Each explored step
 must be a list of abstract actions, or change nothing in the abstract state. A consumer that leaves
-is mapped to two abstract actions: the member's session expires, and the consumer is fenced. A
-member must be able to send heartbeats, or to commit, either in both states or in neither: the
-detailed state and its abstract state.
+is mapped to two abstract actions: the member's session expires, and the consumer is fenced. The
+detailed state and its abstract state must agree on which members can send heartbeats, and which can
+commit.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 """

@@ -255,7 +255,7 @@ class PartitionLog:
 
     def batches(self, start: Offset = FIRST_OFFSET) -> Iterator[Batch]:
         """Yields the record batches from the offset `start` on, or from the log start if it is
-        higher. The first batch contains this offset, and may begin below it.
+        higher. The first batch contains or follows this offset, and may begin below it.
         """
         start = max(start, self.log_start)
         first = bisect_left(self.segments, start, key=_last_offset_of)

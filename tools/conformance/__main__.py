@@ -79,10 +79,10 @@ def main() -> None:
 def counted(sequences: Iterable[Compared], pairs: int | None) -> Found:
     """Counts the compared pairs: a pair is one request with the responses of both systems.
 
-    There is one count each of the pairs that were sent, that were compared, and that have no
-    difference. For each known reason, there is a count of the pairs that it explains. The requests
-    are sent in sequences. The comparison ends with the sequence that brings the number of compared
-    pairs to `pairs`. If `pairs` is None, all sequences are compared.
+    It counts the pairs that were sent, the pairs that were compared, the pairs without a
+    difference, and, for each known reason, the pairs that it explains. The requests are sent in
+    sequences. The comparison ends with the sequence that brings the number of compared pairs to
+    `pairs`. If `pairs` is None, all sequences are compared.
     """
     found = Found()
     for compared in sequences:

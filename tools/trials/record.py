@@ -106,8 +106,8 @@ def merged(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...
     the same key.
 
     There are two exceptions. An undecided verdict does not replace a decided one. If both verdicts
-    are `holds`, with the same faults and settings, and neither has a program that reproduces a
-    violation, their numbers of trials are added.
+    are `holds`, with the same faults and settings, and without a program, their numbers of trials
+    are added.
     """
     found = {one.key: one for one in old}
     for one in new:

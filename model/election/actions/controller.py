@@ -7,7 +7,7 @@ has every committed record.
 Every action that changes the partition elects a leader. The first of these rules that finds a
 broker decides:
 
-1. the current leader, if it is live. It must be in the ISR; if the ISR is empty, in the ELR;
+1. the current leader, if it is live and in the ISR (or in the ELR, if the ISR is empty);
 2. the first live member of the ISR, in the order of the replica list;
 3. if the ISR is empty, the first live member of the ELR;
 4. the last known leader, by the rule of the version.

@@ -111,10 +111,11 @@ class Partitions(State):
         """Returns True if the partition accepts a marker with this producer id and epoch.
 
         The log must have no larger epoch of the producer id. If the log already has a record or
-        marker with the marker's epoch, the marker is late. It is accepted only if no transaction of
-        the producer is open. Up to Kafka 4.1, late markers are accepted, and the claim
-        `markers_close_their_own` breaks (version `lax-markers`, 14 steps). If a repeated marker is
-        refused, the claim `markers_are_accepted` breaks (bug `refuses-repeated-markers`, 10 steps).
+        marker with the marker's epoch, the marker is late or repeated. It is then accepted only if
+        no transaction of the producer is open. Up to Kafka 4.1, it is accepted although a
+        transaction is open, and the claim `markers_close_their_own` breaks (version `lax-markers`,
+        14 steps). If a repeated marker is refused, the claim `markers_are_accepted` breaks (bug
+        `refuses-repeated-markers`, 10 steps).
         """
         return all_of(
             ~s.fences(p, i, producer_epoch),

@@ -51,7 +51,7 @@ from properties.linearizability import (
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class StaleGroupOffset:
     """A fetch that returned an illegal offset, and the offsets that it could legally have returned.
-    An offset is illegal if no legal order of commits and fetches has it.
+    An offset is illegal if no order of commits and fetches that respects real time explains it.
     """
 
     group: str

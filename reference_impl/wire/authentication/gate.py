@@ -10,7 +10,7 @@ A frame has at most 512 KiB until the client is authenticated. Later frames bypa
 unless sessions have a limited lifetime (connections.max.reauth.ms).
 
 Source: SaslServerAuthenticator.authenticate (sasl.server.max.receive.size).
-Simplified: If a client does not authenticate, Kafka closes the connection after ten minutes
+Simplified: if a client does not authenticate, Kafka closes the connection after ten minutes
 (connections.max.idle.ms). The limit of this broker is shorter.
 """
 

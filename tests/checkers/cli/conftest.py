@@ -37,7 +37,7 @@ Call = Callable[..., Output]
 
 
 @pytest.fixture(autouse=True)
-def proves_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def proves_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives each test a cache of proofs of its own, so that no test rests on an earlier run."""
     monkeypatch.setattr("checkers.cli.prove.cache", lambda name: tmp_path / "cache" / name)
 

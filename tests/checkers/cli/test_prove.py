@@ -41,7 +41,9 @@ def test_version_1_fails_at_append_and_at_marker_each_paired_with_a_real_run(cal
 
 
 def test_a_run_is_searched_as_far_as_check_searches(call: Any, tmp_path: Path) -> None:
-    """The counterexample is the last of 2 ** 19 states, so only a search of all states finds it."""
+    """The counterexample, in which all 19 brokers are down, is the last of 2 ** 19 states. So only
+    a search of all states finds it.
+    """
     spec = tmp_path / "outage.py"
     spec.write_text(OUTAGE)
     output = call("prove", str(spec))

@@ -45,7 +45,7 @@ def leading(place: TopicPartition, epoch: int) -> dict[TopicPartition, Leader]:
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_the_time_of_a_load_begins_anew_in_each_leader_epoch(topic: str) -> None:
+def test_the_time_of_a_load_begins_again_in_each_leader_epoch(topic: str) -> None:
     place = TopicPartition(topic, 0)
     timer = Timer(TimerKind.COORDINATOR, place)
     begun, effects = LocalCoordinators().apply_roles(leading(place, 5), at(0))

@@ -184,9 +184,8 @@ def test_newer_queries_of_list_offsets_are_answered(
 
 
 def test_the_largest_timestamp_of_an_empty_log_or_above_the_high_watermark_has_no_offset() -> None:
-    """ListOffsets for the largest timestamp considers only records below the high watermark.
-
-    If there is no such record, the response has no offset. Kafka: ReplicaManager.fetchOffset.
+    """If the record with the largest timestamp is not below the high watermark, the response has no
+    offset, as for an empty log. Kafka: ReplicaManager.fetchOffset.
     """
     request = ListOffsets(topic_partition=TP, timestamp=MAX_TIMESTAMP)
     assert replies(list_offsets(leading(), context(), CLIENT, request)[1]) == [ListedOffsets()]

@@ -13,8 +13,8 @@ from checkers.rounds import REPORT, Collect, Send, Sent
 
 @dataclass
 class InProcess:
-    """Runs the rounds of a search in this process, and not on Spark. `levels` has the bytes that
-    each partition kept in each round.
+    """The rounds of a search, in this process. `levels` has the bytes that each partition kept in
+    each round.
     """
 
     partitions: int

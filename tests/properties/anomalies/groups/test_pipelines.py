@@ -84,6 +84,7 @@ def test_a_step_consumes_what_it_polled_from_its_key_below_its_commits() -> None
 
 
 def test_a_step_consumes_no_record_of_another_key() -> None:
+    """The transaction commits no offset of j, so a record of j has no commit to compare with."""
     h = history("t1  txn{id=x,group=g} o=a +i@3  -> ok @0 i=m@0 j=n@1")
     assert list(steps(h)) == [Step(("g", "i"), op=0, committed=3, consumed=frozenset({0}))]
 

@@ -205,6 +205,7 @@ def test_a_send_that_begins_when_the_record_was_read_is_no_bound(later_ns: int, 
 
 
 def test_the_offset_of_another_key_is_no_bound() -> None:
+    """Here every offset is known, so a wrong bound is a wrong offset and no error."""
     h = history("""
         t1  txn k=a j=b  ...
         c1  poll         -> ok j=b@0

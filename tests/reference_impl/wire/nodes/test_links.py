@@ -261,7 +261,7 @@ def test_a_bad_frame_closes_the_connection(frame: bytes) -> None:
 
 def test_a_message_after_a_lost_connection_arrives_over_the_next_one() -> None:
     """Each of five messages arrives, although the receiver closes the connection after each
-    message.
+    message. A connection is lost just after the receiver has admitted the sender.
     """
 
     async def run() -> None:

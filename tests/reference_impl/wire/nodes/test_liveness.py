@@ -287,7 +287,7 @@ def test_an_accepting_broker_always_names_a_live_broker(steps: list[Step]) -> No
     """A broker accepts connections only when its metadata names a live broker.
 
     A client that gets metadata without any broker may forget all brokers, as librdkafka does. Then
-    its sends fail for minutes.
+    its sends fail for minutes. So a stall of the event loop must not fence all brokers.
     """
     assert carry_out(steps).host.nameless == set()
 
