@@ -47,6 +47,10 @@ from properties.refinement import (
     detailed_transactions,
 )
 from properties.refinement.detailed_aborts import AbortRefinement, AbortsWithoutEmptyEnds
+from properties.refinement.detailed_changed_min_isr import (
+    ChangedMinIsrRefinement,
+    ReplicasWithChangedMinIsr,
+)
 from properties.refinement.detailed_continuation import ContinuationRefinement
 from properties.refinement.detailed_group_offsets import WithoutResets
 from properties.refinement.detailed_kept_transactions import KeptTransactionsRefinement
@@ -64,6 +68,8 @@ Exploration = Callable[[], Mapping[str, int]]
 LATE: Final[Constants] = {"records_late": True, "ends_late": True, "markers_late": True}
 RECORDS_AND_MARKERS_LATE: Final[Constants] = {"records_late": True, "markers_late": True}
 ONE: Final[Constants] = {**QUIET, "transactions": 1}
+THREE_REPLICAS: Final[Constants] = {"replicas": 3, "assigned": 3, "max_reassignments": 0}
+TWO_REPLICAS: Final[Constants] = {"replicas": 2, "assigned": 2, "max_reassignments": 0}
 WALKS: Final = 200
 LENGTH: Final = 40  # steps of a walk
 
@@ -84,8 +90,10 @@ def random_walks(mapping: HistoryMapping[Any], seed: int) -> Exploration:
 
 
 def _explained(mapping: object, found: StateWalk | Walk) -> Mapping[str, int]:
-    if found.unexplained or (isinstance(found, StateWalk) and found.disagreements):
+    if isinstance(found, StateWalk) and (found.unexplained or found.disagreements):
         raise NotExplained(f"{mapping}: {found}")
+    if isinstance(found, Walk) and found.unexplained:
+        raise NotExplained(f"{mapping}: {found.unexplained[0]}")
     return found.explained
 
 
@@ -227,6 +235,39 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
             seed=1,
         ),
     ),
+    "reassignment-abstract changed-min-isr": (
+        walk(
+            ChangedMinIsrRefinement(
+                ReplicasWithChangedMinIsr(
+                    **TWO_REPLICAS, max_disruptions=0, min_isr=2, other_min_isr=1, max_changes=1
+                )
+            )
+        ),
+        walk(
+            ChangedMinIsrRefinement(
+                ReplicasWithChangedMinIsr(
+                    **TWO_REPLICAS, max_disruptions=0, min_isr=1, other_min_isr=2, max_changes=1
+                )
+            )
+        ),
+        random_walks(
+            ChangedMinIsrRefinement(ReplicasWithChangedMinIsr(**TWO_REPLICAS, max_disruptions=2)),
+            seed=4,
+        ),
+        random_walks(
+            ChangedMinIsrRefinement(
+                ReplicasWithChangedMinIsr(
+                    **THREE_REPLICAS,
+                    max_disruptions=1,
+                    max_unclean=1,
+                    max_losses=1,
+                    min_isr=2,
+                    other_min_isr=3,
+                )
+            ),
+            seed=1,
+        ),
+    ),
     "share-group-abstract": (
         walk(detailed_share_group.Refinement(ShareGroup(members=1, max_deleted=1))),
         random_walks(detailed_share_group.Refinement(ShareGroup(writes=2)), seed=1),
@@ -245,6 +286,7 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
     "retention-abstract": (
         walk(detailed_retention.Refinement(Retention(keys=1))),
         walk(detailed_retention.Refinement(Retention(max_leader_epoch=0))),
+        walk(detailed_retention.Refinement(Retention(keys=1, log_size=3, max_leader_epoch=0))),
         walk(detailed_retention.Refinement(WithElr(keys=1))),
         random_walks(detailed_retention.Refinement(WithElr(replicas=3)), seed=1),
     ),

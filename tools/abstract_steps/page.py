@@ -40,6 +40,20 @@ NEVER: Final[Mapping[tuple[str, str], str]] = {
         "is refused; the version below takes this action"
         for action in ("refuse", "renumber", "restart")
     },
+    **{
+        ("reassignment-abstract changed-min-isr", action): "the mapping of this version has no "
+        "reassignment; `reassignment-abstract` takes this action"
+        for action in (
+            "add_replica",
+            "remove_replica",
+            "replace_replica",
+            "complete_reassignment",
+            "finish_adding",
+            "cancel_reassignment",
+            "cancel_removal",
+            "delete_replica",
+        )
+    },
     ("coordinator-abstract kip-939", "fence"): "every transaction of `transactions kip-939` takes "
     "part in two-phase commit; the version `kip-1228` takes this action",
     ("coordinator-abstract kip-939", "enable_two_phase"): "it comes before the first step of "
