@@ -192,7 +192,7 @@ def test_a_changed_number_is_proved_with_both_assumptions() -> None:
     proof = prove(ChangedNumber())
     assert (proof.holds, proof.reason) == (True, "")
     assert [one.split(" (")[0] for one in proof.assumptions] == [
-        "a set with at least k of Number elements of Copy stays so when elements join",
+        "a set with at least k elements of Copy stays so when elements join",
         "a set with at least k elements of Copy has at least j elements, if j <= k are of Number",
     ]
 
