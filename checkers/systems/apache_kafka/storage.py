@@ -38,8 +38,17 @@ def format_first(java: Sequence[str], properties: Path, features: Mapping[str, i
     if ended.returncode:
         raise SystemFailed(
             f"{properties}: Kafka cannot format the storage for these settings; "
-            f"correct the one that it names: {ended.stdout}{ended.stderr}"
+            f"correct the one that it names: {_reason(ended.stdout + ended.stderr)}"
         )
+
+
+def _reason(output: str) -> str:
+    """Returns the line with the exception. Without such a line, it is the last one.
+
+    The other lines of the output are settings and a stack trace.
+    """
+    lines = [line for line in output.splitlines() if line.strip()] or ["no output"]
+    return next((line for line in lines if "Exception" in line), lines[-1])
 
 
 def copy_to(formatted: Path, others: Iterable[tuple[int, Path]]) -> None:

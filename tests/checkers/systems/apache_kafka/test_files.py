@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from checkers.systems.apache_kafka import jars, logging, storage, watchdog
+from checkers.systems.system import SystemFailed
 from model.faults import InputFault
 
 META = "version=1\nnode.id=0\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAA\ncluster.id=c\n"
@@ -36,6 +37,23 @@ def test_a_copy_of_formatted_storage_differs_in_the_node_and_the_directory(tmp_p
     assert len(directories) == 3
     assert all(len(line) == len("directory.id=") + 22 for line in directories)
     assert (tmp_path / "two" / "bootstrap.checkpoint").read_bytes() == b"features"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (
+            "INFO KafkaConfig values:\\nException in thread main: requirement failed\\n at kafka",
+            "Exception in thread main: requirement failed",
+        ),
+        ("Formatting\\nThe folder is formatted.\\n", "The folder is formatted."),
+        ("", "no output"),
+    ],
+)
+def test_the_error_of_the_tool_is_one_line(tmp_path: Path, said: str, reason: str) -> None:
+    tool = ["sh", "-c", f"printf '{said}'; exit 1"]
+    with pytest.raises(SystemFailed, match=f"correct the one that it names: {reason}$"):
+        storage.format_first(tool, tmp_path / "server.properties", {})
 
 
 def test_storage_of_an_old_version_has_no_directory_id(tmp_path: Path) -> None:
