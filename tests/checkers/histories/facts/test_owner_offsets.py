@@ -123,6 +123,7 @@ def test_the_order_is_by_owner_key_and_word_and_stable(
 
 
 @settings(deadline=None)
+@example(rows=[(0, 2**40, 0), (2**40, 0, 0)])  # the product of both ranges has 81 bits
 @given(rows=ROWS_OF_ANY.filter(len))
 def test_numbers_of_pairs_ascend_with_owner_and_key(rows: list[tuple[int, int, int]]) -> None:
     owner, key, _ = columns(rows)

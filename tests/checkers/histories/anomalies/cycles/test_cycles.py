@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from checkers.histories.anomalies.cycles import anti_dependencies, cycle_search, cycles
 from checkers.histories.anomalies.cycles.cycle_search import KIND_OF, Graph, Operations
+from checkers.histories.anomalies.cycles.record_dependencies import WR
 from checkers.histories.anomalies.findings import Context
 from checkers.histories.columnar.rows import as_rows
 from checkers.histories.facts.unconfirmed_values import find_unconfirmed
@@ -112,6 +113,22 @@ def test_kernels_agree_with_the_literal_definitions(
             one.id: (one.find(applied), one.observed(applied)) for one in anomalies(declared)
         }
         assert kernel_rows(h, declared, rows, groups) == literal
+
+
+def test_a_cycle_is_shown_for_the_strongest_form_that_allows_it() -> None:
+    of = Operations(
+        numbers=np.array([7, 8]),
+        process=np.array([1, 2]),
+        invoked_ns=np.array([0, 0]),
+        completed_ns=np.array([9, 9]),
+        ok=np.array([True, True]),
+    )
+    circle = Graph(of, first=np.array([0, 1]), second=np.array([1, 0]), kind=np.array([WR, WR]))
+    shown = {
+        form: [one.cycle.tolist() for one in some]
+        for form, some in cycle_search.cycles(circle).items()
+    }
+    assert shown == {form: [[7, 8]] if form == "G1c" else [] for form in FORMS}
 
 
 def sequential(rng: random.Random, count: int) -> Operations:

@@ -26,13 +26,14 @@ from model.histories import (
     Send,
     StartOffset,
 )
+from model.history_notation import history
 from properties.anomalies.cycles.intermediate_read import (
     ID,
     IntermediateRead,
     intermediate_reads,
     observed,
 )
-from properties.anomalies.declarations import Declarations
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from tests.checkers.histories.plans import result_of, shuffled
 
 
@@ -110,6 +111,20 @@ def histories(draw: st.DrawFn) -> History:
 def test_kernels_agree_with_the_literal_definition(
     h: History, declared: Declarations, rows: int, groups: int
 ) -> None:
+    assert_agrees(h, declared, rows, groups)
+
+
+def test_a_reader_that_skips_a_record_may_still_poll_the_last_one_of_the_transaction() -> None:
+    h = history("""
+        t1  txn k=a k=b k=c k=d  -> ok @0 @1 @2 @3
+        c1  poll                 -> ok k=a@0
+        c1  poll                 -> ok k=c@2
+    """)
+    assert intermediate_reads(h, NOTHING_DECLARED) == ()
+    assert_agrees(h, NOTHING_DECLARED, rows=1, groups=1)
+
+
+def assert_agrees(h: History, declared: Declarations, rows: int, groups: int) -> None:
     with shuffled(h, declared, rows, groups) as sources:
         shared = in_parallel(find_unconfirmed(), retention.find_log_starts(declared))
         unconfirmed, log_starts = result_of(shared, sources)

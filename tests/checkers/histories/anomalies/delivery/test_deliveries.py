@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.analysis import analyze
+from checkers.histories.anomalies.delivery.applications import Application, Repeated
 from checkers.histories.anomalies.groups import pipelines
 from checkers.histories.anomalies.transactions import transactions
 from checkers.histories.deciding import decide
@@ -106,6 +107,15 @@ def test_small_histories_have_the_expected_delivery_semantics(
 ) -> None:
     found = assert_agrees(history(text), NOTHING_DECLARED, random.Random(seed))
     assert [it.semantics for it in found] == semantics
+
+
+def test_an_application_keeps_its_earliest_repetition() -> None:
+    earlier, later = (Repeated((op, 0, 7), None, key=1, value=2) for op in (3, 5))
+    application = Application(group=0, process=1, repetition=later)
+    application.keep_earliest(earlier)
+    assert application.repetition == earlier
+    application.keep_earliest(later)
+    assert application.repetition == earlier
 
 
 def test_an_analysis_of_selected_anomalies_has_no_delivery_semantics() -> None:

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.anomalies.groups.committed_offsets import LONG_AGO
-from checkers.histories.anomalies.groups.pipeline_consumption import group_positions
+from checkers.histories.anomalies.groups.pipeline_consumption import group_positions, steps_of
 from checkers.histories.columnar.fingerprints import fingerprints
 from checkers.histories.io.operation_rows import as_table
 from checkers.histories.plan.batch import NEVER_NS, Batch
 from model.histories import CommitOffset, FetchOffset, History, Poll
+from model.history_notation import history
 from tests.checkers.histories.random_histories import random_history
 
 GROUPS = ("txn", "txn", "poll", "poll", "commit_offset", "fetch_offset")
@@ -60,3 +61,13 @@ def test_positions_of_groups_are_those_of_a_loop(seed: int) -> None:
         tuple(fingerprints(pa.array([group, key])).tolist()): facts
         for (group, key), facts in positions(h).items()
     }
+
+
+def test_a_step_has_the_highest_offset_that_its_transaction_committed() -> None:
+    h = history("""
+        c1  commit_offset{group=g} +i@9      -> ok
+        t1  txn{id=x,group=g} o=a +i@8       -> fail
+        t1  txn{id=x,group=g} o=b +i@2 +i@1  -> ok @3 i=m@0
+    """)
+    steps = steps_of(Batch(as_table(h)))
+    assert steps.table.select(["op", "committed"]).to_pylist() == [{"op": 2, "committed": 2}]

@@ -21,7 +21,9 @@ from model.histories import (
     Send,
     StartOffset,
 )
+from model.history_notation import history
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
+from properties.anomalies.groups.input_skipped import inputs_skipped
 from tests.checkers.histories.drawn_histories import CUTS, assert_agrees
 
 ANOMALIES = ("input-processed-twice", "input-skipped")
@@ -94,3 +96,13 @@ def test_kernels_agree_with_the_literal_definitions(
     h: History, declared: Declarations, at: list[int]
 ) -> None:
     assert_agrees(h, ANOMALIES, declared, at)
+
+
+def test_the_only_transaction_of_a_group_may_skip_an_input() -> None:
+    h = history("""
+        p1  send i=m i=n                -> ok @0 @1
+        t1  fetch_offset{group=g} i     -> ok @0
+        t1  txn{id=x,group=g} o=a +i@2  -> ok @0 i=n@1
+    """)
+    assert [row.value for row in inputs_skipped(h)] == ["m"]
+    assert_agrees(h, ANOMALIES, NOTHING_DECLARED, [])

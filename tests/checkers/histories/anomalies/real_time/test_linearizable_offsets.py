@@ -253,6 +253,12 @@ BEFORE_A_SEND_WITHOUT_OFFSET = """
     p1  send k=a     -> ok
     c1  poll         -> ok k=a@3
 """
+BEFORE_A_SEND_AND_A_STABLE_END = """
+    t1  txn k=a                                 -> ok @4
+    c1  poll                                    -> ok k=a@4
+    c1  end_offset{isolation=read_committed} k  -> ok @2
+    p1  send k=b                                -> ok @3
+"""
 
 
 @pytest.mark.parametrize(
@@ -262,6 +268,7 @@ BEFORE_A_SEND_WITHOUT_OFFSET = """
         ONLY_ONE_BEFORE_THE_BATCH,
         IN_THE_BATCH_BEFORE,
         BEFORE_A_SEND_WITHOUT_OFFSET,
+        BEFORE_A_SEND_AND_A_STABLE_END,
     ],
 )
 def test_the_highest_witness_is_found_in_any_batch(text: str) -> None:

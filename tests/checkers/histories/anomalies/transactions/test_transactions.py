@@ -13,14 +13,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from checkers.histories.analysis import analyze
 from checkers.histories.anomalies.groups import pipelines
 from checkers.histories.anomalies.transactions import transactions
 from checkers.histories.columnar.rows import as_rows
 from checkers.histories.deciding import decide
+from checkers.histories.io.operation_rows import as_table
 from model.histories import History
 from model.history_notation import history
 from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
+from properties.anomalies.transactions.zombie_write import zombie_writes
 from tests.checkers.histories.mutated_histories import mutated, partitioned
 
 CHECKERS = (*transactions.CHECKERS, *pipelines.CHECKERS)
@@ -159,6 +162,18 @@ def test_small_histories_show_the_expected_anomalies(
     text: str, found: dict[str, int], seed: int
 ) -> None:
     assert +assert_agrees(history(text), NOTHING_DECLARED, random.Random(seed)) == found
+
+
+def test_a_zombie_write_is_found_although_the_newer_producer_begins_again() -> None:
+    h = history("""
+        t1  init_producer{id=x}  -> ok
+        t2  init_producer{id=x}  -> ok
+        t1  txn{id=x} k=a        -> ok @0
+        t2  init_producer{id=x}  -> ok
+    """)
+    (found,) = analyze(as_table(h), anomalies=("zombie-write",)).decisions
+    assert found.worst == zombie_writes(h)
+    assert found.count == 1
 
 
 def test_a_record_that_another_transaction_sent_again_is_not_one_of_the_fenced_alone() -> None:
