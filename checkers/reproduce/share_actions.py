@@ -94,3 +94,19 @@ def await_answer(member: str, within_s: float = WITHIN_S) -> Do:
         stage.noted = stage.share_member(member).answer
 
     return do
+
+
+def describe_lag(at: int) -> Do:
+    """Returns an action that asks the broker `at` for the lag of the share group, and stores it in
+    `stage.noted`. The lag is the number of records that the group has not finished (KIP-1226).
+    """
+
+    def do(stage: Stage) -> None:
+        topic = {"topic_name": stage.topic.name, "partitions": (stage.index,)}
+        body = {"groups": [{"group_id": GROUP, "topics": [topic]}]}
+        group = stage.call(Api.DESCRIBE_SHARE_GROUP_OFFSETS, 1, body, at)["groups"][0]
+        (partition,) = group["topics"][0]["partitions"]
+        accept(partition)
+        stage.noted = f"start offset {partition['start_offset']}, lag {partition['lag']}"
+
+    return do
