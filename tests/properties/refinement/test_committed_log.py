@@ -22,6 +22,7 @@ from properties.refinement.committed_log import (
     log_of_partition,
     log_of_replication,
 )
+from tests.model.runs import run
 from tests.properties.refinement.replication_history import RemembersWhatIsCommitted, Replication
 
 
@@ -87,6 +88,14 @@ def test_the_abstract_actions_between_two_logs_are_found(
 
 
 # ---- replication
+
+
+def test_the_committed_log_has_the_leaders_records_above_its_high_watermark() -> None:
+    elected = ("controller_elect_leader", 0), ("become_leader", 0, 0)
+    state = run(Replication(replicas=2), *elected, ("leader_write", 0))
+    assert log_of_replication(state, 2) == CommittedLog(
+        leader_epoch=0, records=((0, 0),), high_watermark=0
+    )
 
 
 def test_todays_replication_provides_a_committed_log() -> None:

@@ -24,6 +24,7 @@ from model.variants import Constants
 from properties.refinement.behaviour import Call
 from properties.refinement.detailed_group_offsets import Refinement, WithoutResets
 from properties.refinement.history_mapping import Transition
+from tests.model.runs import run
 
 TWO_GENERATIONS: Constants = {"generations": 2, "log_size": 2}
 ONE_GENERATION: Constants = {"generations": 1, "log_size": 3}
@@ -41,6 +42,16 @@ def test_every_step_of_the_detailed_spec_is_explained() -> None:
 def test_every_step_with_two_partitions_is_explained() -> None:
     walk = Refinement(WithoutResets(**TWO_PARTITIONS)).walk()
     assert (walk.pairs, walk.unexplained) == (2_874, [])
+
+
+def test_the_detailed_spec_allows_no_reset_where_group_offsets_does() -> None:
+    state = run(GroupOffsets(**ONE_GENERATION), ("reset_offset", 0, 1))
+    allowed, allowed_without_resets = (
+        {action.name for action, *_ in Interpreter.of(spec).steps(spec, state)}
+        for spec in (GroupOffsets(**ONE_GENERATION), WithoutResets(**ONE_GENERATION))
+    )
+    resets = {"reset_offset", "expire_offset", "delete_group"}
+    assert allowed - allowed_without_resets == resets
 
 
 class Zombies(ForgetsGeneration, WithoutResets):

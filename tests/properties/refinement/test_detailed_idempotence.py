@@ -15,8 +15,10 @@ from model.idempotence.state import QUIET
 from model.idempotence.versions import IdempotentProducer, Kip360
 from model.idempotence_abstract.versions import SnapshotKeepsNewest as AbstractSnapshot
 from model.variants import Constants
+from properties.refinement.behaviour import Call
 from properties.refinement.detailed_idempotence import Refinement
-from properties.refinement.history_mapping import Walk
+from properties.refinement.history_mapping import Transition, Walk
+from tests.model.runs import run
 
 CHANGES: Constants = {**QUIET, "leader_changes": 2}
 
@@ -26,6 +28,16 @@ def actions(walk: Walk) -> Counter[str]:
     abstract spec.
     """
     return Counter(one.transition.action for one in walk.unexplained)
+
+
+def test_a_send_is_mapped_to_a_send_of_the_only_producer() -> None:
+    """A send of the abstract spec has three arguments: batch, producer and sequence number."""
+    refinement = Refinement(IdempotentProducer(**CHANGES))
+    first, second = ("send", 0, 0), ("send", 0, 1)
+    before, after = run(refinement.detailed, first), run(refinement.detailed, first, second)
+    (producer,) = range(refinement.abstract.producers)
+    step = Transition("send", (0, 1), before, after)
+    assert refinement.calls(step, {}) == [Call("send", (1, producer, 1))]
 
 
 def test_leader_changes_and_retries_refine_the_abstract_spec() -> None:

@@ -34,6 +34,11 @@ def test_every_step_of_a_shorter_or_longer_log_is_explained(
     assert (walk.pairs, walk.unexplained) == (pairs, [])
 
 
+@pytest.mark.parametrize(("log_size", "offsets"), [(1, 2), (2, 2), (4, 4)])
+def test_the_abstract_spec_has_at_least_two_offsets(log_size: int, offsets: int) -> None:
+    assert Refinement(Quorum(log_size=log_size)).abstract.offsets == offsets
+
+
 @pytest.mark.parametrize("wrong", [LeadsAfterRestart, Kafka43])
 def test_a_bug_takes_an_unexplained_step(wrong: type[Quorum]) -> None:
     spec = wrong(replicas=1, max_epoch=2, max_failures=1)

@@ -108,6 +108,14 @@ def test_each_counted_step_shows_the_anomaly_if_it_skips_the_last_record() -> No
     assert (intermediate_reads(unread), observed(unread)) == ((), 0)
 
 
+def test_a_value_at_two_offsets_ends_its_transaction_at_the_higher_one() -> None:
+    h = history("""
+        t1  txn k=a   -> ok @5
+        c1  poll      -> ok k=a@2 k=b@3
+    """)
+    assert observed(h) == 1
+
+
 @pytest.mark.parametrize(
     ("declared", "start"), [(Declarations(compacted=frozenset({"k"})), ""), (None, "@3")]
 )

@@ -65,6 +65,17 @@ def test_a_record_below_a_read_log_start_may_be_gone() -> None:
     assert observed(h) == 2
 
 
+def test_a_value_at_two_offsets_may_be_gone_only_if_the_log_starts_above_both() -> None:
+    h = history("""
+        p1  send k=a        -> ok @3
+        p1  send k=a        -> ok @5
+        p1  send k=b        -> ok @1
+        p1  send k=b        -> ok @2
+        c1  start_offset k  -> ok @4
+    """)
+    assert [row.value for row in unseen(h)] == ["a"]
+
+
 def test_a_record_of_a_compacted_topic_may_be_gone() -> None:
     h = history("p1 send t-0=a u-0=b -> ok @0 @0\np1 send t-1=c -> ok")
     assert [row.value for row in unseen(h, Declarations(compacted=frozenset({"t"})))] == ["b"]
