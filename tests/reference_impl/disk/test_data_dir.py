@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from model.vocabulary import TopicPartition
+from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.broker.broker import Broker
 from reference_impl.disk.checkpoints import HIGH_WATERMARKS, LOG_STARTS, read_offsets
-from reference_impl.disk.data_dir import LogDirectory
+from reference_impl.disk.data_dir import DataDir, LogDirectory
 from reference_impl.disk.stored_batches import IN_MEMORY, StoredBatches
 from reference_impl.protocol.deletion import DeleteRecords
 from reference_impl.protocol.messages import NodeId
@@ -26,6 +26,13 @@ A0 = TopicPartition("a", 0)
 @pytest.fixture
 def directory(tmp_path: Path) -> LogDirectory:
     return LogDirectory(tmp_path, topic_id)
+
+
+def test_the_folder_of_a_new_broker_has_its_properties(tmp_path: Path) -> None:
+    data = DataDir.open(tmp_path, cluster_id="c", topic_id=topic_id, note=print)
+    data.start_broker(BrokerId(1))
+    assert (tmp_path / "broker-1" / "meta.properties").exists()
+    data.close({}, now_ms=0)
 
 
 def keep(directory: LogDirectory, cluster: InstantCluster) -> None:

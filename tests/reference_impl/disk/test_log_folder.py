@@ -176,6 +176,17 @@ def test_a_compacted_log_keeps_its_start_when_its_first_batches_are_gone(written
     assert written.read().log_start == 0
 
 
+def test_compaction_replaces_the_file_of_a_segment_that_keeps_its_first_batch(
+    written: Written,
+) -> None:
+    for key in (1, 2, 2, 3, 4, 4, 5):
+        written.append(key)
+    before = files(written)
+    written.compact()
+    assert files(written).keys() == before.keys()
+    assert content(written.read()) == content(written.log)
+
+
 steps = st.one_of(
     st.builds(
         lambda key, epoch, records: (

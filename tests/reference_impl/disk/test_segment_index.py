@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import tempfile
 from pathlib import Path
@@ -159,6 +160,16 @@ def assert_aborts(folder: Path, log: PartitionLog) -> None:
     log_folder.close(whole, log)
     expected = {name: data for name, data in indexes(whole).items() if name.endswith(TRANSACTIONS)}
     assert written == expected
+
+
+def test_an_append_does_not_write_the_transaction_index_again(tmp_path: Path) -> None:
+    log = PartitionLog().truncate_fully_and_start_at(Offset(5))
+    log = log.append(sent(5, ONE)).append(ended(6, ONE, TxnResult.ABORT))
+    log_folder.create(tmp_path, log)
+    (file,) = tmp_path.glob(f"*{TRANSACTIONS}")
+    os.utime(file, ns=(0, 0))
+    log_folder.write(tmp_path, log, log.append(sent(7, ONE)))
+    assert file.stat().st_mtime_ns == 0
 
 
 def test_closed_segments_have_indexes_and_the_open_one_after_a_clean_stop(tmp_path: Path) -> None:

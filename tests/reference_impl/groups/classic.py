@@ -74,7 +74,7 @@ class Group:
         self.cluster.pass_time(4_000)  # the first generation waits for others
         joined = self.response(number)
         assert isinstance(joined, JoinedGroup)
-        assert self.cluster.answers[self.sync(joined)] == SyncedGroup(
+        assert self.response(self.sync(joined)) == SyncedGroup(
             protocol_type="consumer", protocol="range", assignment=b"all"
         )
         return joined

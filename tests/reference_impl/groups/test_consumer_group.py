@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from model.vocabulary import TopicPartition
 from reference_impl.groups.assignors import ASSIGNORS, Assignment, uniform
 from reference_impl.groups.consumer_group import ConsumerGroup, ConsumerMember, MemberState
+from reference_impl.groups.heartbeat import heartbeat
 from reference_impl.groups.reconciliation import TRANSITIONS, Finding, reconciled
+from reference_impl.protocol.consumer_groups import ConsumerGroupHeartbeat
+from reference_impl.protocol.messages import ErrorCode
+from tests.reference_impl.contexts import BROKER_1
 
 TOPICS = ("t", "u")
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -100,6 +105,17 @@ def test_a_member_revokes_before_its_epoch_advances_and_another_waits() -> None:
     group = replace(group.with_member(done), partition_epochs={A: 5})
     taken = reconciled(waiting, group, ())
     assert (taken.state, taken.assigned) == (MemberState.STABLE, {B: 5})
+
+
+@pytest.mark.parametrize(("epoch", "members"), [(5, {"m": 5}), (-1, {})])
+def test_a_member_stays_until_it_sends_the_epoch_with_which_it_leaves(
+    epoch: int, members: dict[str, int]
+) -> None:
+    group = group_of({"m": frozenset({A})}, m=member("m", 5, MemberState.STABLE, A))
+    request = ConsumerGroupHeartbeat(group="g", member_id="m", member_epoch=epoch)
+    after, answer = heartbeat(group, BROKER_1, request)
+    assert (answer.error, answer.member_epoch) == (ErrorCode.NONE, epoch)
+    assert {id_: m.epoch for id_, m in after.members.items()} == members
 
 
 def test_a_partition_being_revoked_may_be_kept_at_once() -> None:

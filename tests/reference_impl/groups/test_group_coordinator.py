@@ -42,6 +42,12 @@ def test_a_new_member_makes_all_members_join_again(group: Group) -> None:
     assert group.heartbeat(old) is ErrorCode.ILLEGAL_GENERATION
 
 
+def test_a_leader_that_joins_again_begins_a_rebalance(group: Group) -> None:
+    joined = group.alone()
+    again = group.response(group.join(joined.member_id))
+    assert (again.error, again.generation) == (NONE, joined.generation + 1)
+
+
 def test_a_member_that_expires_or_leaves_is_removed(group: Group) -> None:
     joined = group.alone(session_timeout_ms=6_000)
     group.cluster.pass_time(8_000)

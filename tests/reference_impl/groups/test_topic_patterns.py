@@ -53,6 +53,7 @@ def test_a_pattern_matches_what_python_matches(pattern: str, topic: str) -> None
     ],
 )
 def test_a_pattern_matches_whole_names(pattern: str, topics: list[str]) -> None:
+    assert is_pattern(pattern)
     assert [*matching(pattern, TOPICS)] == topics
 
 

@@ -150,6 +150,14 @@ def test_a_consumer_group_is_read_back() -> None:
     assert group == ConsumerGroup(group="g")
 
 
+def test_the_topics_that_a_regex_matches_are_a_tagged_array_of_strings() -> None:
+    key = b"\x00\x05\x00\x01g\x00\x01m"
+    of_member = b"\x00" * 4 + b"\x01" + b"\x00" * 6  # one array is empty, the rest is null or 0
+    topics = b"\x01\xe8\x07\x05" + b"\x03\x02a\x02b"
+    found: Any = decoded(key, b"\x00\x00" + of_member + topics)
+    assert found.value["matched_topics"] == ["a", "b"]
+
+
 def test_partitions_have_the_id_of_their_topic() -> None:
     entries = consumer_group_log.entries(ConsumerGroup(group="g"), CONSUMER)
     current: Any = next(again(entry).value for entry in entries if entry.key[0] == CURRENT)

@@ -59,6 +59,10 @@ def outcome_of_reading(data: bytes, *, flexible: bool) -> tuple[object, int]:
         return error, -1
 
 
+def test_a_uuid_has_sixteen_bytes() -> None:
+    assert read((Field("id", "uuid"),), ID.bytes, flexible=False) == ({"id": ID}, 16)
+
+
 TAGGED = (Field("size", "int8"), Field("more", "int8", tag=3, default=9))
 
 

@@ -115,6 +115,11 @@ def test_a_long_log_has_many_segments_and_reads_as_one() -> None:
     cut = log.truncate_to(Offset(SEGMENT_BATCHES))
     assert cut.end_offset == SEGMENT_BATCHES
     assert len(cut.segments) == 1
+    inside = log.truncate_to(Offset(SEGMENT_BATCHES + 2))
+    assert [segment.next_offset for segment in inside.segments] == [
+        SEGMENT_BATCHES,
+        SEGMENT_BATCHES + 2,
+    ]
 
 
 def test_a_segment_of_many_bytes_is_closed_before_it_has_many_batches() -> None:

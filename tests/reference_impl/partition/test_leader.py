@@ -89,6 +89,16 @@ def test_acks_1_responds_at_the_append_and_acks_0_only_to_an_error() -> None:
     assert replies(effects) == [Produced(error=ErrorCode.INVALID_RECORD)]
 
 
+@pytest.mark.parametrize("error", [ErrorCode.INVALID_RECORD, ErrorCode.MESSAGE_TOO_LARGE])
+def test_a_leader_does_not_read_the_records_again_that_the_server_has_read(
+    error: ErrorCode,
+) -> None:
+    refused = replace(record(), scanned=error)
+    leader, effects = produce(leading(), context(), CLIENT, refused)
+    assert [answer.error for answer in replies(effects) if isinstance(answer, Produced)] == [error]
+    assert leader.log.end_offset == 0
+
+
 def test_an_isr_below_the_minimum_rejects_acks_all_and_writes_nothing() -> None:
     leader = leading(given=state(isr=(1,), min_isr=2))
     after, effects = produce(leader, context(), CLIENT, record())

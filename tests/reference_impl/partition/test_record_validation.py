@@ -108,6 +108,7 @@ def test_a_request_has_one_whole_batch(data: bytes, error: ErrorCode) -> None:
     [
         (BATCH, ErrorCode.NONE),
         (BATCH[:-1] + b"?", ErrorCode.CORRUPT_MESSAGE),
+        (mutated(COUNT, number(0))[:-1] + b"?", ErrorCode.CORRUPT_MESSAGE),
         (encode([Record(value=b"v")], base_offset=Offset(77)), ErrorCode.INVALID_RECORD),
         (encode([Record(value=bytes(1_200_000))]), ErrorCode.MESSAGE_TOO_LARGE),
         (encode([Record(value=bytes(DEFAULT_LOG_CONFIG.max_message_bytes - 100))]), ErrorCode.NONE),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from model.vocabulary import ProducerEpoch, ProducerId
 from reference_impl.node.settings import BrokerSettings
 from reference_impl.protocol.messages import ErrorCode, InitializedProducerId, InitProducerId
 from reference_impl.transactions.changes import change_by_time
@@ -27,23 +29,30 @@ from tests.reference_impl.transactions.one_coordinator import (
 )
 
 NEW_INSTANCE = InitProducerId(transactional_id="t")
+OLD_INSTANCE = replace(NEW_INSTANCE, producer_id=ProducerId(7), producer_epoch=ProducerEpoch(1))
 
 
-def record_of(state: TxnState) -> tuple[TransactionMetadata, list[Any]]:
-    """Sends InitProducerId of a new producer instance. Returns the transaction metadata that the
-    coordinator appends, and its responses.
+def record_of(
+    state: TxnState, request: InitProducerId = NEW_INSTANCE
+) -> tuple[TransactionMetadata, list[Any]]:
+    """Sends the InitProducerId request. Returns the transaction metadata that the coordinator
+    appends, and its responses.
 
     `state` is the state of the transactional id before the request.
     """
     coordinator, _ = loaded(metadata(state, A))
-    coordinator, effects = coordinator.on_request(at(correlation=5), CLIENT, NEW_INSTANCE)
+    coordinator, effects = coordinator.on_request(at(correlation=5), CLIENT, request)
     (entry,) = appended(effects)
     return TransactionMetadata.of(entry), replies(replicated(coordinator)[1])
 
 
-def test_a_new_instance_first_aborts_the_open_transaction() -> None:
-    """Kafka: TransactionCoordinator.handleInitProducerId."""
-    record, answers = record_of(TxnState.ONGOING)
+@pytest.mark.parametrize("instance", [NEW_INSTANCE, OLD_INSTANCE])
+def test_a_new_or_old_instance_first_aborts_the_open_transaction(instance: InitProducerId) -> None:
+    """The transaction is aborted even if the instance is old. It is fenced when it retries.
+
+    Kafka: TransactionCoordinator.prepareInitProducerIdTransit.
+    """
+    record, answers = record_of(TxnState.ONGOING, instance)
     assert (record.state, record.topic_partitions) == (TxnState.PREPARE_ABORT, (A,))
     assert (record.producer_epoch, record.last_producer_epoch) == (4, 3)
     assert answers == [InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS)]
