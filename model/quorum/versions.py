@@ -27,7 +27,7 @@ class Quorum(QuorumClaims):
     breaks="leaders_have_committed_records",
     steps=7,
     at={"replicas": 1, "max_epoch": 2, "max_failures": 1},
-    in_force=kafka("4.0", LATEST, "not tried on a real controller"),
+    in_force=kafka("4.0", LATEST, "reproduced on a real controller of 4.3"),
 )
 class Kafka43(Quorum):
     """Kafka 4.3: a leader counts its own records for a commit before it has flushed them.

@@ -156,6 +156,9 @@ class Cluster:
         process.kill()
         self._ended(process)
 
+    def pid(self, node: int) -> int:
+        return self._running[node].pid
+
     def pause(self, broker: int) -> None:
         self._running[broker].send_signal(signal.SIGSTOP)
 
