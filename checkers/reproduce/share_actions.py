@@ -97,8 +97,10 @@ def await_answer(member: str, within_s: float = WITHIN_S) -> Do:
 
 
 def describe_lag(at: int) -> Do:
-    """Returns an action that asks the broker `at` for the lag of the share group, and stores it in
-    `stage.noted`. The lag is the number of records that the group has not finished (KIP-1226).
+    """Returns an action that sends DescribeShareGroupOffsets to the broker `at`, the group
+    coordinator. It stores the start offset and the lag of the share group in `stage.noted`.
+
+    The lag is the number of records that the group has not finished (KIP-1226).
     """
 
     def do(stage: Stage) -> None:

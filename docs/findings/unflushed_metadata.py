@@ -1,5 +1,5 @@
-"""Creates a topic on a single controller of Apache Kafka whose disk is slow, and then fails its
-power.
+"""Creates a topic on a single controller of Apache Kafka that has a slow disk, and then simulates a
+power loss.
 
     python docs/findings/unflushed_metadata.py           # the case: the topic is lost
     python docs/findings/unflushed_metadata.py --flushed # the control: every byte was flushed
@@ -8,7 +8,7 @@ power.
 controller is killed. In the case, the bytes that were not flushed are then removed from the
 metadata log, as a power loss may do. The control keeps them.
 
-Needs Linux, strace, and Maven with a network once. It takes a minute.
+Needs Linux, strace, and Maven, which needs a network at the first run. It takes a minute.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ FLUSHES: Final = "fsync,fdatasync"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--flushed", action="store_true", help="the control")
-    parser.add_argument("--version", default="4.3.0", help="of Apache Kafka")
+    parser.add_argument("--flushed", action="store_true", help="the control: keep every byte")
+    parser.add_argument("--version", default="4.3.0", help="the version of Apache Kafka")
     options = parser.parse_args()
     if shutil.which("strace") is None:
         parser.error("install strace: it delays the flushes")
@@ -69,6 +69,8 @@ def lose_topic(cluster: Cluster, flushes: Path, *, keeps: bool) -> None:
     say(f"the topic {TOPIC} is created after {time.monotonic() - begun:.1f} s")
     cluster.kill(CONTROLLER)
     slow.wait()
+    if len(flushes_in(flushes)) != 2:  # the one before the change, and its own
+        sys.exit("the controller flushed another file, too: run this again")
     say(f"the controller is killed, and its metadata log has {log.stat().st_size} bytes")
     say(f"the flush of the new bytes never ended: {flushes_in(flushes)[-1]}")
 

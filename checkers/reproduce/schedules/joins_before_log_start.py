@@ -1,12 +1,13 @@
 """Records that DeleteRecords has deleted are read again, because a follower joins the ISR before it
 has the leader's log start.
 
-1. Broker 2 is cut off. The controller fences it, and the ISR is [1]. DeleteRecords waits only for
-   brokers that are not fenced, so broker 1 answers at once.
-2. The controller hears broker 2 again, and then broker 1 does. The first fetch request of broker 2
-   joins it to the ISR: its log has all records, and the leader does not compare the log starts.
+1. Messages of broker 2 do not arrive. The controller fences broker 2, and the ISR is [1].
+   DeleteRecords waits only for brokers that are not fenced, so broker 1 answers at once.
+2. First the controller, then broker 1 receives messages of broker 2 again. After the first fetch
+   request of broker 2, broker 1 adds it to the ISR: the log of broker 2 has all records, and
+   broker 1 does not compare the log starts.
 3. The response has the log start of broker 1, but it is late. Without new records, each response is
-   late by up to `replica.fetch.wait.max.ms`. Here the link from broker 1 is cut.
+   delayed by up to `replica.fetch.wait.max.ms`. Here the link from broker 1 is cut.
 4. Broker 1 is killed, and broker 2 leads. Its log still begins at offset 0.
 
 Source: Partition.lowWatermarkIfLeader; Partition.isFollowerInSync; ReplicaManager.fetchMessages;
@@ -35,13 +36,13 @@ from checkers.systems.proxies.rules import Cut
 from checkers.systems.system import Ability, Layout
 
 LAYOUT: Final = Layout(brokers=2, proxied=True)
-ANSWERS: Final = Cut(sender=1, receiver=2)
+RESPONSES: Final = Cut(sender=1, receiver=2)
 VALUES: Final = tuple(f"v{number}" for number in range(3))
 EARLIEST: Final = -2
 
 
-def _steps(*, answers_arrive: bool) -> tuple[Step, ...]:
-    log_start = 3 if answers_arrive else 0
+def _steps(*, responses_arrive: bool) -> tuple[Step, ...]:
+    log_start = 3 if responses_arrive else 0
     return (
         Step(
             "broker 1 leads, and broker 2 is in the ISR",
@@ -51,7 +52,7 @@ def _steps(*, answers_arrive: bool) -> tuple[Step, ...]:
         Step("3 records are acknowledged with acks=all", send(*VALUES), acknowledged(*VALUES)),
         Step("broker 2 has heard the high watermark", pause_for(2), partition(isr=(1, 2))),
         Step(
-            "broker 1 and the controller hear nothing from broker 2",
+            "broker 1 and the controller receive nothing from broker 2",
             rules(broker=Cut(sender=2, receiver=1), controller=Cut(sender=2, receiver=0)),
             partition(leader=1, isr=(1,), at=1),
         ),
@@ -62,19 +63,19 @@ def _steps(*, answers_arrive: bool) -> tuple[Step, ...]:
             is_noted("NONE, low watermark 3"),
         ),
         Step(
-            "the controller hears broker 2 again",
+            "the controller receives messages of broker 2 again",
             lift("controller"),
             registered(1, 2, at=1),
         ),
         Step(
-            "broker 1 hears broker 2 again, and its answers arrive: broker 2 is in the ISR",
+            "broker 1 receives them too, and its responses arrive: broker 2 is in the ISR",
             all_of(lift("broker"), pause_for(2)),
             partition(leader=1, isr=(1, 2), at=1),
         )
-        if answers_arrive
+        if responses_arrive
         else Step(
-            "broker 1 hears broker 2 again, and its answers do not arrive: broker 2 is in the ISR",
-            all_of(rules(answers=ANSWERS), lift("broker")),
+            "broker 1 receives them too, and its responses do not arrive: broker 2 is in the ISR",
+            all_of(rules(responses=RESPONSES), lift("broker")),
             partition(leader=1, isr=(1, 2), at=1),
         ),
         Step(
@@ -101,13 +102,13 @@ REPRODUCTION: Final = Reproduction(
     case=Case(
         about="broker 1 is killed before it answers broker 2",
         layout=LAYOUT,
-        steps=_steps(answers_arrive=False),
+        steps=_steps(responses_arrive=False),
         breaks=True,
     ),
     control=Case(
         about="broker 1 is killed after it has answered broker 2",
         layout=LAYOUT,
-        steps=_steps(answers_arrive=True),
+        steps=_steps(responses_arrive=True),
         breaks=False,
     ),
     page="deleted-records-return",

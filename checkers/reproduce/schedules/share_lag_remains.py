@@ -1,13 +1,15 @@
 """The lag of a share group counts records that are deleted, although the group has finished every
 other record.
 
-1. The group receives a and b. It accepts b, and releases a. The share coordinator stores the start
-   offset 0, and that one later record is finished.
-2. DeleteRecords deletes a. The leader moves its own start offset to the log start.
-3. The leader writes its start offset only together with an acknowledgement, and no record is left
-   to acknowledge. So the share coordinator computes the lag from the start offset 0.
+1. The group receives a and b. It releases a, and accepts b. The share coordinator stores the start
+   offset 0, and a count of one finished record.
+2. DeleteRecords deletes a. At the next read, the leader moves its own start offset to the log
+   start.
+3. The leader writes its start offset only when the state of a record changes, and no record is
+   left. So the group coordinator computes the lag from the start offset 0.
 
-Source: KIP-1226; in Kafka 4.3: SharePartition.updateCacheAndOffsets.
+Source: KIP-1226; in Kafka 4.3: SharePartition.updateCacheAndOffsets, and
+GroupCoordinatorService.describeShareGroupOffsets.
 """
 
 from __future__ import annotations
@@ -74,8 +76,8 @@ REPRODUCTION: Final = Reproduction(
         " the log."
     ),
     because=(
-        "A leader stores the start offset of the group only with an acknowledgement, and not when"
-        " the log start moves."
+        "A leader stores the start offset of the group only when the state of a record changes, and"
+        " not when the log start moves."
     ),
     case=Case(
         about="b is accepted before a is deleted",

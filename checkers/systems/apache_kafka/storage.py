@@ -23,6 +23,7 @@ CLUSTER_ID: Final = "dXJ0ZWlsLWFwYWNoZS1rYQ"  # 16 bytes in URL-safe Base64
 META: Final = "meta.properties"
 _NODE: Final = re.compile(r"^node\.id=.*$", re.MULTILINE)
 _DIRECTORY: Final = re.compile(r"^directory\.id=.*$", re.MULTILINE)
+_EXCEPTION: Final = re.compile(r"(Exception|Error): ")
 _KEPT: Final = (META, "bootstrap.checkpoint", "__cluster_metadata-0")
 
 
@@ -43,12 +44,12 @@ def format_first(java: Sequence[str], properties: Path, features: Mapping[str, i
 
 
 def _reason(output: str) -> str:
-    """Returns the line with the exception. Without such a line, it is the last one.
+    """Returns the first line that names an exception, or the last line if there is none.
 
     The other lines of the output are settings and a stack trace.
     """
     lines = [line for line in output.splitlines() if line.strip()] or ["no output"]
-    return next((line for line in lines if "Exception" in line), lines[-1])
+    return next((line for line in lines if _EXCEPTION.search(line)), lines[-1])
 
 
 def copy_to(formatted: Path, others: Iterable[tuple[int, Path]]) -> None:

@@ -43,8 +43,8 @@ def test_a_copy_of_formatted_storage_differs_in_the_node_and_the_directory(tmp_p
     ("said", "reason"),
     [
         (
-            "INFO KafkaConfig values:\\nException in thread main: requirement failed\\n at kafka",
-            "Exception in thread main: requirement failed",
+            "INFO values:\\nException in main IllegalArgumentException: it is low\\n at kafka",
+            "Exception in main IllegalArgumentException: it is low",
         ),
         ("Formatting\\nThe folder is formatted.\\n", "The folder is formatted."),
         ("", "no output"),
