@@ -246,7 +246,7 @@ def test_garbage_admits_nobody_and_harms_nobody(
 
 
 def test_a_client_that_does_not_authenticate_in_time_is_disconnected(connect: Connect) -> None:
-    slow = security("SASL_PLAINTEXT", admitted_within_s=0.1)
+    slow = security("SASL_PLAINTEXT", admitted_within_s=1)
     with serving(ServeOptions(brokers=1, security=slow)) as cluster:
         in_time = connect(cluster.bootstrap_servers)
         handshake(in_time)
@@ -256,7 +256,7 @@ def test_a_client_that_does_not_authenticate_in_time_is_disconnected(connect: Co
         assert is_closed(silent.stream)
         assert is_closed(half.stream)
         assert is_admitted(in_time)
-        assert noted(cluster, "its client was not admitted within 0.1 s")
+        assert noted(cluster, "its client was not admitted within 1 s")
 
 
 def test_a_wrong_password_is_refused_after_a_delay(
