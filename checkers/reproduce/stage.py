@@ -130,8 +130,8 @@ class Stage:
     def states(
         self, at: int | None = None, index: int | None = None
     ) -> Iterator[PartitionState | None]:
-        """Yields `state` for each broker that responds. It is None if the broker does not know the
-        partition.
+        """Yields the partition in the metadata of each broker that responds, or None for a broker
+        that does not know the partition. The parameters are those of `state`.
         """
         partition = self.index if index is None else index
         for broker in self.up() if at is None else (at,):

@@ -32,13 +32,12 @@ from checkers.reproduce.actions import (
 )
 from checkers.reproduce.checks import acknowledged, is_noted, partition, registered
 from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.reproduce.schedules.deleted_records_return import EARLIEST, VALUES
 from checkers.systems.proxies.rules import Cut
 from checkers.systems.system import Ability, Layout
 
 LAYOUT: Final = Layout(brokers=2, proxied=True)
 RESPONSES: Final = Cut(sender=1, receiver=2)
-VALUES: Final = tuple(f"v{number}" for number in range(3))
-EARLIEST: Final = -2
 
 
 def _steps(*, responses_arrive: bool) -> tuple[Step, ...]:

@@ -21,11 +21,11 @@ class Elections(Spec):
         return forall(~s.leads[b] for b in Broker)
 
     def first(s, b: Broker) -> Broker:
-        """No predicate: it returns an element, and no formula."""
+        """Not a predicate: it returns an element, not a formula."""
         return b
 
     def among(s, brokers: Set[Broker]) -> Bool:
-        """No predicate of elements: its parameter is a set."""
+        """Not a predicate of elements: its parameter is a set."""
         return forall(brokers[b] for b in Broker)
 
     @action

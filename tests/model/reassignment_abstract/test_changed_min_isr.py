@@ -83,9 +83,7 @@ OFFLINE = [
 
 
 def test_the_finding_of_kafka_4_3_is_a_run(play: Begin) -> None:
-    """In the run of docs/findings/cleared-elr.md, no replica is eligible, although no broker has
-    failed.
-    """
+    """The steps of docs/findings/cleared-elr.md leave no eligible replica. No broker has failed."""
     run = begin_with(play, ClearsElr(), 2).do(*OFFLINE)
     assert (run.members("isr 1"), run.members("elr 1")) == (set(), {0, 1})
     run.do("change_min_isr 1 1")
