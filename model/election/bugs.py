@@ -248,27 +248,6 @@ class MinIsrOfPartition0(Election):
 
 
 @bug(
-    "misses-removed-disk",
-    breaks="leader_completeness",
-    steps=9,
-    at={"max_disruptions": 2},
-    in_force=kafka("4.0", LATEST, needs="several log directories"),
-)
-class MissesRemovedDisk(Election):
-    """A broker counts as stopped cleanly although it lost a disk, and its replica with the disk.
-
-    The operator removes the disk from log.dirs, and another log directory has the file that marks a
-    clean shutdown. So the broker stays in the ELR, and is elected with an empty log. This loss was
-    reproduced on brokers of Kafka 4.3.
-
-    Kafka: LogManager.readBrokerEpochFromCleanShutdownFiles.
-    """
-
-    def misses_clean_shutdown_file(s) -> Bool:
-        return false
-
-
-@bug(
     "eligible-for-ever",
     breaks="candidate_completeness",
     steps=6,

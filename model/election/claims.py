@@ -52,7 +52,7 @@ class ElectionClaims(Controller):
         """
         return forall(
             implies(
-                all_of(s.is_tolerable(), s.partition_registration.leader == r, s.broker[r].is_up),
+                all_of(s.is_tolerable(), s.partition_registration.leader == r, s.has_log(r)),
                 s.has_all_committed(r),
             )
             for r in Replica
@@ -68,7 +68,7 @@ class ElectionClaims(Controller):
                 all_of(
                     s.is_tolerable(),
                     s.partition_registration.isr[r] | s.partition_registration.elr[r],
-                    s.broker[r].is_up,
+                    s.has_log(r),
                 ),
                 s.has_all_committed(r),
             )

@@ -204,6 +204,12 @@ class ElectedPartition(Spec):
     def is_alive(s, r: Replica) -> Bool:
         return ~s.registration[r].fenced
 
+    def has_log(s, r: Replica) -> Bool:
+        """Returns True if the broker is up, so that it can read its log. In the version
+        `log-directories`, the directory of the log must not have failed.
+        """
+        return s.broker[r].is_up
+
     def presumes_leadership(s, r: Replica) -> Bool:
         return s.broker[r].is_up & (s.broker[r].leader == r)
 

@@ -26,6 +26,8 @@ a larger system, a small spec that the system refines, and the module with the c
                                                             reassignments)
     election with a controller  ->  reassignment-abstract  (`detailed_failover`)
       that fails
+    election with two log       ->  reassignment-abstract  (`detailed_log_directories`)
+      directories
     election with a changed     ->  reassignment-abstract changed-min-isr
       min.insync.replicas                                  (`detailed_changed_min_isr`)
     detailed group offsets      ->  pipeline-abstract      (`detailed_group_offsets`)

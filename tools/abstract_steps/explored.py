@@ -54,6 +54,10 @@ from properties.refinement.detailed_changed_min_isr import (
 from properties.refinement.detailed_continuation import ContinuationRefinement
 from properties.refinement.detailed_group_offsets import WithoutResets
 from properties.refinement.detailed_kept_transactions import KeptTransactionsRefinement
+from properties.refinement.detailed_log_directories import (
+    LogDirectoryRefinement,
+    ReplicasInDirectories,
+)
 from properties.refinement.detailed_static_members import StaticMembersRefinement
 from properties.refinement.detailed_verification import (
     VerificationRefinement,
@@ -231,6 +235,19 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
                 detailed_failover.ReplicasWithFailover(
                     replicas=2, assigned=2, max_reassignments=0, max_unclean=1, max_losses=1
                 )
+            ),
+            seed=1,
+        ),
+        walk(
+            LogDirectoryRefinement(
+                ReplicasInDirectories(
+                    **TWO_REPLICAS, max_unclean=1, max_losses=1, max_disruptions=0
+                )
+            )
+        ),
+        random_walks(
+            LogDirectoryRefinement(
+                ReplicasInDirectories(**TWO_REPLICAS, max_unclean=1, max_losses=1)
             ),
             seed=1,
         ),

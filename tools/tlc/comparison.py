@@ -27,6 +27,11 @@ FEW_EPOCHS: Sequence[Constants] = [{"epochs": 3}, {"epochs": 2}]
 SMALLER: Mapping[str, Sequence[Constants]] = {
     "election/controller-failover": [{"max_disruptions": 0}],
     "election/starts-uncommitted": [{"max_disruptions": 0}],
+    "election/log-directories": [{"max_disruptions": 0}],
+    "election/keeps-lost-replica": [{"max_disruptions": 0}],
+    "election/accepts-failed-replica": [{"max_disruptions": 0}],
+    "election/elects-failed-replica": [{"max_disruptions": 0}],
+    "election/ignores-failed-directory": [{"max_disruptions": 0}],
     "election/changed-min-isr": [{"max_disruptions": 1}],
     "election/answers-without-min-isr": [{"max_disruptions": 1}],
     "election/never-clears-elr": [{"max_disruptions": 1}],

@@ -1,9 +1,9 @@
 """A broker that lost one of two disks is elected "cleanly" without its log.
 
-Both replicas of a partition stop cleanly, broker 1 first. Broker 1 loses the disk with its replica,
-and its log.dirs no longer lists this disk. Its second disk still has the broker epoch of the clean
-shutdown, so the controller leaves broker 1 in the ELR. Broker 1 is elected with an empty replica,
-although broker 2, the last member of the ISR, has every record.
+While broker 2 is down, the disk of broker 1 with the replica fails. The operator removes the disk
+from log.dirs, and restarts broker 1. The other disk has the broker epoch of the clean shutdown, so
+the controller leaves broker 1 in the ELR. When broker 2 returns with every record, the controller
+elects broker 1 with an empty replica.
 
 Source: LogManager.readBrokerEpochFromCleanShutdownFiles; ClusterControlManager.registerBroker;
 KIP-966; KIP-858.
@@ -16,6 +16,7 @@ from typing import Final
 from checkers.reproduce.actions import (
     all_of,
     create_topic,
+    fail_disk,
     lose_disk,
     nothing,
     prefer_disk,
@@ -50,19 +51,19 @@ def _steps(*, listed: bool) -> tuple[Step, ...]:
             acknowledged(*VALUES),
         ),
         Step(
-            "broker 1 stops cleanly: broker 2 leads",
-            to(Ability.STOP, 1),
-            partition(leader=2, isr=(2,), elr=(1,)),
+            "broker 2 stops cleanly",
+            to(Ability.STOP, 2),
+            partition(leader=1, isr=(1,), elr=(2,)),
         ),
         Step(
-            "broker 2 stops cleanly: the partition has no leader",
-            to(Ability.STOP, 2),
+            "the second disk of broker 1 fails: the partition has no leader",
+            fail_disk(1),
             partition(leader=NO_LEADER, isr=(), elr=(1, 2)),
         ),
         Step(
-            f"broker 1 loses its second disk, which log.dirs {'still' if listed else 'no longer'}"
-            " lists",
-            lose_disk(1, listed=listed),
+            "broker 1 stops cleanly, and its second disk is "
+            + ("replaced" if listed else "removed from log.dirs"),
+            all_of(to(Ability.STOP, 1), lose_disk(1, listed=listed)),
             done,
         ),
         Step(
@@ -93,18 +94,19 @@ REPRODUCTION: Final = Reproduction(
         " directories have the clean shutdown file, so it stays in the ELR without its replica."
     ),
     case=Case(
-        about="the lost disk is removed from log.dirs", layout=LAYOUT, steps=_steps(listed=False)
+        about="the failed disk is removed from log.dirs", layout=LAYOUT, steps=_steps(listed=False)
     ),
     control=Case(
-        about="the lost disk stays in log.dirs, empty", layout=LAYOUT, steps=_steps(listed=True)
+        about="an empty disk replaces the failed one in log.dirs",
+        layout=LAYOUT,
+        steps=_steps(listed=True),
     ),
     anomalies=("lost-write", "unseen"),
     model=(
         Instance(
             spec="election",
-            variant="misses-removed-disk",
+            variant="keeps-lost-replica",
             claim="leader_completeness",
-            settings=("max_disruptions=2",),
         ),
     ),
     since=(4, 0),

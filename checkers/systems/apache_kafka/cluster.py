@@ -201,7 +201,8 @@ class Cluster:
         assert broker not in self._running, f"broker {broker} is running"
         disks = self.log_dirs(broker)
         assert len(disks) > 1, f"broker {broker} has one disk"
-        shutil.rmtree(disks[-1])
+        if disks[-1].exists():  # not if it failed before
+            shutil.rmtree(disks[-1])
         if listed:
             storage.add_disk(disks[0], disks[-1])
         else:

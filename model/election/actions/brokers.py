@@ -311,10 +311,11 @@ class Brokers(ElectedPartition):
     def high_watermark_after_truncation(s, r: Replica, end: Offset) -> Offset:
         return least_of(end, s.broker[r].high_watermark)
 
-    def stop(s, r: Replica, *, cleanly: Bool) -> None:
-        """Stops the broker. If the broker follows a leader, its newest fetch request remains in
-        flight.
-        """
+    def is_fetching(s, r: Replica) -> Bool:
+        return (s.broker[r].leader != r) & (s.broker[r].leader != nothing)
+
+    def leave_last_fetch(s, r: Replica) -> None:
+        """Keeps the newest fetch request of a broker that follows a leader in flight."""
         known = s.broker[r]
         end = known.end_offset
         late = LateFetch(
@@ -324,7 +325,13 @@ class Brokers(ElectedPartition):
             leader_epoch=known.leader_epoch,
             broker_epoch=s.registration[r].broker_epoch,
         )
-        s.late_fetch = ite(all_of(known.leader != r, known.leader != nothing), late, s.late_fetch)
+        s.late_fetch = ite(s.is_fetching(r), late, s.late_fetch)
+
+    def stop(s, r: Replica, *, cleanly: Bool) -> None:
+        """Stops the broker. If the broker follows a leader, its newest fetch request remains in
+        flight.
+        """
+        s.leave_last_fetch(r)
         s.clear_request(r)
         for f in Replica:
             s.broker[r].follower[f].end_offset = Offset(0)
@@ -371,12 +378,6 @@ class Brokers(ElectedPartition):
         s.unclean = s.unclean + 1
         s.losses = s.losses + 1
 
-    def misses_clean_shutdown_file(s) -> Bool:
-        """True: a broker notices at its start that its disk was replaced. It notices this by the
-        missing file that marks a clean shutdown.
-        """
-        return true
-
     @action
     def replace_disk(s, r: Replica) -> None:
         """A stopped broker receives an empty disk, which lacks the file that marks a clean
@@ -387,12 +388,12 @@ class Brokers(ElectedPartition):
 
         Without the guard that the broker is stopped, the claim `leader_completeness` breaks in 5
         steps. If the broker does not notice the loss, the same claim breaks (bug
-        `misses-removed-disk`).
+        `keeps-lost-replica` of the version `log-directories`).
         """
         down = s.broker[r]
         when(~down.is_up, down.end_offset > 0, s.losses < s.max_losses)
         when(~down.stopped_cleanly | (s.unclean < s.max_unclean))
         s.unclean = ite(down.stopped_cleanly, s.unclean + 1, s.unclean)
-        s.broker[r].stopped_cleanly = down.stopped_cleanly & ~s.misses_clean_shutdown_file()
+        s.broker[r].stopped_cleanly = false
         s.truncate_to(r, Offset(0))
         s.losses = s.losses + 1

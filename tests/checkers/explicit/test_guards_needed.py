@@ -36,6 +36,7 @@ VERIFIES, KEEPS, IDS = "kip-890-part-1", "kip-939", "topic-ids"
 STAYS, DECIDES = "a_database_commit_stays", "the_client_decides"
 ONE_EPOCH = "one_instance_has_an_epoch"
 TAKEN = "taken_partitions_have_a_member"
+DIRECTORIES = "log-directories"
 STATIC, ONE_MEMBER = "static-members", "one_member_of_an_instance"
 TWO: Constants = {"instances": 2, "transactions": 1}
 KEPT, STARTS = "committed_records_are_kept", "log_start_is_committed"
@@ -69,6 +70,9 @@ NEEDED = [
         8,
         variant="changed-min-isr",
     ),
+    Needed("election", "replace_disk", "~broker.is_up", "leader_completeness", 12, DIRECTORIES),
+    Needed("election", "report_failure", "is_offline", "candidates_are_elected", 12, DIRECTORIES),
+    Needed("election", "assign_directory", "is_replaced", "candidates_are_elected", 4, DIRECTORIES),
     Needed("replication", "controller_elect_leader", "registration.isr", "strong_isr", 9),
     Needed("replication", "leader_write", "replica.leader", "strong_isr", 4),
     Needed("replication", "leader_shrink_isr", "registration.leader", "strong_isr", 8),

@@ -93,6 +93,18 @@ def test_a_replaced_disk_is_formatted_and_empty(disks: Stage, cluster: Cluster) 
     assert (second / storage.META).read_text() != before
 
 
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_failed_disk_can_be_removed_or_replaced(
+    disks: Stage, cluster: Cluster, listed: bool
+) -> None:
+    first, second = cluster.log_dirs(1)
+    fail_disk(1)(disks)
+    lose_disk(1, listed=listed)(disks)
+
+    assert cluster.log_dirs(1) == ((first, second) if listed else (first,))
+    assert second.exists() == listed
+
+
 def test_only_a_disk_without_metadata_can_be_lost(disks: Stage, cluster: Cluster) -> None:
     lose_disk(1, listed=False)(disks)
     with pytest.raises(AssertionError, match="broker 1 has one disk"):

@@ -23,7 +23,6 @@ from model.election.bugs import (
     JoinsBelowHighWatermark,
     KeepsEpoch,
     KeepsHighWatermark,
-    MissesRemovedDisk,
     ReadsReplicaTwice,
     RemembersOne,
     TrustsLastLeader,
@@ -183,16 +182,6 @@ def test_a_replica_that_left_a_large_enough_isr_is_not_eligible(play: Begin) -> 
     run = play(EligibleForEver(replicas=3, max_unclean=0)).do("write 0", "fetch 1 0", "fetch 1 0")
     run.do("expire_session 2", "apply_metadata 0", "advance_high_watermark 0")
     assert {"candidate_completeness", "isr_and_elr"} <= run.broken()
-
-
-def test_a_lost_disk_that_nobody_notices_elects_an_empty_log(play: Begin) -> None:
-    """`urteil reproduce removed-disk` shows this election on real brokers."""
-    stopped = (*COMMITTED, "shut_down 0", "replace_disk 0", "expire_session 1", "register 0")
-    lost = play(MissesRemovedDisk(max_disruptions=2)).do(*stopped, "unfence 0")
-    assert (lost["partition_registration.leader"], lost["broker.end_offset 0"]) == (0, 0)
-    assert "leader_completeness" in lost.broken()
-    run = play(Election(max_disruptions=2)).do(*stopped, "unfence 0")
-    assert (run["partition_registration.leader"], run.broken()) == (None, set())
 
 
 # ---- the last known leader

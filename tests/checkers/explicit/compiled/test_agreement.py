@@ -41,7 +41,11 @@ class Levels(dict[int, tuple[int, int]]):
 DEFAULTS = [v for v in all_variants() if v.default]
 BROKEN = {v.spec: v for v in all_variants() if v.breaks}
 # versions with state variables of their own
-OTHERS = [v for v in all_variants() if v.name in {"controller-failover", "changed-min-isr"}]
+OTHERS = [
+    v
+    for v in all_variants()
+    if v.name in {"controller-failover", "changed-min-isr", "log-directories"}
+]
 
 
 @pytest.mark.parametrize("variant", [*DEFAULTS, *BROKEN.values(), *OTHERS], ids=label)

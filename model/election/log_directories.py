@@ -1,0 +1,299 @@
+"""Elections of brokers with two log directories (JBOD), of which one fails.
+
+A replica is in the first log directory of its broker. When this directory fails, the broker stays
+up, and reports the failure to the controller. The operator removes the failed directory from
+log.dirs and restarts the broker. The broker creates an empty replica in its second directory, and
+tells the controller the directory of the new replica.
+
+This version has four actions more:
+
+    faults       fail_directory
+    brokers      WF report_failure, WF assign_directory
+    operator     WF remove_directory
+
+Source: KIP-858; LogManager, ReplicaManager, AssignmentsManager and ReplicationControlManager of
+Kafka 4.3.
+Simplified: the second directory never fails, and no replica moves between directories. A broker
+starts only after the operator has removed a failed directory. The request of a leader to change the
+ISR is lost when its directory fails.
+"""
+
+from __future__ import annotations
+
+from model.election.actions.controller import NO_REPLICA
+from model.election.state import Offset, Replica
+from model.election.versions import Election
+from model.language import (
+    Bool,
+    Map,
+    Record,
+    Set,
+    action,
+    all_of,
+    exists,
+    false,
+    forall,
+    implies,
+    invariant,
+    nothing,
+    true,
+    when,
+    witness,
+)
+from model.releases import unreleased
+from model.variants import version
+
+
+class Directories(Record):
+    """What a broker and the controller know of the broker's first log directory."""
+
+    has_failed: Bool  # the broker cannot read it any more
+    is_replaced: Bool  # the broker has a new replica in its second directory
+    is_offline: Bool  # the controller: the registration of the broker does not list it
+    is_assigned: Bool  # the controller: the replica is in the second directory
+
+
+@version(
+    "log-directories",
+    in_force=unreleased(
+        "proposed: the controller compares the directory of a replica with the registration"
+    ),
+)
+class LogDirectories(Election):
+    """Kafka 4.3 with brokers that have two log directories, and with two rules that no release
+    has.
+
+    By the first rule, a broker leaves the ELR when it registers without the directory of its
+    replica. By the second rule, no replica joins the ISR while the controller knows that its
+    directory has failed.
+    """
+
+    directory: Map[Replica, Directories]
+
+    def has_log(s, r: Replica) -> Bool:
+        """Returns True if the broker is up and can read its log."""
+        known = s.directory[r]
+        return s.broker[r].is_up & (known.is_replaced | ~known.has_failed)
+
+    def presumes_leadership(s, r: Replica) -> Bool:
+        return super().presumes_leadership(r) & s.has_log(r)
+
+    def is_following(s, follower: Replica, leader: Replica) -> Bool:
+        return super().is_following(follower, leader) & s.has_log(follower)
+
+    def is_fetching(s, r: Replica) -> Bool:
+        return super().is_fetching(r) & s.has_log(r)
+
+    def has_online_directory(s, r: Replica) -> Bool:
+        """Returns True if the registration of the broker lists the directory of its replica, as the
+        controller knows it.
+        """
+        return s.directory[r].is_assigned | ~s.directory[r].is_offline
+
+    # ---- faults
+
+    @action
+    def fail_directory(s, r: Replica) -> None:
+        """The log directory of a running broker fails, and its records are lost.
+
+        Kafka: LogManager.handleLogDirFailure, ReplicaManager.handleLogDirFailure.
+        Simplified: the loss counts as an unclean stop.
+
+        Every claim also holds without the guard that the broker is up.
+        """
+        when(
+            s.broker[r].is_up,
+            ~s.directory[r].has_failed,
+            s.unclean < s.max_unclean,
+            s.losses < s.max_losses,
+        )
+        s.leave_last_fetch(r)
+        s.truncate_to(r, Offset(0))
+        s.clear_request(r)
+        s.directory[r].has_failed = true
+        s.unclean = s.unclean + 1
+        s.losses = s.losses + 1
+
+    @action
+    def replace_disk(s, r: Replica) -> None:
+        """A stopped broker loses the log directory of its replica. The second directory still has
+        the file that marks a clean shutdown.
+
+        Kafka: LogManager.readBrokerEpochFromCleanShutdownFiles reads the directories in log.dirs.
+        Simplified: the loss counts as an unclean stop.
+
+        Without the guard that the broker is stopped, the claim `leader_completeness` breaks in 12
+        steps.
+        """
+        was_clean = s.broker[r].stopped_cleanly
+        when(~s.directory[r].has_failed)
+        super().replace_disk(r)
+        s.broker[r].stopped_cleanly = was_clean
+        s.directory[r].has_failed = true
+
+    # ---- brokers
+
+    def remaining_isr_after_failure(s, r: Replica) -> Set[Replica]:
+        """Returns the ISR after a broker has reported that its directory failed.
+
+        If the replica stays in the ISR, the claim `failed_is_out_of_sync` breaks (bug
+        `ignores-failed-directory`, 2 steps).
+        """
+        return s.partition_registration.isr - {r}
+
+    @action(fair="weak")
+    def report_failure(s, r: Replica) -> None:
+        """A broker reports a failed directory with its next heartbeat, and the controller elects
+        another leader.
+
+        Kafka: ReplicationControlManager.handleDirectoriesOffline.
+        Simplified: the heartbeat and the change of the partition are one step.
+
+        Without the guard that the controller does not know of the failure yet, the claim
+        `candidates_are_elected` breaks in 12 steps.
+        """
+        known = s.directory[r]
+        when(s.broker[r].is_up, known.has_failed, ~known.is_offline)
+        s.change_partition(s.remaining_isr_after_failure(r), s.alive() - {r})
+        s.directory[r].is_offline = true
+
+    @action(fair="weak")
+    def assign_directory(s, r: Replica) -> None:
+        """A broker tells the controller that its replica is in the second directory. The broker may
+        then be elected.
+
+        Kafka: AssignmentsManager, ReplicationControlManager.handleAssignReplicasToDirs.
+        Simplified: the controller elects a leader in this step. Kafka's controller elects one with
+        the next change of a broker, or of preferred leaders.
+        """
+        when(s.broker[r].is_up, s.directory[r].is_replaced, ~s.directory[r].is_assigned)
+        electable: Set[Replica] = Map(
+            Replica, lambda x: s.is_alive(x) & ((x == r) | s.is_electable(x))
+        )
+        super().change_partition(s.partition_registration.isr, electable, reassigns=true)
+        s.directory[r].is_assigned = true
+
+    # ---- the operator
+
+    @action(fair="weak")
+    def remove_directory(s, r: Replica) -> None:
+        """The operator stops a broker whose directory has failed, to remove this directory from
+        log.dirs.
+
+        Kafka: a controlled shutdown. The other directories have the clean shutdown file.
+        Simplified: the operator waits until the controller knows of the failure.
+
+        Every claim also holds without the guard of this action.
+        """
+        when(s.broker[r].is_up, s.is_alive(r), s.directory[r].is_offline, ~s.has_log(r))
+        s.fence(r)
+        s.stop(r, cleanly=true)
+
+    # ---- the controller
+
+    def is_electable(s, r: Replica) -> Bool:
+        """Returns True if the controller may elect the broker if it is alive: its replica has a
+        directory.
+
+        Kafka: LeaderAcceptor in ReplicationControlManager.
+
+        Without this check, the claim `failed_is_out_of_sync` breaks (bug `elects-failed-replica`, 3
+        steps).
+        """
+        return s.has_online_directory(r)
+
+    def change_partition(
+        s,
+        isr: Set[Replica],
+        alive: Set[Replica],
+        unclean: Set[Replica] = NO_REPLICA,
+        *,
+        reassigns: Bool = false,
+        removes: Bool = false,
+    ) -> None:
+        electable: Set[Replica] = Map(Replica, lambda r: alive[r] & s.is_electable(r))
+        super().change_partition(isr, electable, unclean, reassigns=reassigns, removes=removes)
+
+    @action
+    def move_leader(s, r: Replica) -> None:
+        """An operator moves the leadership to another member of the ISR that has its directory.
+
+        Kafka: a preferred leader election; LeaderAcceptor compares the directories.
+        Simplified: the simplifications of this action in the version `kafka-4.1` apply.
+        """
+        when(s.is_electable(r))
+        super().move_leader(r)
+
+    def is_unclean(s, r: Replica) -> Bool:
+        """Returns True if the broker's latest stop was not a clean shutdown, or if the broker
+        registers without the directory of its replica.
+
+        Without the second condition, the claim `leader_completeness` breaks (bug
+        `keeps-lost-replica`, 11 steps).
+        """
+        return super().is_unclean(r) | s.lacks_directory(r)
+
+    def lacks_directory(s, r: Replica) -> Bool:
+        return s.directory[r].has_failed & ~s.directory[r].is_assigned
+
+    @action(fair="weak")
+    def register(s, r: Replica) -> None:
+        """A stopped broker registers with the next broker epoch, without a directory that has
+        failed. It leaves the ELR if its replica was in this directory.
+
+        Kafka: ClusterControlManager.registerBroker, LogManager.getOrCreateLog.
+        Simplified: the simplifications of this action in the version `kafka-4.1` apply.
+        """
+        has_failed = s.directory[r].has_failed
+        super().register(r)
+        s.directory[r].is_offline = has_failed
+        s.directory[r].is_replaced = has_failed
+
+    def may_be_members(s, leader: Replica) -> Bool:
+        """Returns True if the controller may accept the ISR that the leader has requested: every
+        member is alive, and has its directory.
+
+        Without the comparison of directories, the claim `candidates_are_elected` breaks (bug
+        `accepts-failed-replica`, 7 steps).
+        """
+        asked = s.broker[leader].proposed
+        return super().may_be_members(leader) & forall(s.has_online_directory(r) for r in asked)
+
+    # ---- claims
+
+    @invariant
+    def failed_is_out_of_sync(s) -> Bool:
+        """No replica is in the ISR if the controller knows that its log directory has failed."""
+        return forall(
+            implies(s.partition_registration.isr[r], s.has_online_directory(r)) for r in Replica
+        )
+
+    @invariant
+    def candidates_are_elected(s) -> Bool:
+        """While the partition has no leader, no live replica with a directory is in the ISR or in
+        the ELR.
+        """
+        partition = s.partition_registration
+        return implies(
+            partition.leader == nothing,
+            forall(
+                ~all_of(
+                    partition.isr[r] | partition.elr[r], s.is_alive(r), s.has_online_directory(r)
+                )
+                for r in Replica
+            ),
+        )
+
+    @witness
+    def a_new_replica_leads(s) -> Bool:
+        """Reachable: a broker leads with the replica that it created in its second directory, and
+        this replica has a committed record.
+        """
+        return exists(
+            all_of(
+                s.is_true_leader(r),
+                s.directory[r].is_replaced,
+                s.broker[r].high_watermark > 0,
+            )
+            for r in Replica
+        )
