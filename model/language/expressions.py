@@ -78,13 +78,14 @@ def each(sort: Any, within: Any) -> Iterator[Any]:
     """
     binder = t.Local(sort.info, sort.__name__.lower())
     element = wrap(sort, binder)
-    open_loops.append((binder, within(element)))
+    opened = (binder, within(element))
+    open_loops.append(opened)
     try:
         yield element
         caller = sys._getframe(1).f_locals  # the loop ends: use the author's name for the binder
         binder.name = next((k for k, v in caller.items() if v is element), binder.name)
-    finally:
-        open_loops.pop()
+    finally:  # after an error, the loop may end when it is no longer open
+        open_loops[:] = (one for one in open_loops if one is not opened)
 
 
 def wrap(sort: type[T], node: t.Node) -> T:

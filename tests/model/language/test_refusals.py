@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from typing import Annotated, Any
 
 import pytest
@@ -91,6 +93,24 @@ def test_a_derived_set_read_after_an_assignment_is_refused() -> None:
             s.alive = smaller
 
     assert "reads isr after assigning it" in refused(Stale)
+
+
+def test_a_mistake_in_a_quantifier_leaves_no_second_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The quantifier's generator ends after the error, and must not raise another one."""
+
+    class Stale(Base):
+        @action
+        def join(s, b: Broker) -> None:
+            s.isr[b] = s.alive[b]
+            s.alive[b] = forall(s.isr[x] for x in Broker)
+
+    ignored: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    assert "reads isr after assigning it" in refused(Stale)
+    gc.collect()
+    assert not ignored
 
 
 def test_a_value_read_before_the_assignment_keeps_its_meaning() -> None:
