@@ -5,7 +5,7 @@ matches, Z3 stops at once with the answer unknown, even if a short proof exists.
 conditions, this module also instantiates each claim with these terms:
 
 - the parameters of the action;
-- a fresh constant for each quantified variable of the goal;
+- fresh constants for the quantified variables of the goal;
 - the values of the state variables at these parameters and constants.
 
 In the abstract replication spec, some conditions were undecided after 40 seconds. With ground
@@ -36,17 +36,35 @@ def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[
     """Returns a formula, and a list. Z3 can make the formula false exactly if the step can break
     the claim.
 
-    The formula is the claim after the step. If the claim begins with `forall`, fresh constants
-    replace the variables of this quantifier. The list has the type name and the constant of each
-    such variable.
+    The formula is the claim after the step. If the claim is a `forall`, or a conjunction with
+    `forall` parts, fresh constants replace the variables of these quantifiers. The list has the
+    type name and the constant of each such variable.
+
+    The parts of a conjunction share their constants. This loses no counterexample: if a state makes
+    a part false, it makes this part false for some values of its constants.
     """
-    formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
-    if isinstance(formula, t.Forall):
-        fresh = [z3.FreshConst(step.sorts.of(b.sort), b.name) for b in formula.binders]
-        env = dict(extended(env, formula.binders, fresh))
-        terms = [(b.sort.name, c) for b, c in zip(formula.binders, fresh, strict=True)]
-        formula = formula.body
-    return step.formula(formula, step.after(action), env), terms
+    after, fresh = step.after(action), dict[tuple[str, int], Expr]()
+
+    def constants(binders: Sequence[t.Local]) -> Iterator[Expr]:
+        names = [b.sort.name for b in binders]
+        for at, b in enumerate(binders):
+            key = b.sort.name, names[:at].count(b.sort.name)
+            if key not in fresh:
+                fresh[key] = z3.FreshConst(step.sorts.of(b.sort), b.name)
+            yield fresh[key]
+
+    def without_quantifiers(node: t.Node) -> Expr:
+        match node:
+            case t.And():
+                return step.translation.all_of([without_quantifiers(part) for part in node.of])
+            case t.Forall():
+                env = extended({}, node.binders, list(constants(node.binders)))
+                return step.formula(node.body, after, env)
+            case _:
+                return step.formula(node, after)
+
+    formula = without_quantifiers(claim.formula)
+    return formula, [(sort, constant) for (sort, _), constant in fresh.items()]
 
 
 def instances(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import pytest
@@ -11,7 +10,7 @@ import z3
 from checkers.symbolic import Condition, Proof, prove
 from checkers.symbolic.induction import Induction, Using
 from checkers.symbolic.instances import failing, instances
-from checkers.symbolic.limits import Expr, Solver
+from checkers.symbolic.limits import Solver
 from checkers.symbolic.portfolio import AT_LENGTH, attempts
 from checkers.symbolic.sorts import Unbounded
 from checkers.symbolic.states import Step
@@ -30,6 +29,7 @@ from model.language import (
     Spec,
     SpecError,
     action,
+    all_of,
     count,
     forall,
     implies,
@@ -312,23 +312,74 @@ class Chain(Spec):
         return forall(s.holder[x] == s.holder[s.source[x]] for x in Turn)
 
 
-def test_ground_instances_alone_prove_a_simple_condition() -> None:
-    spec = Chain()
+def is_proved_by_instances(spec: Spec, *, without: bool = False) -> bool:
+    """Returns True if Z3 proves that the first action preserves the last claim. Z3 gets ground
+    instances in place of the claims. If `without` is true, it gets no instances either.
+    """
     sorts = Unbounded()
     step = Step(spec, Translation(sorts))
-    taken, claim = spec.actions[0], spec.claims[0]
+    taken, claim = spec.actions[0], spec.claims[-1]
     formula, about = failing(step, taken, claim)
-    grounds = instances(step, taken, about, spec.claims)
+    grounds = [] if without else instances(step, taken, about, spec.claims)
     assert not any(z3.is_quantifier(g) for g in grounds)
+    solver = Solver(sorts.context, limit_ms=2_000)
+    solver.add([*sorts.axioms, *step.guard(taken), *grounds, z3.Not(formula)])
+    return solver.check().verdict == "unsat"
 
-    def follows(facts: Sequence[Expr]) -> bool:
-        solver = Solver(sorts.context, limit_ms=2_000)
-        solver.add([*sorts.axioms, *step.guard(taken), *facts, z3.Not(formula)])
-        return solver.check().verdict == "unsat"
 
-    assert follows(grounds)
-    assert not follows([])
-    assert prove(spec).holds
+class TwoParts(Chain):
+    @invariant
+    def sources_are_alike(s) -> Bool:
+        return all_of(
+            forall(
+                implies(s.source[x] == s.source[y], s.holder[x] == s.holder[y])
+                for x in Turn
+                for y in Turn
+            ),
+            forall(
+                implies((s.source[x] == y) & (s.holder[x] == p), s.holder[y] == p)
+                for p in Player
+                for x in Turn
+                for y in Turn
+            ),
+        )
+
+
+@pytest.mark.parametrize("made", [Chain, TwoParts])
+def test_ground_instances_alone_prove_a_simple_condition(made: type[Spec]) -> None:
+    assert is_proved_by_instances(made())
+    assert not is_proved_by_instances(made(), without=True)
+    assert prove(made()).holds
+
+
+def test_the_parts_of_a_conjunction_share_constants() -> None:
+    spec = TwoParts()
+    step = Step(spec, Translation(Unbounded()))
+    _, about = failing(step, spec.actions[0], spec.claims[-1])
+    assert [sort for sort, _ in about] == ["Turn", "Turn", "Player"]
+
+
+class FirstIsWrong(Chain):
+    @invariant
+    def both(s) -> Bool:
+        return all_of(
+            forall(implies(s.given[x], s.source[x] == x) for x in Turn),
+            forall(s.holder[x] == s.holder[s.source[x]] for x in Turn),
+        )
+
+
+class SecondIsWrong(Chain):
+    @invariant
+    def both(s) -> Bool:
+        return all_of(
+            forall(s.holder[x] == s.holder[s.source[x]] for x in Turn),
+            forall(implies(s.given[x], s.source[x] == x) for x in Turn),
+        )
+
+
+@pytest.mark.parametrize("wrong", [FirstIsWrong, SecondIsWrong])
+def test_ground_instances_prove_no_conjunction_with_a_wrong_part(wrong: type[Spec]) -> None:
+    assert not is_proved_by_instances(wrong())
 
 
 # ---- words without an unbounded reading
