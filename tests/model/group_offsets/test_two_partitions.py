@@ -7,6 +7,7 @@ import pytest
 from model.group_offsets.bugs import (
     CommitsLostPartitions,
     CommitsWithoutOffsets,
+    CountsAborted,
     ExpiresPending,
     FetchesPartlyUnstable,
     KeepsLastRequest,
@@ -41,6 +42,12 @@ def test_one_marker_decides_the_offsets_of_both_partitions(
     group = play(GroupOffsets(partitions=2)).do(*BOTH_PENDING, end)
     assert committed(group) == (None, None)
     assert committed(group.do("write_marker 0")) == (offset, offset)
+
+
+def test_a_coordinator_that_counts_aborted_commits_waits_for_the_marker(play: Begin) -> None:
+    group = play(CountsAborted(partitions=2)).do(*BOTH_PENDING, "end_abort 0")
+    assert committed(group) == (None, None)
+    assert committed(group.do("write_marker 0")) == (1, 1)
 
 
 def test_a_new_coordinator_commits_both_offsets_at_the_marker(play: Begin) -> None:

@@ -120,6 +120,14 @@ def test_a_leader_does_not_commit_by_a_smaller_value_than_the_controller(play: B
     assert right.refused("commit 0 0").startswith("known_minimum")
 
 
+def test_a_leader_has_one_response_in_flight_and_uses_it_once(play: Begin) -> None:
+    *before, received = RAISED
+    run = begin_with(play, ChangedMinIsr(), 1).do(*before)
+    assert "is_sent" in run.refused("respond")
+    run.do(received)
+    assert "is_sent" in run.refused(received)
+
+
 def test_a_leader_that_knows_an_old_minimum_waits_for_a_refused_replica(play: Begin) -> None:
     """The leader knows the ISR [b0] from before b1 joined, and does not know the raised value."""
     run = begin_with(play, ChangedMinIsr(disturbances=2), 1).do(

@@ -182,7 +182,7 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
     longest = int((ended - began).max())
     first = place(hides, "left")
     end = place(fetches.ints("completed_ns")[relevant] + longest, "right")
-    opened, closed = (np.bincount(at, minlength=count + 1)[:count] for at in (first, end))
+    opened, closed = (np.bincount(at, minlength=count)[:count] for at in (first, end))
     kept[sure[got.rows[np.cumsum(opened - closed) > 0]]] = True
     return kept
 

@@ -137,6 +137,16 @@ def test_a_reader_that_skips_an_aborted_record_shows_no_anomaly(
     assert [d.count for d in analysis.decisions] == [count]
 
 
+def test_a_dirty_read_does_not_show_what_a_reader_at_read_committed_skips() -> None:
+    h = history("""
+        p1  send k=a k=b k=c                  ...
+        c2  poll{isolation=read_uncommitted}  -> ok k=b@1
+        p1  ...                               -> ok @0 @1 @2
+        c1  poll                              -> ok k=a@0 k=c@2
+    """)
+    assert_agrees(h, ("int-poll-skip",), NOTHING_DECLARED, [])
+
+
 def test_a_skip_explained_by_a_rebalance_is_permitted_for_subscribers() -> None:
     subscribed = Declarations(sub_via=frozenset({"subscribe"}))
     for declared, code in ((NOTHING_DECLARED, 1), (subscribed, 0)):

@@ -274,3 +274,8 @@ BEFORE_A_SEND_AND_A_STABLE_END = """
 def test_the_highest_witness_is_found_in_any_batch(text: str) -> None:
     for rows_per_partition in range(1, 7):
         assert_agrees(history(text), NOTHING_DECLARED, rows_per_partition, 1)
+
+
+def test_a_witness_older_than_the_last_observations_of_its_batch_is_found() -> None:
+    with patch.object(batch_summary, "LAST_OBSERVATIONS", 1):
+        assert_agrees(history(IN_THE_BATCH_BEFORE), NOTHING_DECLARED, 3, 1)

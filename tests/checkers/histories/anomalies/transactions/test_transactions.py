@@ -77,6 +77,13 @@ BEFORE_ITS_FIRST_READ = """
     c1  poll          -> ok j=b@0
     c1  poll          -> ok k=c@9
 """
+LOCATED_BY_A_DIRTY_READ = """
+    t1  txn k=a j=b                       -> ok @? @0
+    c1  poll                              -> ok j=b@0
+    c2  poll{isolation=read_uncommitted}  -> ok k=a@1
+    p1  send k=c                          -> ok @3
+    c1  poll                              -> ok k=c@3
+"""
 EARLY = """
     t1  txn{end=30} k=a ...
     c1  poll             -> ok k=a@0
@@ -135,6 +142,7 @@ PIPELINE = """
         (TORN % "info", {"torn-transaction": 1}),
         (TORN % "fail", {}),
         (BEFORE_ITS_FIRST_READ, {}),
+        (LOCATED_BY_A_DIRTY_READ, {"torn-transaction": 1}),
         (EARLY, {"open-transaction-read": 1}),
         (ZOMBIE, {"zombie-write": 2}),
         (PIPELINE % 0, {"input-processed-twice": 1, "input-skipped": 1}),
