@@ -45,10 +45,8 @@ class ReplicationClaims(ReplicatedPartition):
 
     @invariant
     def weak_isr(s) -> Bool:
-        """Each member of a presumed leader's own ISR has every record below that leader's high
-        watermark.
-
-        A presumed leader is a replica that believes that it leads.
+        """If a replica believes that it leads, each member of its ISR has every record below its
+        high watermark.
         """
         return forall(
             implies(s.presumes_leadership(leader), s.has_replicated(leader, member))

@@ -27,8 +27,8 @@ def test_published_kip_101_has_the_state_counts_of_tlc(call: Any) -> None:
         "event": "property_decided",
         "property": "weak_isr",
         "statement": (
-            "Each member of a presumed leader's own ISR"
-            " has every record below that leader's high watermark."
+            "If a replica believes that it leads, each member of its ISR has every record below its"
+            " high watermark."
         ),
         "verdict": "holds",
         "expected": None,
