@@ -1,11 +1,11 @@
 """Elections of brokers with two log directories (JBOD), of which one fails.
 
-A replica is in the first log directory of its broker. When this directory fails, the broker stays
-up, and reports the failure to the controller. The operator removes the failed directory from
-log.dirs and restarts the broker. The broker creates an empty replica in its second directory, and
-tells the controller the directory of the new replica.
+A broker has its replica in one directory, and its metadata in the other one. When the directory of
+the replica fails, the broker stays up, and reports the failure to the controller. The operator
+removes the failed directory from log.dirs and restarts the broker. The broker creates an empty
+replica in its other directory, and sends AssignReplicasToDirs to the controller.
 
-This version has four actions more:
+This version adds four actions:
 
     faults       fail_directory
     brokers      WF report_failure, WF assign_directory
@@ -13,9 +13,10 @@ This version has four actions more:
 
 Source: KIP-858; LogManager, ReplicaManager, AssignmentsManager and ReplicationControlManager of
 Kafka 4.3.
-Simplified: the second directory never fails, and no replica moves between directories. A broker
-starts only after the operator has removed a failed directory. The request of a leader to change the
-ISR is lost when its directory fails.
+Simplified: the directory with the metadata never fails, and no replica moves between directories. A
+broker starts only after the operator has removed a failed directory. If a leader's directory fails,
+its pending AlterPartition request is lost. A broker that cannot report its directory does not stop
+(`log.dir.failure.timeout.ms`).
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ from model.variants import version
 
 
 class Directories(Record):
-    """What a broker and the controller know of the broker's first log directory."""
+    """What a broker and the controller know of the directory that had the replica at first."""
 
-    has_failed: Bool  # the broker cannot read it any more
-    is_replaced: Bool  # the broker has a new replica in its second directory
+    has_failed: Bool
+    is_replaced: Bool  # the broker has a new replica in its other directory
     is_offline: Bool  # the controller: the registration of the broker does not list it
-    is_assigned: Bool  # the controller: the replica is in the second directory
+    is_assigned: Bool  # the controller: the replica is in the other directory
 
 
 @version(
@@ -60,12 +61,13 @@ class Directories(Record):
     ),
 )
 class LogDirectories(Election):
-    """Kafka 4.3 with brokers that have two log directories, and with two rules that no release
+    """Kafka 4.3 with brokers that have two log directories, and with three rules that no release
     has.
 
-    By the first rule, a broker leaves the ELR when it registers without the directory of its
-    replica. By the second rule, no replica joins the ISR while the controller knows that its
-    directory has failed.
+    First rule: a broker leaves the ELR when it registers without the directory of its replica.
+    Second rule: the controller refuses an ISR that has a replica in an offline directory.
+    Third rule: a heartbeat that unfences a broker does not also report a failed directory. If it
+    does, the claim `failed_is_out_of_sync` breaks (bug `reports-too-late`, 4 steps).
     """
 
     directory: Map[Replica, Directories]
@@ -85,9 +87,7 @@ class LogDirectories(Election):
         return super().is_fetching(r) & s.has_log(r)
 
     def has_online_directory(s, r: Replica) -> Bool:
-        """Returns True if the registration of the broker lists the directory of its replica, as the
-        controller knows it.
-        """
+        """Returns True if the controller considers the directory of the replica online."""
         return s.directory[r].is_assigned | ~s.directory[r].is_offline
 
     # ---- faults
@@ -116,8 +116,8 @@ class LogDirectories(Election):
 
     @action
     def replace_disk(s, r: Replica) -> None:
-        """A stopped broker loses the log directory of its replica. The second directory still has
-        the file that marks a clean shutdown.
+        """A stopped broker loses the log directory of its replica. If it stopped cleanly, the other
+        directory still has the clean shutdown file.
 
         Kafka: LogManager.readBrokerEpochFromCleanShutdownFiles reads the directories in log.dirs.
         Simplified: the loss counts as an unclean stop.
@@ -143,13 +143,13 @@ class LogDirectories(Election):
 
     @action(fair="weak")
     def report_failure(s, r: Replica) -> None:
-        """A broker reports a failed directory with its next heartbeat, and the controller elects
-        another leader.
+        """A broker reports a failed directory with a heartbeat. Its replica leaves the ISR. If it
+        led, the controller elects another leader.
 
         Kafka: ReplicationControlManager.handleDirectoriesOffline.
         Simplified: the heartbeat and the change of the partition are one step.
 
-        Without the guard that the controller does not know of the failure yet, the claim
+        If the broker may report a failure twice (without the third guard), the claim
         `candidates_are_elected` breaks in 12 steps.
         """
         known = s.directory[r]
@@ -159,12 +159,15 @@ class LogDirectories(Election):
 
     @action(fair="weak")
     def assign_directory(s, r: Replica) -> None:
-        """A broker tells the controller that its replica is in the second directory. The broker may
+        """A broker tells the controller that its replica is in the other directory. The broker may
         then be elected.
 
         Kafka: AssignmentsManager, ReplicationControlManager.handleAssignReplicasToDirs.
-        Simplified: the controller elects a leader in this step. Kafka's controller elects one with
-        the next change of a broker, or of preferred leaders.
+        Simplified: the controller elects a leader in this step. Kafka's controller elects one when
+        a broker is next unfenced, or at the next preferred leader election.
+
+        Without the guard that the broker has a new replica, the claim `candidates_are_elected`
+        breaks in 4 steps.
         """
         when(s.broker[r].is_up, s.directory[r].is_replaced, ~s.directory[r].is_assigned)
         electable: Set[Replica] = Map(
@@ -250,8 +253,8 @@ class LogDirectories(Election):
         s.directory[r].is_replaced = has_failed
 
     def may_be_members(s, leader: Replica) -> Bool:
-        """Returns True if the controller may accept the ISR that the leader has requested: every
-        member is alive, and has its directory.
+        """Returns True if the controller may accept the ISR that the leader has requested. Every
+        member must be alive, and the controller must consider its directory online.
 
         Without the comparison of directories, the claim `candidates_are_elected` breaks (bug
         `accepts-failed-replica`, 7 steps).
@@ -286,7 +289,7 @@ class LogDirectories(Election):
 
     @witness
     def a_new_replica_leads(s) -> Bool:
-        """Reachable: a broker leads with the replica that it created in its second directory, and
+        """Reachable: a broker leads with the replica that it created in its other directory, and
         this replica has a committed record.
         """
         return exists(

@@ -1,4 +1,4 @@
-"""Bugs that need a broker with several log directories. Two are rules of Kafka.
+"""Bugs that need a broker with several log directories. Three are rules of Kafka.
 
 Source: KIP-858; LogManager and ReplicationControlManager of Kafka 4.3.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from model.election.log_directories import LogDirectories
 from model.election.state import Replica
-from model.language import Bool, Set, false, true
+from model.language import Bool, Set, action, false, true
 from model.releases import LATEST, UNRELEASED, kafka
 from model.variants import bug
 
@@ -18,14 +18,17 @@ from model.variants import bug
     steps=11,
     fixed_by="log-directories",
     in_force=kafka(
-        "4.0", LATEST, "reproduced on real brokers of 4.3", needs="several log directories"
+        "4.3", LATEST, "reproduced on real brokers of 4.3", needs="several log directories"
     ),
 )
 class KeepsLostReplica(LogDirectories):
     """A broker that lost the log directory of its replica stays in the ELR.
 
-    The operator removes the directory from log.dirs, and another directory has the file that marks
-    a clean shutdown. So the broker counts as stopped cleanly, and is elected with an empty log.
+    The operator removes the directory from log.dirs, and another directory has the clean shutdown
+    file. The controller treats the shutdown as clean, and elects the broker with an empty log.
+
+    In Kafka 4.0 to 4.2, the request AssignReplicasToDirs empties the ELR, and such a broker may be
+    elected uncleanly.
 
     Kafka: LogManager.readBrokerEpochFromCleanShutdownFiles.
     """
@@ -48,13 +51,44 @@ class AcceptsFailedReplica(LogDirectories):
 
     The leader reads an old fetch request, and asks the controller to add the replica. When the
     leader stops, the replica is the whole ISR, and cannot be elected. The leader returns with every
-    record, but is only in the ELR. While the ISR has a member, nobody is elected from the ELR.
+    record, but is only in the ELR. The controller elects from the ELR only if the ISR is empty.
 
     Kafka: ReplicationControlManager.ineligibleReplicasForIsr compares no directories.
     """
 
     def may_be_members(s, leader: Replica) -> Bool:
         return super(LogDirectories, s).may_be_members(leader)
+
+
+@bug(
+    "reports-too-late",
+    breaks="failed_is_out_of_sync",
+    steps=4,
+    at={"max_disruptions": 2},
+    fixed_by="log-directories",
+    in_force=kafka(
+        "4.0", LATEST, "reproduced on real brokers of 4.3", needs="several log directories"
+    ),
+)
+class ReportsTooLate(LogDirectories):
+    """One heartbeat unfences a broker and reports its failed directory, in this order.
+
+    The controller elects the broker, because the registration still lists the directory. Then it
+    handles the directory with the state from before the election, and changes nothing.
+
+    Kafka: ReplicationControlManager.processBrokerHeartbeat.
+    """
+
+    @action(fair="weak")
+    def unfence(s, r: Replica) -> None:
+        """The controller unfences a broker, and then only notes that its directory has failed.
+
+        Kafka: handleBrokerUnfenced, and then handleDirectoriesOffline.
+        Simplified: the simplifications of this action in the version `kafka-4.1` apply.
+        """
+        is_offline = s.directory[r].is_offline | s.directory[r].has_failed
+        super().unfence(r)
+        s.directory[r].is_offline = is_offline
 
 
 @bug(

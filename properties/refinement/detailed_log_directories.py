@@ -2,9 +2,8 @@
 
 The *detailed spec*, `election`, is close to Kafka's code. The *abstract spec*,
 `reassignment-abstract`, is small enough to be proved. A broker whose log directory fails is still
-up in the detailed spec. In the abstract spec it stops uncleanly, because its replica can do nothing
-more. It registers in the abstract spec when it registers without this directory. Until then, its
-other steps in the detailed spec only change the partition.
+up in the detailed spec. In the abstract spec, a failed directory is an unclean stop. The broker
+returns when it registers without this directory. Before that, its steps only change the partition.
 
 Simplified: the simplifications are those of `detailed_reassignment`. In addition, no replica is
 added or removed.

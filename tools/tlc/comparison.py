@@ -30,6 +30,7 @@ SMALLER: Mapping[str, Sequence[Constants]] = {
     "election/log-directories": [{"max_disruptions": 0}],
     "election/keeps-lost-replica": [{"max_disruptions": 0}],
     "election/accepts-failed-replica": [{"max_disruptions": 0}],
+    "election/reports-too-late": [{"max_disruptions": 0}],
     "election/elects-failed-replica": [{"max_disruptions": 0}],
     "election/ignores-failed-directory": [{"max_disruptions": 0}],
     "election/changed-min-isr": [{"max_disruptions": 1}],

@@ -1,10 +1,9 @@
 """A replica joins the ISR after its disk has failed, and then no other replica can be elected.
 
 Broker 1 returns and catches up, and the leader asks the controller to add it to the ISR. Before the
-request arrives, a disk of broker 1 fails, and broker 1 reports this to the controller. The
-controller removes a replica on a failed disk from the ISR once, when the disk is reported. So it
-does nothing now, and accepts the leader's request afterwards. When the leader stops, broker 1 is
-the whole ISR, and cannot be elected.
+request arrives, a disk of broker 1 fails, and broker 1 reports this to the controller. Broker 1 is
+not in the ISR then, so the controller removes nothing. Later the controller accepts the leader's
+request. When the leader stops, broker 1 is the whole ISR, and cannot be elected.
 
 Source: ReplicationControlManager.ineligibleReplicasForIsr, which compares no directories;
 ReplicationControlManager.handleDirectoriesOffline; KIP-858.
@@ -103,7 +102,7 @@ def _steps(*, late: bool) -> tuple[Step, ...]:
         Step(
             "after 10 s, the partition still has no leader",
             pause_for(10),
-            partition(leader=NO_LEADER, isr=(1,), at=3),
+            partition(leader=NO_LEADER, isr=(1,), elr=(2,), at=3),
         )
         if late
         else Step("broker 2 leads", nothing, partition(leader=2, isr=(2,), at=3)),
@@ -112,7 +111,7 @@ def _steps(*, late: bool) -> tuple[Step, ...]:
 
 REPRODUCTION: Final = Reproduction(
     name="failed-disk-joins-isr",
-    promise="Always: a replica that has every acknowledged record is elected when it returns.",
+    promise="Always: a live broker of the ISR or the ELR is elected, if its disk has not failed.",
     because=(
         "The controller accepts a replica on a failed disk into the ISR, and elects no other"
         " replica while the ISR is not empty."

@@ -73,6 +73,11 @@ def _steps(*, listed: bool) -> tuple[Step, ...]:
             within_s=60,
         ),
         Step(
+            f"broker 1 {'has left' if listed else 'is still in'} the ELR",
+            nothing,
+            partition(leader=NO_LEADER, isr=(), elr=(2,) if listed else (1, 2), at=3),
+        ),
+        Step(
             f"broker 2 returns with every record: broker {leads} is elected",
             to(Ability.START, 2),
             partition(leader=leads, isr=(1, 2)),
@@ -90,8 +95,8 @@ REPRODUCTION: Final = Reproduction(
         " the loss of one disk, when every broker stopped cleanly."
     ),
     because=(
-        "A broker without one of its log directories counts as stopped cleanly if the other"
-        " directories have the clean shutdown file, so it stays in the ELR without its replica."
+        "Kafka ignores a directory that log.dirs no longer lists. So the shutdown counts as clean,"
+        " and the broker stays in the ELR without its replica."
     ),
     case=Case(
         about="the failed disk is removed from log.dirs", layout=LAYOUT, steps=_steps(listed=False)
@@ -109,6 +114,6 @@ REPRODUCTION: Final = Reproduction(
             claim="leader_completeness",
         ),
     ),
-    since=(4, 0),
+    since=(4, 3),  # before, AssignReplicasToDirs empties the ELR
     page="removed-disk",
 )

@@ -13,6 +13,7 @@ from model.election.log_directory_bugs import (
     ElectsFailedReplica,
     IgnoresFailedDirectory,
     KeepsLostReplica,
+    ReportsTooLate,
 )
 from model.language import Spec
 
@@ -64,7 +65,7 @@ PROPOSED_AFTER_FAILURE = (
 
 
 def test_a_replica_joins_the_isr_after_its_directory_failed(play: Begin) -> None:
-    """`urteil reproduce failed-disk-joins-isr` shows this on real brokers."""
+    """`urteil reproduce failed-disk-joins-isr` shows the same result by another path."""
     run = play(AcceptsFailedReplica()).do(*PROPOSED_AFTER_FAILURE, "grant_isr 0")
     assert run.broken() == {"failed_is_out_of_sync"}
     run.do("expire_session 0", "unfence 0")
@@ -87,6 +88,16 @@ def test_the_controller_elects_no_broker_whose_directory_failed(play: Begin) -> 
     assert play(LogDirectories()).do(*alone)[LEADER] == 1
     elected = play(ElectsFailedReplica()).do(*alone)
     assert (elected[LEADER], elected.broken()) == (0, {"failed_is_out_of_sync"})
+
+
+def test_one_heartbeat_unfences_a_broker_and_reports_its_directory(play: Begin) -> None:
+    """`urteil reproduce failed-disk-is-elected` shows this on real brokers."""
+    fenced = ("expire_session 1", "expire_session 0", "fail_directory 0", "unfence 0")
+    run = play(ReportsTooLate(max_disruptions=2)).do(*fenced)
+    assert (run[LEADER], run.broken()) == (0, {"failed_is_out_of_sync"})
+    right = play(LogDirectories(max_disruptions=2)).do(*fenced, "report_failure 0")
+    assert (right[LEADER], right.broken()) == (None, set())
+    assert right.do("unfence 1")[LEADER] == 1
 
 
 def test_a_report_that_the_controller_ignores_keeps_the_leader(play: Begin) -> None:
