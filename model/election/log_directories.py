@@ -73,7 +73,7 @@ class LogDirectories(Election):
     directory: Map[Replica, Directories]
 
     def has_log(s, r: Replica) -> Bool:
-        """Returns True if the broker is up and can read its log."""
+        """Returns True if the broker is up, and the directory of its replica has not failed."""
         known = s.directory[r]
         return s.broker[r].is_up & (known.is_replaced | ~known.has_failed)
 
@@ -159,8 +159,8 @@ class LogDirectories(Election):
 
     @action(fair="weak")
     def assign_directory(s, r: Replica) -> None:
-        """A broker tells the controller that its replica is in the other directory. The broker may
-        then be elected.
+        """A broker with a new replica sends the directory of this replica to the controller. The
+        controller may then elect the broker.
 
         Kafka: AssignmentsManager, ReplicationControlManager.handleAssignReplicasToDirs.
         Simplified: the controller elects a leader in this step. Kafka's controller elects one when
@@ -273,8 +273,8 @@ class LogDirectories(Election):
 
     @invariant
     def candidates_are_elected(s) -> Bool:
-        """While the partition has no leader, no live replica with a directory is in the ISR or in
-        the ELR.
+        """If the partition has no leader, each replica in the ISR and in the ELR is fenced, or its
+        log directory is offline.
         """
         partition = s.partition_registration
         return implies(

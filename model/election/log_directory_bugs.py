@@ -99,8 +99,7 @@ class ReportsTooLate(LogDirectories):
     in_force=UNRELEASED,
 )
 class ElectsFailedReplica(LogDirectories):
-    """The controller elects a broker that has reported that the log directory of its replica
-    failed.
+    """The controller elects a broker although its replica is in an offline log directory.
 
     The broker is alive, but can neither read nor write the partition.
     """

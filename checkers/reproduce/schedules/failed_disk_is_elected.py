@@ -14,29 +14,25 @@ from __future__ import annotations
 from typing import Final
 
 from checkers.reproduce.actions import (
-    all_of,
-    create_topic,
     fail_disk,
     lift,
     nothing,
     pause_for,
-    prefer_disk,
     rules,
     send,
     to,
 )
-from checkers.reproduce.checks import acknowledged, folders, logged, partition, registered
+from checkers.reproduce.checks import acknowledged, logged, partition, registered
+from checkers.reproduce.failed_disks import PROXIED, REPORTED, created
 from checkers.reproduce.partition_state import NO_LEADER
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.apache_kafka.addresses import CONTROLLER
 from checkers.systems.proxies.rules import DropRequest, Match
-from checkers.systems.system import Ability, Layout
+from checkers.systems.system import Ability
 from reference_impl.wire.messages.apis import Api
 
-LAYOUT: Final = Layout(disks=2, proxied=True, features={"eligible.leader.replicas.version": 1})
 HEARTBEATS: Final = DropRequest(of=Match(sender=1, receiver=CONTROLLER, api=Api.BROKER_HEARTBEAT))
 NOTICED: Final = r"Stopped serving replicas in dir"
-REPORTED: Final = r"Directories .* in broker 1 marked offline"
 
 
 def _steps(*, fenced: bool) -> tuple[Step, ...]:
@@ -54,15 +50,7 @@ def _steps(*, fenced: bool) -> tuple[Step, ...]:
         within_s=60,
     )
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            all_of(
-                prefer_disk(1, 2),
-                create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
-            ),
-            partition(leader=1, isr=(1, 2)),
-        ),
-        Step("the replica of broker 1 is on its second disk", nothing, folders(1, "t-0", disk=2)),
+        *created(1, 2),
         Step("a is acknowledged with acks=all", send("a"), acknowledged("a")),
         Step(
             "broker 2 stops cleanly",
@@ -125,13 +113,13 @@ REPRODUCTION: Final = Reproduction(
     ),
     case=Case(
         about="the disk fails while the broker is fenced",
-        layout=LAYOUT,
+        layout=PROXIED,
         steps=_steps(fenced=True),
         breaks=True,
     ),
     control=Case(
         about="the disk fails after the broker was unfenced",
-        layout=LAYOUT,
+        layout=PROXIED,
         steps=_steps(fenced=False),
         breaks=False,
     ),

@@ -24,13 +24,13 @@ from checkers.reproduce.actions import (
     to,
 )
 from checkers.reproduce.checks import deleted, folders, logged, partition, registered
+from checkers.reproduce.failed_disks import LAYOUT
 from checkers.reproduce.partition_state import NO_LEADER
 from checkers.reproduce.reproduction import Case, Reproduction, Step
 from checkers.systems.apache_kafka.addresses import CONTROLLER
-from checkers.systems.system import Ability, Layout
+from checkers.systems.system import Ability
 
 WAITED_S: Final = 10.0  # a broker that cannot report its disk ends itself after 30 s
-LAYOUT: Final = Layout(disks=2, features={"eligible.leader.replicas.version": 1})
 THROWN: Final = r"RuntimeException: Topic ID .* existed in isrMembers, but not in the topics map"
 
 

@@ -15,12 +15,10 @@ from typing import Final
 
 from checkers.reproduce.actions import (
     all_of,
-    create_topic,
     fail_disk,
     lift,
     nothing,
     pause_for,
-    prefer_disk,
     rules,
     send,
     to,
@@ -28,34 +26,24 @@ from checkers.reproduce.actions import (
 from checkers.reproduce.checks import (
     acknowledged,
     acted,
-    folders,
     logged,
     partition,
     registered,
 )
+from checkers.reproduce.failed_disks import PROXIED, REPORTED, created
 from checkers.reproduce.partition_state import NO_LEADER
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.apache_kafka.addresses import CONTROLLER
 from checkers.systems.proxies.rules import Hold, Match
-from checkers.systems.system import Ability, Layout
+from checkers.systems.system import Ability
 from reference_impl.wire.messages.apis import Api
 
-LAYOUT: Final = Layout(disks=2, proxied=True, features={"eligible.leader.replicas.version": 1})
 REQUESTS: Final = Hold(of=Match(sender=2, receiver=CONTROLLER, api=Api.ALTER_PARTITION))
-REPORTED: Final = r"Directories .* in broker 1 marked offline"
 
 
 def _steps(*, late: bool) -> tuple[Step, ...]:
     return (
-        Step(
-            "broker 2 leads, and broker 1 is in the ISR",
-            all_of(
-                prefer_disk(1, 2),
-                create_topic(2, 1, min_insync_replicas="2", unclean_leader_election_enable="false"),
-            ),
-            partition(leader=2, isr=(1, 2)),
-        ),
-        Step("the replica of broker 1 is on its second disk", nothing, folders(1, "t-0", disk=2)),
+        *created(2, 1),
         Step("a is acknowledged with acks=all", send("a"), acknowledged("a")),
         Step(
             "broker 1 stops cleanly, and leaves the ISR",
@@ -118,13 +106,13 @@ REPRODUCTION: Final = Reproduction(
     ),
     case=Case(
         about="the request to add the replica arrives after its disk has failed",
-        layout=LAYOUT,
+        layout=PROXIED,
         steps=_steps(late=True),
         breaks=True,
     ),
     control=Case(
         about="the request arrives before the disk fails",
-        layout=LAYOUT,
+        layout=PROXIED,
         steps=_steps(late=False),
         breaks=False,
     ),

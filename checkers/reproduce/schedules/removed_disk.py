@@ -15,36 +15,26 @@ from typing import Final
 
 from checkers.reproduce.actions import (
     all_of,
-    create_topic,
     fail_disk,
     lose_disk,
     nothing,
-    prefer_disk,
     read,
     send,
     to,
 )
 from checkers.reproduce.checks import acknowledged, done, folders, partition, was_read
+from checkers.reproduce.failed_disks import LAYOUT, created
 from checkers.reproduce.partition_state import NO_LEADER
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
-from checkers.systems.system import Ability, Layout
+from checkers.systems.system import Ability
 
 VALUES: Final = tuple(f"v{number}" for number in range(10))
-LAYOUT: Final = Layout(disks=2, features={"eligible.leader.replicas.version": 1})
 
 
 def _steps(*, listed: bool) -> tuple[Step, ...]:
     leads = 2 if listed else 1
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            all_of(
-                prefer_disk(1, 2),
-                create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
-            ),
-            partition(leader=1, isr=(1, 2)),
-        ),
-        Step("the replica of broker 1 is on its second disk", nothing, folders(1, "t-0", disk=2)),
+        *created(1, 2),
         Step(
             "10 records are acknowledged with acks=all",
             send(*VALUES),
