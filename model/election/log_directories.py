@@ -255,12 +255,16 @@ class LogDirectories(Election):
     def may_be_members(s, leader: Replica) -> Bool:
         """Returns True if the controller may accept the ISR that the leader has requested. Every
         member must be alive, and the controller must consider its directory online.
+        """
+        return super().may_be_members(leader) & s.are_online(s.broker[leader].proposed)
 
-        Without the comparison of directories, the claim `candidates_are_elected` breaks (bug
+    def are_online(s, members: Set[Replica]) -> Bool:
+        """Returns True if the controller considers the directory of each member online.
+
+        Without this check, the claim `candidates_are_elected` breaks (bug
         `accepts-failed-replica`, 7 steps).
         """
-        asked = s.broker[leader].proposed
-        return super().may_be_members(leader) & forall(s.has_online_directory(r) for r in asked)
+        return forall(s.has_online_directory(r) for r in members)
 
     # ---- claims
 

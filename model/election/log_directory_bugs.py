@@ -56,8 +56,8 @@ class AcceptsFailedReplica(LogDirectories):
     Kafka: ReplicationControlManager.ineligibleReplicasForIsr compares no directories.
     """
 
-    def may_be_members(s, leader: Replica) -> Bool:
-        return super(LogDirectories, s).may_be_members(leader)
+    def are_online(s, members: Set[Replica]) -> Bool:
+        return true
 
 
 @bug(
