@@ -24,7 +24,7 @@ class Decided:
     """One engine's verdict on a claim.
 
     - `side` is `inside` if the cluster or the spec satisfies the claim's condition, else `outside`.
-    - `name` is the suite, the anomaly or the property of a spec that decided the claim.
+    - `name` is the suite, the anomaly or the spec's property that decided the claim.
     - `where` is the suite's configuration of the cluster, or the variant of the spec. For an
       anomaly, it is the simulated workload or the bug that was put into the simulated broker.
     - `counterexample` is a program that a user can paste, or a command that a user can type. If the

@@ -75,8 +75,9 @@ class ClientConfig:
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def merged(self, bootstrap_servers: str, kind: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the settings of a client of the type `kind`. The user's properties override every
-        setting except the address of the cluster.
+        """Returns the settings of a client. `kind` has the settings that all clients of its type
+        have, such as all producers. The user's properties override every setting except the address
+        of the cluster.
         """
         return {
             **EVERY_CLIENT,

@@ -89,8 +89,8 @@ def _version(launcher: Path) -> tuple[Path, str] | None:
 
 
 def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -> Path:
-    """Creates a Java home for Spark in `folder`, and returns `folder`. Its program `java` starts
-    the real Java without the option that adds the vector module.
+    """Creates a Java home for Spark in `folder`, and returns `folder`. The program `java` in this
+    home starts the real Java without the option that adds the vector module.
 
     If `python_has_spark` is true, the program removes the variable SPARK_HOME before it starts
     Java. Only Spark's launcher keeps the variable. The Python workers inherit the environment of

@@ -116,8 +116,8 @@ class NotShipped(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """What a Kafka release is in a spec: the version with the rules of the release, and the bugs
-    that the release has.
+    """The version of a spec that has the rules of a Kafka release, and the bugs that the release
+    has.
 
     Each bug is a separate variant of the spec. `uncertain` contains a bug if the recorded ranges of
     releases do not decide whether the release has it. A bug that needs a certain broker or client
@@ -158,7 +158,8 @@ def shipped(spec: str, release: str) -> Shipped:
 
 def fix_of(variant: Variant) -> Variant:
     """Returns the variant of the spec without the defect of `variant` (a bug or a faulty version).
-    If the field `fixed_by` is None, it is the spec's default variant.
+    The field `fixed_by` of `variant` names the result. If this field is None, the result is the
+    default variant of the spec.
     """
     return find(variant.spec, variant.fixed_by)
 

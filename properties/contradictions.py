@@ -61,9 +61,9 @@ _KEEPING: Final[Mapping[Promise, frozenset[Semantics]]] = {
 class Judged:
     """The delivery semantics of a history, and the anomalies that exclude a stronger semantics.
 
-    `contradictions` has the anomalies that break a promise (at-most-once or at-least-once). The
-    deliveries themselves may already break the promise: a record was delivered twice, or was never
-    delivered. Then the anomaly is left out.
+    `contradictions` has the anomalies that break a promise (at-most-once or at-least-once). An
+    anomaly is left out if the deliveries themselves already break the promise, because a record was
+    delivered twice or was never delivered.
     """
 
     semantics: Semantics
@@ -72,8 +72,8 @@ class Judged:
 
 
 def judged(deliveries: Iterable[Delivery], violated: Iterable[str]) -> Judged | None:
-    """Returns the strongest delivery semantics that the history permits. `deliveries` and the
-    anomalies in `violated` may contradict a semantics.
+    """Returns the strongest delivery semantics that neither `deliveries` nor an anomaly in
+    `violated` contradicts.
 
     Returns None if `deliveries` is empty, because then no application received a record.
     """

@@ -27,14 +27,15 @@ DAYS = 90  # until a new entry expires
 )
 @command(decides=False, folder=False, reads_runs=True)
 def baseline_command(run: Run, named: str, owner: str, reason: str, expires: str | None) -> None:
-    """Print the violations of RUN as a baseline in TOML, except those that are known already.
+    """Print the violations that make RUN fail as a baseline (a file of known violations) in TOML.
 
     \b
     urteil baseline last > baseline.toml
     urteil test delivery --baseline baseline.toml
     urteil baseline last --owner storage --reason KAFKA-19148 >> baseline.toml
 
-    RUN is a folder, an id or its last four digits, last, or last~N.
+    RUN is a folder, an id or its last four digits, last, or last~N. A claim is left out if every
+    violation of the claim in RUN was already known.
     """
     from checkers.over_time.baseline import written
     from checkers.over_time.choosing import named as found

@@ -128,7 +128,11 @@ def command(
     """Returns a decorator that makes a command from a function. The first parameter of the function
     must be a `Run`.
 
-    With `decides=False`, the command gives no verdicts, and its exit code is 0 if it succeeds.
+    With `decides=False`, the command gives no verdicts, and its exit code is 0 if it succeeds. With
+    `folder=False`, the run has no folder. With `judged_by_expectation=True`, the exit code depends
+    on whether each verdict is the expected one. With `reads_runs=True`, the help text shows
+    the option `--out` even if the run has no folder.
+
     `dry_with` is the name of an option, such as `explain`. If the user sets this option, the run
     gives no verdicts and has no folder.
     """

@@ -94,8 +94,8 @@ def conform_command(
     urteil conform --on 127.0.0.1:9092 --family appends --pairs 200
     urteil conform --against kafka.jsonl.gz
 
-    The requests have every API and version that both systems support. The requests use new topics,
-    groups and transactional ids, and change nothing else on the system.
+    The requests use the APIs and versions that both systems support. They use new topics, groups
+    and transactional ids, and change nothing else on the system.
     """
     from checkers.conform import recording, trial
     from checkers.conform.peer_reasons import reasons_of

@@ -92,9 +92,12 @@ def explore_command(
     The page shows the state, each enabled action with its changes, and each disabled action with
     the conjunct that is false. It steps back, searches for a state by a formula, shows a
     counterexample of each property, and compares two variants. The address of the page contains
-    the path, so the address can be sent to others. Instead of SPEC, RUN may be a run folder or a
-    trace: then the page opens the counterexample of urteil check (*.itf.json), or line by line the
-    trace of a broker (*.trace.json). The page needs no network; Ctrl-C ends the server.
+    the path, so the address can be sent to others. The page needs no network; Ctrl-C ends the
+    server.
+
+    Instead of SPEC, name a RUN: a counterexample of urteil check (*.itf.json), the trace of a
+    broker (*.trace.json), or a run folder with such files. The page opens a counterexample as a
+    path, and shows the trace of a broker line by line.
     """
     explorer = _explorer(spec, variant, assignments, scope, path, compare)
     where = {**explorer.opened, "path": explorer.opened.get("path", "")}

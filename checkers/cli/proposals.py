@@ -40,8 +40,10 @@ class ProposalOptions:
 def proposal_options(
     spec: Spec, *, houdini: bool, candidates: int | None, budget: str | None
 ) -> ProposalOptions | None:
-    """Returns the options of a search for lemmas, or None without `--houdini`. Raises InputFault
-    for an invalid option, and without `--houdini` also for an option that needs it.
+    """Returns the options of a search for lemmas, or None without `--houdini`.
+
+    Raises InputFault for an invalid option. Without `--houdini`, an option that needs `--houdini`
+    is invalid.
 
     A budget in pyproject.toml may be meant for other searches. Without `--houdini` this budget is
     ignored. With `--houdini` it is ignored if it is not a number of seconds.

@@ -119,13 +119,14 @@ def prove_command(
     """Prove SPEC for any number of replicas, offsets, epochs and transactions.
 
     If the proof fails, a search of at most 10 million states looks for a run that breaks a
-    property. --set sets constants of this search: a proof needs none. For a bug, each constant
-    without --set has its value in the recorded run of the bug. With --kafka, if the proof for the
-    release fails, the version of the spec with the fix is proved, too. A condition that was proved
-    before is not proved again, unless its formulas, Z3, the seed or a limit changed.
+    property. --set sets constants of this search; the proof needs no constants. For a bug, each
+    constant without --set has its value in the bug's recorded counterexample. With --kafka, if the
+    proof for the release fails, the version of the spec with the fix is proved, too. A condition
+    that was proved before is not proved again, unless its formulas, Z3, the seed or a limit
+    changed.
 
     With --houdini, if the proof fails, lemmas are proposed that prove the undecided properties.
-    They are made of the words of the spec, and printed as text for the spec.
+    They are made of formulas that the spec uses, and printed as text to paste into the spec.
 
     
     urteil prove transactions-abstract

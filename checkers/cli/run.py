@@ -159,7 +159,7 @@ def _is_destroying(frame: FrameType | None) -> bool:
     """Returns True if the frame, or a frame that called it, is a destructor or a callback of a weak
     reference.
 
-    If a destructor or a callback raises an exception, Python prints the exception and ignores it.
+    An exception that such a function raises has no effect: Python prints it and ignores it.
     """
     while frame is not None:
         name, file = frame.f_code.co_name, frame.f_code.co_filename

@@ -140,7 +140,7 @@ def in_force(variant: Variant) -> str | None:
 
 
 def note_releases(run: Run, variant: Variant) -> None:
-    """Prints the releases of Kafka that behave as the variant: a version of a spec, or a bug.
+    """Prints the releases of Kafka that behave as `variant`, which is a version of a spec or a bug.
     Prints nothing for a user's own spec.
 
     If `variant` is the spec's default version and the latest release does not have it, also prints

@@ -62,7 +62,7 @@ def sweep_command(
     urteil sweep publish --seeds 17 --bug no-dedup
 
     For the first three seeds with an anomaly, the run folder contains the history and the trace. A
-    run that makes no progress has neither.
+    seed with which the cluster makes no progress is not one of these three.
     """
     from checkers.sweeping import Swept
     from reference_impl.node.bugs import bugs_named

@@ -104,10 +104,11 @@ def trace_command(
     urteil trace runs/2026-11-23T0142-c3f1/cluster
     urteil trace --on apache-kafka:4.3.0 --fault pause
 
-    LOGS are files, plain or .gz, or folders of *.log and *.log.gz, or the folder of a cluster that
-    urteil record --traced started. A node may have several files; a file has the lines of one node.
-    The first step that the spec forbids is shown with the spec's state and with the lines around
-    it. docs/how-to/trace-a-broker.md has the log4j2 configuration.
+    Each of LOGS is a file, a folder, or the folder of a cluster that urteil record --traced
+    started. A file may be compressed as .gz. In a folder, the files *.log and *.log.gz are read. A
+    node may have several files; a file has the lines of one node. The first step that the spec
+    forbids is shown with the spec's state and with the lines around it.
+    docs/how-to/trace-a-broker.md has the log4j2 configuration.
 
     The spec allows three steps that may lose committed records: an unclean election, the election
     of the last known leader, and a restart with a log that lost its end. If committed records are

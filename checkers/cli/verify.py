@@ -325,8 +325,9 @@ def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
     """Records a history on the reference broker with the seeded bugs `bugs`, which are put into the
     broker on purpose. Returns the folder of the history.
 
-    If there are no bugs, also emits a verdict. The verdict is `holds` if at least 20 sends were
-    applied but got no response, and `undecided` otherwise.
+    If there are no bugs, also emits a verdict on the property "sends are applied and unanswered".
+    The verdict is `holds` if at least 20 sends were applied but got no response, and `undecided`
+    otherwise.
     """
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import ServedSystem

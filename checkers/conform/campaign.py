@@ -1,8 +1,8 @@
 """Sends sequences of requests to two systems, and compares the two answers to each request.
 
 One of the systems may be a recording of the answers that a cluster gave earlier. A request that
-changes nothing is sent again, at most 8 times, if the two answers differ without a known reason:
-one of the answers may not show an earlier change yet.
+changes nothing is sent again, at most 8 times, if the two answers differ without a known reason,
+because one of the answers may not show an earlier change yet.
 
 After some differences, the two systems are in different states. The remaining requests of the
 sequence are then sent only if the compared system is a running cluster. The answers to these
@@ -192,8 +192,8 @@ def run(
 
 
 def trail(compared: Compared, until: Pair) -> list[str]:
-    """A pair is a request and its two answers. Returns one line for each pair of a sequence, up to
-    and including the pair `until`. A line has the request and the errors in both answers.
+    """Returns one line for each pair of a sequence, up to and including the pair `until`. A pair is
+    a request and its two answers. A line has the request and the errors in both answers.
     """
     upto = [pair for pair in compared.pairs if pair.index <= until.index]
     return [

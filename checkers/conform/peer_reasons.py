@@ -2,9 +2,9 @@
 answers of Apache Kafka 4.3.
 
 The comparison uses the reference broker in place of Kafka, because the reference broker answers as
-Kafka 4.3 does. So each difference is a finding about kfake or the mock cluster. In each table, a
-difference has the reason of the first row that matches. Each table ends with one general reason for
-each request type.
+Kafka 4.3 does. So each difference is a finding about kfake or the mock cluster. kfake and the mock
+cluster each have a table of reasons. A difference has the reason of the first row that matches. A
+table ends with one general reason for each request type.
 
 Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, rdkafka_mock_handlers.c.
 """

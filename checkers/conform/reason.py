@@ -5,10 +5,10 @@ A reason has a verdict. `OURS` is a fault of the reference broker that is not fi
 is a choice that the protocol leaves to a broker, or a simplification that no client can notice.
 `THEIRS` is a fault of the other system.
 
-A reason with `general` applies only if no other reason applies. If a difference has only a general
-reason, and the request changes nothing, the request is first sent again: perhaps the first answer
-did not show an earlier change yet. After a difference whose reason has `ends`, the states of the
-two systems differ.
+If `general` is true, a reason applies only if no other reason applies. If a difference has only a
+general reason, and the request changes nothing, the request is first sent again, because the first
+answer may not show an earlier change yet. If `ends` is true, the states of the two systems differ
+after a difference with this reason.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, An
     received in the answer to InitProducerId.
 
     The name `p before` stands for the values that the producer `p` had before it received its
-    newest ones. The arguments `producer_id` and `epoch` are added to these values, so that a test
-    can send wrong ones.
+    newest ones. The arguments `producer_id` and `epoch` are added to the values of the two
+    placeholders, so that a test can send wrong values.
     """
     return {
         "producer_id": bound(*_names(name, "id"), plus=producer_id, otherwise=777),

@@ -276,11 +276,11 @@ def retried_errors(step: Send) -> frozenset[str]:
     """Returns the errors after which the request `step` is sent again.
 
     If `step.retries` is True, the result has all coordinator errors after which clients retry, such
-    as NOT_COORDINATOR. Otherwise it has one error, CONCURRENT_TRANSACTIONS. A broker returns this
-    error until the markers of the previous transaction are written.
+    as NOT_COORDINATOR. Otherwise it has CONCURRENT_TRANSACTIONS. A broker returns this error until
+    the markers of the previous transaction are written.
 
-    The result has one more error if `step` is a Produce request with a transactional id
-    (NOT_ENOUGH_REPLICAS) or a TxnOffsetCommit request (COORDINATOR_NOT_AVAILABLE).
+    For a Produce request with a transactional id, the result also has NOT_ENOUGH_REPLICAS. For a
+    TxnOffsetCommit request, it also has COORDINATOR_NOT_AVAILABLE.
     """
     retried = RETRIED if step.retries else STILL_ENDING
     is_verified = step.body.get("transactional_id") is not None and step.api in VERIFIED_TOO_EARLY

@@ -15,7 +15,8 @@ The field `to` of a step describes the broker that gets the request. Each line b
     transaction ~x       the coordinator of the transactional id ~x
     not-transaction ~x   another broker than this coordinator
     controller           the controller that the metadata names
-    any, node 1          the broker with the lowest id
+    any                  the broker with the lowest id
+    node 1               also the broker with the lowest id
 """
 
 from __future__ import annotations

@@ -304,8 +304,8 @@ class Columns(FiniteTerms):
     # ---- cells
 
     def in_sort(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns the value of a term in each state, and a mask of the bad states: there, the term
-        is undefined, or its value is outside its type.
+        """Returns the value of a term in each state, and a mask of the states in which the term is
+        undefined or has a value outside its type.
         """
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)

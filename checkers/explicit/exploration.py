@@ -194,8 +194,8 @@ class WitnessResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IllDefined:
-    """A term whose value is outside its type, with a trace to the state. Such a term is an error
-    of the spec.
+    """A term whose value is outside its type in a state, with a trace to this state. Such a term is
+    an error of the spec.
     """
 
     where: str

@@ -166,8 +166,8 @@ class Fairness:
         """Returns the edges of a fair cycle that contains the state `start` and a state of
         `through`.
 
-        `fair` is the result of the method `fair`. It is a union of fair sets of states, and the
-        cycle stays in one of these sets.
+        `fair` is the result of the method `fair`: a union of sets of states in which a fair
+        behaviour can stay forever. The cycle stays in one of these sets.
         """
         _, component = self._components(
             fair[self.graph.source] & fair[self.graph.target], len(fair)

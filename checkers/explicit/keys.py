@@ -101,8 +101,8 @@ class Numbering:
         return made
 
     def collision(self, states: int) -> float:
-        """`states` is a number of different states. Returns an upper bound on the probability that
-        two of them have the same key.
+        """Returns an upper bound on the probability that two states have the same key, if there are
+        `states` different states.
         """
         if self.exact:
             return 0.0

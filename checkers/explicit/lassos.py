@@ -86,8 +86,8 @@ class Cycles(Protocol):
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns the transitions of a fair cycle that contains `start` and a state of `through`.
 
-        `fair` is the result of the method `fair`. It is a union of fair sets of states, and the
-        cycle stays in one of these sets.
+        `fair` is the result of the method `fair`: a union of sets of states in which a fair
+        behaviour can stay forever. The cycle stays in one of these sets.
         """
         ...
 
@@ -144,8 +144,8 @@ class Judge:
         return self._found(missed, begun, missed)
 
     def _found(self, within: Mask, begun: Mask, through: Mask) -> Lasso | None:
-        """Returns a lasso (a path and a loop at its end) with a fair behaviour, or None if there is
-        no such lasso.
+        """Returns a lasso (a path and a loop at its end) that is a fair behaviour, or None if there
+        is no such lasso.
 
         The lasso contains a state of `begun`. From this state on, all states are in `within`. The
         loop contains a state of `through`.

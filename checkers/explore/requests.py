@@ -7,10 +7,7 @@ Each line has a request, its fields, and the content of the answer. A `?` marks 
     POST /api/spec            WHERE                   variants, constants, actions, properties
     POST /api/walk            WHERE, compare?, as_far?
                                                       the last state of the path: picture, enabled
-                                                      and disabled actions, properties.
-With `compare`, the name of a second variant: also the differences of the two variants. With
-                                                      `as_far`, a path with an impossible step is
-                                                      taken up to this step, and `stopped` says why
+                                                      and disabled actions, properties
     POST /api/search          WHERE, formula, states, seconds, from_here
                                                       starts a search for a state; returns the
                                                       number of the search
@@ -23,6 +20,10 @@ With `compare`, the name of a second variant: also the differences of the two va
 
 WHERE stands for the fields `spec`, `variant`, `constants`, `scope` and `path`, as text. The scope
 has the number of elements of each type, such as `Replica=2,Offset=3`, and is optional.
+
+`compare` is the name of a second variant. With this field, the answer also has the differences
+between the two variants. If `as_far` is true, a path with an impossible step is followed up to this
+step, and the field `stopped` of the answer has the reason.
 
 The answer to a wrong request has the status 400 and the content `{"error": text}`. If the mistake
 is in a path, the answer also has the number `step`. If the mistake is in a formula, it also has the

@@ -1,8 +1,8 @@
 """The sizes of a spec's sorts as text, and the choice of arguments if a sort has many elements.
 
 A sort is a finite type, such as `Replica`. The *scope* of the spec has the number of elements of
-every sort, as in `Replica=3,Offset=185`. A sort is *wide* if it has more than `WIDE` elements. Of a
-wide sort, only the elements near the values in the state are tried as arguments (`near`).
+every sort, as in `Replica=3,Offset=185`. A sort is *wide* if it has more than `WIDE` elements. If a
+sort is wide, only its elements near the values in the state are tried as arguments (`near`).
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def near(state: RowState, sort: t.SortInfo, spec: Spec, ranges: Ranges) -> list[
     neighbours, and the least element of the sort.
 
     The values of a variable that is indexed by a large sort are ignored, because there are too
-    many. If every variable of the sort is indexed by a large sort, returns only the least element
-    and the successor of the greatest value.
+    many. If this applies to every variable whose values are of the sort, returns only the least
+    element and the successor of the greatest value of these variables.
     """
     elements = ranges[sort.name]
     of_sort = [v for v in spec.variables if v.value.name == sort.name]

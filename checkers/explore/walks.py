@@ -128,8 +128,8 @@ class Walk:
     def calls(self, state: RowState) -> Iterator[Call]:
         """Yields every action with every choice of arguments.
 
-        Of a large type, only some elements are chosen: the elements that are values in the state,
-        their neighbours, and the least element (`near`).
+        If a type is large, only some of its elements are chosen: the elements that are values in
+        the state, their neighbours, and the least element (`near`).
         """
         ranges = self.interpreter.ranges
         chosen: dict[str, Sequence[int]] = {}

@@ -1,4 +1,4 @@
-"""Returns the query plan of an analysis as data: its passes and stages, without a history or Spark.
+"""Returns the passes and stages of an analysis's query plan as data, without a history or Spark.
 
 A plan makes its later stages from the results of earlier stages. So this module executes the plan
 on two small built-in histories. The first history has no operation, and the second history has

@@ -70,7 +70,9 @@ class TrueClauses:
 
 
 def false_clauses(false: Bits, clauses: Clauses) -> Any:
-    """Returns a flag for each clause: True if some row makes all literals of the clause false."""
+    """Returns a flag for each clause: True if all literals of the clause are false in some row (a
+    state, together with a value for each variable).
+    """
     step = max(1, CHUNK // max(1, false.shape[1]))
     found: list[Any] = [np.zeros(0, dtype=np.bool_)]
     for start in range(0, len(clauses), step):
@@ -95,8 +97,8 @@ class _Enumeration:
         return self.context.atoms[literal // 2].cost, literal
 
     def clauses(self, longest: int) -> Iterator[tuple[int, ...]]:
-        """Yields the clauses over all variables of a context (`contexts.py`) that are true in every
-        known state. A clause is a tuple of literals; clauses with fewer literals come first.
+        """Yields the clauses that are true in every explored state, and in which each variable of
+        the context occurs. A clause is a tuple of literals; clauses with fewer literals come first.
         """
         yield from filter(self._covers, ((int(x),) for x in np.flatnonzero(self.never_false)))
         for n, i in enumerate(self.alive):

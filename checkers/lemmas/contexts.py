@@ -163,8 +163,8 @@ def _assembled(vocabulary: Vocabulary, variables: Variables) -> Iterator[Atom]:
 
 
 def _choices(template: Template, variables: Variables) -> Iterator[Variables]:
-    """Yields every choice of different variables for the holes of the template. Each chosen
-    variable has the sort of its hole.
+    """Yields every choice of different variables for the holes of the template (its free
+    variables). Each chosen variable has the sort of its hole.
     """
     for chosen in permutations(variables, len(template.holes)):
         if all(x.sort == hole.sort for x, hole in zip(chosen, template.holes, strict=True)):

@@ -89,8 +89,9 @@ class SearchAtScope:
         self._take((n, k) for _, n, k in islice(sorted(every), self.most // 2))
 
     def more(self) -> bool:
-        """Adds clauses to the pool: the cheapest ones that are false in certain states. In each of
-        these states, a condition of the induction (an action preserves a clause) failed.
+        """Adds clauses to the pool. For each state in which a condition of the induction failed,
+        the cheapest clauses that are false in the state are added. A condition says that an action
+        preserves a clause.
 
         Returns False if no clause is added: there is no such state, no such clause, or no room in
         the pool.

@@ -46,9 +46,9 @@ class Printer:
     def clause(self, variables: Sequence[t.Local], literals: Sequence[t.Node]) -> Clause:
         """Returns the clause as text.
 
-        Each negated literal becomes a premise, and each other literal becomes a conclusion. Two
-        variables of one type must stand for different elements. So `x == y` becomes a further
-        conclusion: if the elements are equal, the clause is true in any case.
+        Each negated literal becomes a premise, and each other literal becomes a conclusion. The
+        clause is only about different elements of a type. So if x and y have the same type, `x ==
+        y` becomes a further conclusion: the formula is then true for equal elements.
         """
         names = {x: x.name for x in variables}
         premises = [self.text(n.of, names) for n in literals if isinstance(n, t.Not)]

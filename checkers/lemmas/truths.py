@@ -27,8 +27,8 @@ BATCH: Final = 4096  # states
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truths:
-    """The atoms (formulas without a connective) of a context, compiled to operations on columns of
-    states. A context is a list of quantified variables.
+    """The atoms of a context, compiled to operations on columns of states. A context is a choice of
+    quantified variables, and of atoms (formulas) about them.
 
     `codes` has one list for each assignment of elements to the variables of the context. A list has
     one operation for each atom.
@@ -48,8 +48,9 @@ class Truths:
         return cls(context, columns, codes)
 
     def false_in(self, states: States) -> Bits:
-        """Returns a bitset for each literal: the rows in which the literal is false. At the end,
-        adds one more bitset, which contains all rows.
+        """Returns a bitset for each literal: the rows in which the literal is false. A row is a
+        state, together with a value for each variable of the context. The last bitset contains all
+        rows.
         """
         width = len(self.context.atoms)
         found = [np.zeros((0, (width + 7) // 8), dtype=np.uint8)]

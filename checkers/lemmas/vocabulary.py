@@ -136,8 +136,8 @@ def _names(spec: Spec) -> dict[t.SortInfo, Sequence[str]]:
 
 
 def is_term(n: t.Node) -> bool:
-    """Returns True if `n` is a value of a state variable, such as `s.epoch[s.producer[x]]`. The
-    value must not be a truth value or an integer.
+    """Returns True if `n` is the value of a state variable, such as `s.epoch[s.producer[x]]`, and
+    is neither a truth value nor an integer.
     """
     return isinstance(n, t.Get) and n.sort.flavour in ("sort", "ordered")
 

@@ -33,8 +33,11 @@ def open_transactions(
     found: Found, newest_ms: int, coordinated: Sequence[CoordinatorEntry]
 ) -> Iterator[Found]:
     """Yields the results of two checks: first the open transactions that may still end, then the
-    hanging transactions. `newest_ms` is the newest timestamp in all logs. The idle time of a
-    transaction is measured up to this timestamp.
+    hanging transactions.
+
+    `found` has the transactions that are open at the end of a log, and `coordinated` has the
+    coordinator's state of each transactional id. The idle time of a transaction is measured up to
+    `newest_ms`, the newest timestamp in all logs.
     """
     by_producer = {one.producer_id: one for one in coordinated}
     rows: dict[bool, list[OpenTransaction]] = {False: [], True: []}

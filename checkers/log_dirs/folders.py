@@ -16,9 +16,9 @@ This tree shows the folder of a broker. Each line has a name, and the meaning of
 The user may also name the folder of one partition. In this case, the checkpoints are read from its
 parent folder. Three kinds of folders are skipped:
 
-- The broker deletes a folder named `…-delete`.
-- The broker still fills a folder named `…-future`.
-- A folder named `…-stray` is no replica of the partition any more.
+- a folder named `…-delete`, which the broker deletes;
+- a folder named `…-future`, which the broker still fills;
+- a folder named `…-stray`, which is no replica of the partition any more.
 
 Source: LogManager, OffsetCheckpointFile, LeaderEpochCheckpointFile, TransactionIndex and
 ProducerStateManager of Kafka.

@@ -100,8 +100,8 @@ def _stream(rows: pa.Table) -> bytes:
 
 
 def unpacked(found: pa.Table, check: str) -> Found:
-    """Returns the result of one check on all topic partitions: merges the results on the single
-    partitions.
+    """Returns the result of one check on all topic partitions, merged from the results on single
+    topic partitions in `found`.
     """
     its = found.filter(pa.array(found["check"].to_numpy(zero_copy_only=False) == check))
     streams = (pa.ipc.open_stream(rows).read_all() for rows in its["rows"].to_pylist())

@@ -52,9 +52,9 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the sound batches (without a fault) that end just below the offset of the producer
-    snapshot. No offset is missing between these batches. The result is empty if no batch ends
-    there.
+    """Returns the range that ends just below the offset of the producer snapshot. A range is
+    adjacent batches without a fault, and without a missing offset between them. The result is empty
+    if no range ends there.
     """
     offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound

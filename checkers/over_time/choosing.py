@@ -66,9 +66,8 @@ class Filter:
     since: date | None = None
 
     def __call__(self, runs: Sequence[KeptRun]) -> tuple[KeptRun, ...]:
-        """Returns the runs that satisfy the conditions. If there is a condition on verdicts,
-        each run has only the verdicts that satisfy it, and runs without such a verdict are
-        omitted.
+        """Returns the runs that satisfy the conditions. If a condition is about verdicts, the
+        verdicts that do not satisfy it are omitted, and so are runs without any remaining verdict.
         """
         kept = [run for run in runs if self._fits(run)]
         if self.spec is None and self.claim is None and self.verdict is None:

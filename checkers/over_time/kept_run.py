@@ -172,8 +172,8 @@ def _verdict(decision: Decision, *, by_expectation: bool) -> KeptVerdict:
 
 
 def worst(verdicts: Iterable[KeptVerdict]) -> KeptVerdict:
-    """A run may have several verdicts on one claim. Returns the worst of them, with the
-    fingerprints of the violations of all of them.
+    """Returns the worst of the verdicts of a run on one claim, with the fingerprints of the
+    violations in all these verdicts.
     """
     from dataclasses import replace
 

@@ -87,8 +87,8 @@ class Store:
 
     def add_missing(self, *, left_out: str = "") -> None:
         """Adds each run whose folder exists but which is not in the store. The run with the name
-        `left_out` is not added. A run is added again if its file of events has changed its size
-        since it was added.
+        `left_out` is not added. A run is added again if its file of events has another size than
+        when the run was added.
         """
         known = dict(self._database.execute("SELECT id, events_bytes FROM run"))
         for folder in run_folders(self.base):

@@ -45,8 +45,8 @@ _SILENT.propagate = False
 
 
 class UnreachableCluster(InputFault):
-    """Raised if the cluster does not respond, if it refuses to create a topic or to start a
-    transactional producer, or if a partition of a new topic has no leader in time.
+    """Raised if the cluster does not respond, or if it refuses to create a topic or to start a
+    transactional producer. Also raised if a partition of a new topic has no leader in time.
     """
 
 

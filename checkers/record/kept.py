@@ -4,8 +4,8 @@ A history consists of *parts* (Parquet files) and a *tail* (the lines of the new
 resumed recording appends lines to the tail, so a stored line is never written again. Operations
 that were open when the recording was killed stay open: each of them may have had an effect, but the
 recording cannot find out. An interrupted recording has no tail. In this case, its last part is
-converted back to a tail: the operations that were open at the interrupt are the last rows of this
-part, and must come after all new ones.
+converted back to a tail. The last rows of this part are the operations that were open at the
+interrupt, and they must come after all new operations.
 
 The clock of a history continues by the wall clock. If the wall clock went back, the clock of the
 history continues one nanosecond after the last recorded time. So each new operation is after each

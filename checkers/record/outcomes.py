@@ -1,7 +1,7 @@
 """The outcome of an operation of librdkafka: `ok`, `fail` (it had no effect) or `info` (unknown).
 
-An error is `fail` if it depends only on the request and the static configuration of the cluster:
-then every earlier attempt must have been refused, too. Any other error is `info`, because an
+An error is `fail` if it depends only on the request and the static configuration of the cluster. In
+this case, every earlier attempt must have been refused, too. Any other error is `info`, because an
 earlier attempt may have been applied although its response was lost. Examples are
 NOT_ENOUGH_REPLICAS, and librdkafka's own errors (time-outs, purged queues, transport). A
 transaction is `ok` if its commit succeeded, and `fail` if its abort succeeded.
@@ -59,9 +59,10 @@ def reason(error: Any) -> str | None:
 def of_transaction(error: Any, *, requested: bool, replaced: bool) -> Outcome:
     """Returns the outcome of a transaction if neither its commit nor its abort succeeded.
 
-    The outcome is `fail` if the producer never requested the commit. It is also `fail` if another
-    producer had replaced the producer before the request and the error is a fencing error.
-    Otherwise it is `info`: the commit may have been applied although its response was lost.
+    The outcome is `fail` if the producer never requested the commit (`requested` is false). It is
+    also `fail` if two conditions hold: another producer replaced this producer before the request
+    (`replaced`), and `error` is a fencing error. Otherwise it is `info`: the commit may have been
+    applied although its response was lost.
     """
     fenced = error.code() in FENCED
     return "fail" if not requested or (replaced and fenced) else "info"

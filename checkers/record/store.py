@@ -1,5 +1,5 @@
-"""The writer of a history. When a call returns, its invocation or completion has been written to
-the file of the history.
+"""The writer of a history. When a call returns, the invocation or completion that it records has
+been written to the file of the history.
 
 Even after `kill -9`, the history has every request that a broker may have applied. Only a power
 loss can lose a line. When enough operations are completed, a Parquet file (a *part*) replaces their

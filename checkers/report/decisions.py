@@ -16,7 +16,8 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
     """Returns the verdict that counts for the exit code.
 
     If `by_expectation` is true and the decision has an expected verdict, this table applies. Each
-    line has a condition and the result, and the first line with a true condition counts:
+    line has a condition and the result, and the first line with a true condition counts. In a
+    condition, *expected* means that the verdict is the expected one:
 
         not exercised, and expected    not exercised
         any other expected verdict     holds

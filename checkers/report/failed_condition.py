@@ -52,11 +52,13 @@ def variables_of(reason: Reason) -> frozenset[str]:
 def lemmas_about(
     spec: Spec, found: CounterexampleToInduction, variables: frozenset[str]
 ) -> list[str]:
-    """Returns at most two lemmas that may be too weak. They read some of the variables `variables`.
+    """Returns the names of at most two lemmas that may be too weak. Each of them reads a state
+    variable in `variables`.
 
-    The lemmas that read the most variables of `variables` that the step changes come first. If two
-    lemmas are equal in this, a second number decides: how many variables a lemma reads that are in
-    `variables`, or that differ from their least value before the step.
+    Two numbers decide which lemmas come first. The first number counts the variables in `variables`
+    that the lemma reads and the step changes. The second number decides between lemmas with the
+    same first number. It counts the variables that the lemma reads and that are in `variables`, or
+    that differ from their least value before the step.
     """
     changed = {name for (name, keys), x in found.after.items() if x != found.state[name, keys]}
     set_before = {name for (name, keys), x in found.state.items() if x != found.quiet[name, keys]}

@@ -33,8 +33,8 @@ PLAIN: Final[Mapping[str, str]] = {
 
 
 def register() -> None:
-    """Registers an error handler for encoding in Python's `codecs`. It replaces signs that an
-    encoding lacks by ASCII.
+    """Registers an error handler for encoding in Python's `codecs`. If an encoding lacks a sign,
+    the handler writes ASCII instead.
     """
     codecs.register_error(HANDLER, _plain)
 

@@ -82,8 +82,10 @@ def _done(operation: Operation) -> str:
 
 
 def shape_of_trace(actions: Sequence[str], loop: int | None = None) -> str:
-    """Returns what identifies a trace: the last action, the actions that repeat forever if it is a
-    lasso, or the action after which it stops.
+    """Returns the shape of a trace as text.
+
+    The shape of a lasso has the actions that repeat forever. If no action repeats, it has the last
+    action, after which the trace stops. The shape of any other trace has its last action.
 
     `loop` is the step after which a lasso repeats, or None if the trace is not a lasso.
 

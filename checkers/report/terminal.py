@@ -145,7 +145,7 @@ def baseline_lines(applied: BaselineApplied) -> list[str]:
 def difference(one: VerdictCompared) -> str:
     """Returns the text about a claim whose verdict differs between two runs.
 
-    If only one of the runs has a violation, a line has the fingerprint of the violation.
+    Each violation that only one of the runs has is on a further line, with its fingerprint.
     """
     was, now = (
         f"{word or f'not in the {which} run'}{f' ({count:,} found)' if count else ''}"
@@ -160,8 +160,8 @@ def difference(one: VerdictCompared) -> str:
 
 
 def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
-    """Returns the verdicts as a table with a heading for each input or spec. If `verbose` is
-    false, some verdicts of an input share a line.
+    """Returns the verdicts as a table with a heading for each input or spec. The anomalies that are
+    not exercised share a line. If `verbose` is false, many anomalies that hold share a line, too.
     """
     lines: list[str] = []
     parts = [

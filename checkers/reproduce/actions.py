@@ -141,8 +141,8 @@ def abort(stage: Stage) -> None:
 def transaction(
     request: Callable[[RawTransactions], str], *, version: int = 1, after_s: float = 0.0
 ) -> Do:
-    """Returns an action that sends one request of a transactional producer. It stores the error of
-    the response in `stage.noted`.
+    """Returns an action that sends one request of a transactional producer, by a call of `request`.
+    It stores the error of the response in `stage.noted`.
 
     `version` is the transaction version. The action waits `after_s` seconds before the request.
     """

@@ -1,5 +1,5 @@
-"""The checks of the steps on real brokers. A check is a function of the `Stage`. Its result is
-True if a step has happened, together with a text about what was seen.
+"""The checks of the steps on real brokers. A check is a function of the `Stage`. Its result has a
+flag, which is True if a step has happened, and a text about what was seen.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ def partition(
     at: int | None = None,
     index: int | None = None,
 ) -> Check:
-    """Returns a check that succeeds if the metadata of a partition has the given values. A value
-    None is not compared. `at` and `index` select the broker and the partition.
+    """Returns a check that succeeds if the metadata of a partition has the values of the
+    parameters. A parameter that is None is not compared. `at` and `index` select the broker and the
+    partition.
 
     - `leader` is -1 if the partition must have no leader.
     - `elr_has` is a broker that must be in the ELR.
@@ -69,8 +70,8 @@ def deleted(at: int | None = None) -> Check:
 
 
 def coordinates(broker: int) -> Check:
-    """Returns a check that succeeds if the broker is the coordinator of the transactional id,
-    according to its own metadata.
+    """Returns a check that succeeds if the broker's own metadata has this broker as the coordinator
+    of the transactional id of the reproduction.
     """
 
     def check(stage: Stage) -> Seen:
@@ -107,8 +108,8 @@ def acknowledged(*values: str) -> Check:
 
 
 def unanswered(value: str, for_s: float = 1.0) -> Check:
-    """Returns a check that waits `for_s` seconds. It succeeds if the value is then neither
-    acknowledged nor refused.
+    """Returns a check that waits `for_s` seconds. It succeeds if the record with this value is then
+    neither acknowledged nor refused.
     """
 
     def check(stage: Stage) -> Seen:

@@ -48,8 +48,8 @@ class Taken:
 def conduct(
     case: Case, jars: Jars, folder: Path, report: Callable[[Taken], None]
 ) -> tuple[Taken, ...]:
-    """Runs a case until a step fails, and returns the steps. If a step failed, it is the last of
-    them.
+    """Runs the steps of a case, and ends after the first step that fails. Returns the steps that
+    ran. A failed step is the last of them.
 
     Calls `report` after each step. Raises SystemFailed if the cluster does not start.
     """

@@ -1,7 +1,7 @@
-"""What the schedules share in which the second disk of broker 1 fails.
+"""The common parts of the schedules in which the second disk of broker 1 fails.
 
-The brokers have two disks, and broker 1 has its replica on the second one. The first disk has the
-metadata of the broker, which stops if this disk fails.
+The brokers have two disks, and broker 1 has its replica on the second disk. The first disk has the
+metadata of the broker, so the broker would stop if this disk failed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ REPORTED: Final = r"Directories .* in broker 1 marked offline"  # in the control
 
 
 def created(leader: int, other: int) -> tuple[Step, ...]:
-    """Returns the first steps: a topic with the replicas `leader` and `other` is created."""
+    """Returns the first two steps. They create a topic with the replicas `leader` and `other`, and
+    check that the replica of broker 1 is on its second disk.
+    """
     return (
         Step(
             f"broker {leader} leads, and broker {other} is in the ISR",

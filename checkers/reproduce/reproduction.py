@@ -1,8 +1,8 @@
 """A reproduction: a counterexample of a spec, as a fixed list of steps on real brokers.
 
-It has two cases. The first case must show the defect. The second case is a control experiment,
-which must not show it. The cases differ in one version, one setting or one step. Each step has a
-check that it happened. If a check fails, the verdict on the case is undecided.
+A reproduction has two cases. The first case must show the defect. The second case is a control
+experiment, which must not show it. The cases differ in one version, one setting or one step. Each
+step has a check that it happened. If a check fails, the verdict on the case is undecided.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 clients.
 
 Every send and every read becomes an operation of a history, which `urteil analyze` can judge. A
-metadata request goes to one chosen broker. If brokers are cut off from the controller, their
-metadata can have different leaders.
+metadata request goes to one chosen broker, because brokers that are cut off from the controller can
+have different leaders in their metadata.
 """
 
 from __future__ import annotations

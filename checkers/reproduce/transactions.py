@@ -57,8 +57,8 @@ class RawTransactions:
         return str(answer["error_code"])
 
     def newer_instance(self) -> str:
-        """Requests a producer id as a newer instance of the same producer would, and does not
-        store it. Returns the error of the response, or `NONE`.
+        """Requests a producer id and an epoch as a newer instance of this producer would, but does
+        not store them. Returns the error of the response, or `NONE`.
         """
         return str(self.call(Api.INIT_PRODUCER_ID, 4, NEW_INSTANCE)["error_code"])
 
@@ -165,8 +165,8 @@ class RawTransactions:
 
 
 def coordinator(call: Call) -> dict[str, Any]:
-    """Returns the coordinator of the transactional id, as the called broker knows it, or an
-    error.
+    """Returns the response of one broker to FindCoordinator: the coordinator of the transactional
+    id, or an error. `call` sends the request.
     """
     body = {"key_type": 1, "coordinator_keys": (TRANSACTIONAL_ID,)}
     return dict(call(Api.FIND_COORDINATOR, 4, body)["coordinators"][0])

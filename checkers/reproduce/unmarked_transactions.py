@@ -19,7 +19,8 @@ from checkers.reproduce.reproduction import Step
 class Unmarked:
     """A transaction of the record `a` that ends without a marker.
 
-    `end` is the step that ends it. The steps in `later` then show the violation of `promise`.
+    `end` is the step that ends it. `promise` is the guarantee of Kafka that is then violated, and
+    the steps in `later` show the violation.
     """
 
     end: Step

@@ -22,8 +22,8 @@ QUIET: Final = "-Xlog:disable"  # Java would print warnings to stdout
 
 
 def archive_of(chosen: Java) -> Path:
-    """Returns the path of the archive for this Java and the installed Spark. The file may not
-    exist.
+    """Returns the path of the archive for this Java and the installed Spark, even if the file does
+    not exist.
     """
     spark = find_spec("pyspark")  # importing it takes a second
     parts = (chosen.home, chosen.version, version("pyspark"), spark and spark.origin)

@@ -121,8 +121,8 @@ def _analyse_locally(
 
 @contextmanager
 def errors_of_tasks() -> Generator[None]:
-    """The `with` block runs Spark tasks. If a task fails, raises the error with its original type:
-    Spark itself returns only the text of a task's error.
+    """If a Spark task in the `with` block fails, raises the error of the task with its original
+    type. Spark itself returns only the text of the error.
 
     Two errors are recognized: an UnreadableHistory, and the OSError of a full disk.
     """

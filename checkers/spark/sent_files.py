@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SentRows:
-    """A row group of a Parquet file that Spark has sent to the workers."""
+    """A row group of a Parquet file. Spark has sent the file to the workers, as `name`."""
 
     name: str
     stored: RowGroup
@@ -52,7 +52,7 @@ class SentRows:
 def sent(
     spark: SparkSession, partitions: tuple[HistoryPartition, ...], folder: Path
 ) -> tuple[HistoryPartition, ...]:
-    """Returns the partitions, with a location for each file from which every worker can read it.
+    """Returns the partitions, changed so that every worker can read their files.
 
     If some worker cannot see a local file, all local files are sent, through links in `folder`.
     With a local master, the partitions are returned unchanged.

@@ -158,8 +158,9 @@ def write_parts(
     codec: Codec,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Runs the functions `kernels`, and writes one file for each kernel and shuffle partition.
-    Yields rows that name these files, and at the end a row with the cost of the task.
+    """Runs the functions `kernels`, and appends their rows to files. A process has one file for
+    each kernel and shuffle partition. Yields rows that name these files, and at the end a row with
+    the cost of the task.
     """
     prepare_worker(len(sys.modules))
     pid = os.getpid()  # no other process writes to these files

@@ -55,8 +55,8 @@ def watched(
 
 @contextmanager
 def described(spark: SparkSession, name: str) -> Generator[None]:
-    """Gives the Spark jobs of the `with` block a name. It is their description in Spark's web UI,
-    and the name of their job group.
+    """Makes `name` the description of the Spark jobs of the `with` block in Spark's web UI, and the
+    name of their job group.
 
     With Spark Connect, the name is a tag of the jobs, because the server sets their descriptions.
     """

@@ -2,8 +2,8 @@
 on.
 
 A proof by induction has a condition for each action and each claim: the action preserves the claim.
-The proof of a claim may assume other claims. If a condition fails, `prove` drops its claim. It then
-proves those claims whose proofs assume no dropped claim.
+The proof of a claim may assume other claims. If a condition fails, `prove` drops its claim. The
+proofs that assumed the dropped claim are then repeated without it.
 """
 
 from checkers.symbolic.condition import Condition, Progress

@@ -34,7 +34,9 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """The verdicts of both solvers on the conditions of a proof that need a query of a solver."""
+    """The verdicts of Z3 and of cvc5 on the conditions of a proof. Conditions that are proved
+    without a solver are left out.
+    """
 
     compared: tuple[Compared, ...]
     conditions: int

@@ -17,8 +17,8 @@ condition proved. In this example, the slice of a condition has two claims:
     using = {("append", "log_is_complete"): ("fetched_is_copied", "one_leader")}
 
 A claim may also *follow* from other claims in the same state. In this case, one query about a
-single state replaces all conditions of the claim. In this example, a claim follows from two claims.
-If one of these two claims has its own row in the table, its row must come before this row:
+single state replaces all conditions of the claim. If one of the other claims also has a row in the
+table, its row must come first. In this example, a claim follows from two claims:
 
     consequences = {"one_leader": ("a_majority_votes_for_each_leader", "votes_are_given_once")}
 """
@@ -88,8 +88,8 @@ class Induction:
         return self._preserved(action, claim, without)
 
     def follows(self, claim: Claim, without: Set[str] = frozenset()) -> bool:
-        """Returns True if `claim` follows from other claims that the spec names for it, and none of
-        these others is in `without`.
+        """Returns True if the spec's table `consequences` has a row for `claim`, and no claim from
+        which it follows is in `without`.
         """
         premises = self.consequences.get(claim.name)
         return premises is not None and without.isdisjoint(premises)

@@ -33,8 +33,8 @@ Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 
 
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
-    """Returns a formula, and a list. Z3 can make the formula false exactly if the step can break
-    the claim.
+    """Returns a formula that Z3 can make false exactly if the step can break the claim, and a list
+    of the constants in the formula.
 
     The formula is the claim after the step. If the claim is a `forall`, or a conjunction with
     `forall` parts, fresh constants replace the variables of these quantifiers. The list has the

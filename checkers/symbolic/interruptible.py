@@ -60,8 +60,8 @@ class _Watcher:
 
 @cache
 def _watcher(pid: int) -> _Watcher:
-    """Returns the thread that stops C code after Ctrl-C. Each process has one, also a forked
-    process; `pid` is the process.
+    """Returns the thread that stops C code after Ctrl-C in the process `pid`. A forked process has
+    a thread of its own.
     """
     del pid
     return _Watcher()

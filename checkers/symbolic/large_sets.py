@@ -9,9 +9,9 @@ So a claim is proved for every k at once, and "fewer than k" means "not at least
 each large set of replicas contains a replica that stopped cleanly, if fewer than k replicas stopped
 uncleanly.
 
-If k is an element of an ordered type, there is one family for each element, and one assumption more
-(`assumption_of_order`): a set with at least k elements also has at least j elements for each
-smaller j. So k may change between two states.
+If k is an element of an ordered type, there is one family for each element. A second assumption
+(`assumption_of_order`) says that a set with at least k elements also has at least j elements for
+each smaller j. So k may change between two states.
 """
 
 from __future__ import annotations

@@ -92,8 +92,8 @@ class Attempt:
         """Runs the query and returns Z3's result. The result is `unknown` if Z3 reaches a limit.
 
         `units` is the budget that is left for this query and all later queries of the condition.
-        This query may use only the share of it that its strategy names. `limit_ms` limits the wall
-        time of this query.
+        This query may use only a share of the budget, which its strategy determines. `limit_ms`
+        limits the wall time of this query.
         """
         solver = Solver(
             self.sorts.context,

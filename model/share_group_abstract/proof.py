@@ -139,8 +139,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def acknowledgements_are_newest(s) -> Bool:
-        """While an acknowledgement is in flight, the leader's other writes for the record come from
-        timeouts, and have smaller delivery counts.
+        """While an acknowledgement of a record is in flight, all other writes of the same leader
+        for this record come from timeouts, and have smaller delivery counts.
 
         Until the acknowledgement is stored or has failed, the leader does not deliver the record,
         and sends no further write for it.
@@ -239,12 +239,13 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def available_is_below_the_limit(s) -> Bool:
-        """If a record is not final and no member has acquired it, it was delivered less often than
-        the limit allows.
+        """If a record is not final and no member has acquired it, its delivery count is below the
+        limit.
 
-        The delivery count in each write is at most the limit. If the state in a write is not final,
-        its count is below the limit. If the stored state of a record is not final, its count is
-        below the limit, too.
+        The same is true at the coordinator: if the stored state of a record is not final, the
+        stored delivery count is below the limit. In each write that is in flight to the
+        coordinator, the delivery count is at most the limit. If the state in the write is not
+        final, the count is below the limit.
         """
         return all_of(
             DeliveryCount.least() < s.limit,

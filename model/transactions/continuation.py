@@ -69,8 +69,8 @@ class Continuation(Transactions):
         return super().is_appending() | (s.answering != nothing)
 
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Appends metadata to the coordinator's log. The record then has no previous producer id
-        and epoch. To add them, the caller calls `keep_last` afterwards.
+        """Appends `metadata`, without a previous producer id and epoch. To add these two, the
+        caller calls `keep_last`. The instance `answering` (if any) waits for the response.
         """
         super().write(metadata, answering)
         s.keep_last(false)

@@ -184,8 +184,8 @@ class TopicIds(Transactions):
     # ---- the coordinator
 
     def confirms_topic(s, p: TopicPartition) -> Bool:
-        """Returns True if the coordinator's broker knows the topic that the leader has: their topic
-        ids are the same.
+        """Returns True if the coordinator's broker and the partition's leader know the same topic
+        id.
 
         If the coordinator compares only the names of topics, the claim `no_hanging_transaction`
         breaks (bug `confirms-by-name`, 12 steps).
@@ -224,8 +224,8 @@ class TopicIds(Transactions):
             s.without_marker[p] = False
 
     def counts_as_deleted(s, p: TopicPartition) -> Bool:
-        """Returns True if the coordinator treats the topic as deleted: as far as its broker knows,
-        the topic is deleted.
+        """Returns True if the coordinator's broker knows that the topic is deleted, and does not
+        know a new topic with the same name. The coordinator then treats the topic as deleted.
         """
         return s.known_topic[p] == DELETED
 

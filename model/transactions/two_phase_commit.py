@@ -163,8 +163,8 @@ class TwoPhaseCommit(Transactions):
         super().begin(k, i)
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
-        """Returns True if the client may send a record of the transaction: the database has not
-        committed its part of the transaction yet.
+        """Returns True if the database has not committed its part of the transaction yet. Only then
+        may the client send a record of the transaction.
         """
         return super().may_send(p, k) & ~s.in_database[k]
 
@@ -182,11 +182,12 @@ class TwoPhaseCommit(Transactions):
         return super().may_ask(k, COMMIT) & s.may_ask_for_nothing(k, COMMIT)
 
     def may_decide(s, i: Instance) -> Bool:
-        """Returns True if the database accepts a commit of the instance: no newer instance has a
-        producer id.
+        """Returns True if no newer instance has a producer id. Only then does the database accept a
+        commit of the instance `i`.
 
         Simplified: in the spec, the database refuses the old instance at once. A real application
-        has time until the newer instance reads the prepared state. Kafka cannot enforce this order.
+        need only do so before the newer instance reads the prepared state. Kafka cannot enforce
+        this order.
 
         Without this rule, the claim `a_database_commit_stays` breaks (bug
         `zombie-commits-database`, 9 steps).
@@ -210,8 +211,8 @@ class TwoPhaseCommit(Transactions):
     # ---- the new instance
 
     def is_recorded(s, j: Transaction, k: Transaction) -> Bool:
-        """Returns True if the two transactions have the same prepared state: the same producer id
-        and epoch.
+        """Returns True if the two transactions have the same prepared state. The prepared state is
+        a transaction's producer id and epoch.
         """
         return s.stamp[j] == s.stamp[k]
 

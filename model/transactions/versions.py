@@ -203,13 +203,13 @@ class Version1(Transactions):
     # ---- clients
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
-        """Returns True if the client may send a record of the transaction to the partition: the
-        coordinator has added the partition to the transaction.
+        """Returns True if the coordinator has added the partition to the transaction. Only then may
+        the client send a record of the transaction to the partition.
         """
         return s.has_added(k, p)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """Returns True if the transaction `k` has a record or an added partition: only then may the
+        """Returns True if the transaction `k` has a record or an added partition. Only then may the
         client request its end. In transaction version 2, a client may also abort an empty
         transaction.
         """
@@ -225,9 +225,9 @@ class Version1(Transactions):
         return s.is_current(k) & (s.metadata.state == ONGOING)
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """Returns True if the coordinator's newest decision may be about the transaction `k`: `k`
-        has the current producer id and epoch. In transaction version 1, a decision does not change
-        them.
+        """Returns True if `k` has the current producer id and epoch. The coordinator's newest
+        decision may then be about `k`, because a decision does not change the epoch in transaction
+        version 1.
         """
         return s.is_current(k)
 

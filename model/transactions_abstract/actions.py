@@ -35,8 +35,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         return s.current_epoch[s.producer[x]] < marker_epoch
 
     def accepts_marker(s, t: TopicPartition, x: Transaction) -> Bool:
-        """Returns True if the partition `t` accepts the marker of `x`: the marker's epoch is larger
-        than every epoch of the producer that the partition has seen.
+        """Returns True if the marker of `x` has a larger epoch than every epoch of the producer
+        that the partition `t` has seen. Only then does the partition accept the marker.
 
         If an equal epoch suffices, the claim `faithful` breaks (bug `lax-markers`, 9 steps).
         """

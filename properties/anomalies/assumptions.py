@@ -97,8 +97,9 @@ def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...
     """Returns each operation that began before an earlier operation of the same process had
     completed.
 
-    Each row also names an earlier operation that was still running at this moment. If there were
-    several, it names the one that completed last. One that never completed counts as the last.
+    Each row also names the earlier operation that was still running when the later one began. If
+    several were still running, the row names the one that completed last. An operation that never
+    completed counts as the last.
     """
 
     def closes(operation: Operation) -> float:

@@ -1,9 +1,9 @@
 """A table of the anomalies that may follow from another anomaly, with the reasons.
 
 One fault often causes several anomalies. For example, a reader that passes a lost record is also
-reported as a `skip`. So if the report of an anomaly can be explained by another reported anomaly,
-the report names that other anomaly as a possible cause. Both the cause and the consequence are
-reported, because the consequence may have a different cause.
+reported as a `skip`. So if a reported anomaly may follow from another reported anomaly, the report
+names this other anomaly as a possible cause. Both the cause and the consequence are reported,
+because the consequence may have a different cause.
 
 `tools.convictions` tests this table with simulated histories, each with one fault: every reported
 anomaly must be an effect of the fault, or it must follow from an effect according to this table.

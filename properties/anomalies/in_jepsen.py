@@ -42,8 +42,8 @@ JEPSEN_ANOMALIES: Final = frozenset({
 def in_jepsen(ours: Iterable[Anomaly]) -> Iterator[Anomaly]:
     """Yields the anomalies in `ours` under the names that Jepsen uses.
 
-    If several anomalies have the same name in Jepsen, they become one anomaly: `made_of` has their
-    own names.
+    If several anomalies have the same name in Jepsen, they become one anomaly. Its field `made_of`
+    has the names that these anomalies have in `ours`.
 
     >>> from properties.anomalies.catalogue import CATALOGUE
     >>> {one.id: one.made_of for one in in_jepsen(CATALOGUE)}["strong-PL-1-cycle-exists"]

@@ -106,7 +106,7 @@ def _resumed(run: Grouped) -> Iterator[str]:
 def idle_members(run: Grouped) -> tuple[Breach, ...]:
     """Claim: at the end of the run, the partition counts of any two members differ by at most one.
 
-    So if a group has more members than partitions, each member has at most one partition, and the
+    So if a group has more members than partitions, some members have one partition each, and the
     other members are idle.
     """
     return tuple(map(partial(Breach, "idle_members"), _uneven(run)))

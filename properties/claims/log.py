@@ -118,11 +118,11 @@ def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
 
 
 def producers_change_places(run: ReadAndWritten) -> bool:
-    """Returns True if a log has two records of different writers, and the send of the second record
-    began first.
+    """Returns True if a log has two records of different writers, and the send of the record at the
+    higher offset began first.
 
-    The result counts only if each writer's own records are in the order of their sends. If they are
-    not, returns False.
+    But it returns False if some log has two records of one writer that are not in the order of
+    their sends.
     """
     locations = run.locations()
     sent = sorted(
@@ -142,8 +142,8 @@ def consumers_are_apart(run: ReadAndWritten) -> bool:
     """Returns True if a reader of the run received a record after another reader had received a
     record of the same topic partition at a higher offset.
 
-    The result counts only if each reader received its records in log order. If one did not, returns
-    False.
+    But it returns False if some reader did not receive the records of a topic partition in log
+    order.
     """
     received = [
         (operation.process, did.key, did.offset or 0)

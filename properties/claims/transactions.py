@@ -69,8 +69,8 @@ class Transacted:
         return Counter(poll.value for log in self.read.values() for poll in log)
 
     def polls(self) -> Iterator[tuple[Operation, Poll]]:
-        """Yields every record that a reader at the run's isolation level received, with its
-        operation.
+        """Yields (operation, record) for each record that a reader at the run's isolation level
+        received.
         """
         for operation in self.history:
             if operation.outcome == "ok" and operation.isolation == self.isolation:

@@ -26,8 +26,8 @@ RETRIED: Final = "marker written again"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class NotClosed(Location):
-    """A batch that follows an open transaction of its producer, but is not part of it: a marker is
-    missing before the batch.
+    """A batch that follows an open transaction of its producer, but is not part of this
+    transaction. So a marker is missing before the batch.
 
     The batch is not part of the open transaction because it is not transactional, or because it has
     a newer producer epoch.

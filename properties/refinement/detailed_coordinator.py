@@ -209,7 +209,8 @@ class Refinement(StateMapping[Transactions]):
     def calls(self, step: Step) -> list[Call]:
         """Returns the abstract actions that explain a step.
 
-        The list is empty for a client's send.
+        The list is empty if the step has no abstract action, for example if a client sends a
+        record.
         """
         return [*self._requests(step), *self._actions_of(step), *self._commits(step)]
 

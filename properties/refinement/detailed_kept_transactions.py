@@ -70,7 +70,8 @@ class KeptStates(Refinement):
 
     def _metadata(self, state: State, of: str, to: str, out: Cells) -> None:
         """Maps a record of the coordinator's log to variables of the abstract spec, and adds them
-        to `out`.
+        to `out`. The names of the detailed variables begin with `of`, and the names of the abstract
+        variables begin with `to`.
 
         The abstract spec also has a variable for the epoch of a transaction's markers. Its value is
         the epoch of the transaction's records plus 1.

@@ -5,8 +5,8 @@ records are deleted or compacted. The *abstract spec*, `retention-abstract`, is 
 proved. Its logs have leader epochs, and its state contains the key of every record that was ever
 appended. Each detailed step is one abstract step.
 
-A detailed spec with eligible leader replicas (`WithElr`) has an ELR. In the other versions, the ELR
-is empty.
+Only the detailed versions with eligible leader replicas (`WithElr`) have an ELR. For the other
+versions, the abstract ELR must be empty.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class Refinement(HistoryMapping[Retention]):
                 raise ValueError(f"{name} has no abstract action")
 
     def _later(self, before: State, r: int, x: int) -> int:
-        """Returns the offset of the first record after `x` in the replica's log that has the same
-        key.
+        """Returns the offset of the first record after offset `x` in the replica's log that has the
+        same key as the record at `x`.
         """
         key = before["log.record.key", (r, x)]
         later = range(x + 1, as_int(before["log.end_offset", (r,)]))

@@ -22,7 +22,9 @@ from reference_impl.protocol.messages import ErrorCode
 
 
 class SyncResult(NamedTuple):
-    """The changed group, the responses, and True if the assignment must be appended to the log."""
+    """The result of a SyncGroup request: the changed group, the responses, and whether the
+    assignment must be appended to the log.
+    """
 
     group: ClassicGroup
     effects: Effects = ()
@@ -37,8 +39,9 @@ def sync(
     *,
     is_written: bool,
 ) -> SyncResult:
-    """Handles a SyncGroup request. The member gets its assignment if the group is stable. Otherwise
-    the member waits until the assignment is in the log, or gets an error.
+    """Handles a SyncGroup request. If the request is invalid or a rebalance is in progress, the
+    member gets an error. If the group is stable, the member gets its assignment at once. Otherwise,
+    the member waits until the assignment is in the log.
 
     `is_written` is True if an append of the assignment is in progress already.
     """
@@ -77,8 +80,9 @@ def _is_consistent(group: ClassicGroup, request: SyncGroup) -> bool:
 def on_assignment_appended(
     group: ClassicGroup, context: Context, generation: int, error: ErrorCode
 ) -> StepResult[ClassicGroup]:
-    """Sends each waiting member its assignment. If the append of the assignment failed, sends
-    `error`, and begins a rebalance. Does nothing if the next rebalance has begun already.
+    """Handles the end of the append of the assignment of `generation`. Sends each waiting member
+    its assignment. If the append has failed, sends `error` instead, and begins a rebalance. Does
+    nothing if the next rebalance has begun already.
     """
     if group.generation != generation or group.state is not GroupState.COMPLETING:
         return group, ()  # a rebalance has begun, and has sent the waiting members an error

@@ -114,9 +114,8 @@ class ClassicGroup:
         return replace(self, members=members, leader=leader)
 
     def admits(self, request: JoinGroup) -> bool:
-        """Returns True if the client has the group's protocol type and supports a protocol that all
-        members support. An empty group admits every client that names a protocol type and a
-        protocol.
+        """Returns True if the request has the group's protocol type and a protocol that all members
+        support. An empty group admits every request that has a protocol type and a protocol.
 
         Kafka: ClassicGroup.supportsProtocols.
         """

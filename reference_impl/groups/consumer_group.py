@@ -111,8 +111,8 @@ class ConsumerGroup:
 
     def with_member(self, member: ConsumerMember, *, instead_of: str = "") -> ConsumerGroup:
         """Returns the group with `member` added or replaced. If `instead_of` names another member,
-        this member is removed, and `member` takes over its target assignment (a static member that
-        returns has a new member id).
+        that member is removed, and `member` takes over its target assignment. This is necessary for
+        a static member that returns with a new member id.
         """
         group = self
         if instead_of in self.members and instead_of != member.member_id:
@@ -132,8 +132,8 @@ class ConsumerGroup:
 
     @property
     def started(self) -> ConsumerGroup:
-        """The group itself, if it has a group epoch already. A new group gets the group epoch 1 and
-        the assignment epoch 1.
+        """The group with its first group epoch and assignment epoch, which are 1. If the group has
+        a group epoch already, the result is the same group.
 
         Kafka: ModernGroup and TargetAssignmentMetadata.
         """

@@ -125,11 +125,11 @@ class GroupCoordinator:
     def once_written(
         self, context: Context, group: str, entries: list[Entry], owed: PendingResponse
     ) -> StepResult[GroupCoordinator]:
-        """Appends `entries` to the log. It sends the pending response (`owed`) when the entries are
-        replicated.
+        """Appends `entries` to the log. When the entries are replicated, sends the pending response
+        (`owed`).
 
-        If there are no entries, the pending response waits for the group's newest append. If no
-        append of the group is in progress, the method sends it at once.
+        If `entries` is empty, the pending response is sent when the group's newest append is
+        replicated. If no append of the group is in progress, the pending response is sent at once.
         """
         if entries:
             return self.append(context, entries, PendingAppend(group, (owed,)))
@@ -152,11 +152,11 @@ class GroupCoordinator:
         return replace(self, changes={**self.changes, context.correlation: written}), (send,)
 
     def append_error(self, correlation: int, bugs: Bugs) -> ErrorCode:
-        """Returns the error that rejects an offset commit when its record batch is appended, or
-        NONE.
+        """Returns NONE if an offset commit is still valid when its record batch is appended.
+        Otherwise, returns the error that rejects the commit.
 
-        An offset commit of a transaction may wait for the verification of this transaction. If the
-        member that commits is removed in the meantime, the commit is rejected. The verification may
+        The append may wait for the verification of a transaction. If the committing member is
+        removed from the group in the meantime, the commit is rejected. The verification may
         nevertheless have added the group's partition to the transaction.
 
         Kafka: GroupCoordinatorService.commitTransactionalOffsets.

@@ -63,8 +63,8 @@ def forgotten_groups(
     classic: Mapping[str, ClassicGroup],
     consumers: Mapping[str, ConsumerGroup],
 ) -> tuple[list[Entry], list[str]]:
-    """Returns two lists: the tombstones of all groups that have neither members nor offsets, and
-    the ids of the classic groups among these groups.
+    """Finds the groups that have neither members nor offsets. Returns the tombstones of their
+    records, and the ids of those groups that are classic groups.
     """
     with_offsets = {place.group for place in offsets.committed}
     with_offsets |= {place.group for places in offsets.pending.values() for place in places}

@@ -37,8 +37,8 @@ NONE: Final = ErrorCode.NONE
 def join(
     group: ClassicGroup, context: Context, requester: Requester, request: JoinGroup
 ) -> StepResult[ClassicGroup]:
-    """Handles a JoinGroup request. The member waits for the next generation, or gets a response at
-    once.
+    """Handles a JoinGroup request. Usually, the member waits for the next generation. It gets a
+    response at once after an error, or if no rebalance is necessary.
     """
     member_id = request.member_id
     if not _has_room(group, member_id, context.broker_settings.group_max_size):
@@ -265,8 +265,9 @@ def heartbeat(
 def member_error(
     group: ClassicGroup, request: SyncGroup | HeartbeatGroup | CommitOffsets
 ) -> ErrorCode:
-    """Returns the error UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID if the sender is not a member.
-    Returns ILLEGAL_GENERATION if the request names another generation, otherwise NONE.
+    """Returns NONE if the sender is a member and the request names the present generation. If the
+    sender is not a member, returns the error of `identity_error`. If the request names another
+    generation, returns ILLEGAL_GENERATION.
     """
     error = identity_error(group, request.member_id, request.instance_id)
     if error is ErrorCode.NONE and request.generation != group.generation:
@@ -275,8 +276,8 @@ def member_error(
 
 
 def identity_error(group: ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode:
-    """Returns NONE if this member id and instance id belong to a member of the group, otherwise the
-    error.
+    """Returns NONE if this member id and instance id belong to a member of the group. Otherwise,
+    returns UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
 
     Kafka: ClassicGroup.validateMember.
     """

@@ -24,8 +24,8 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """How a member's partitions compare with its target assignment. The values of this enumeration
-    are in order: the first one that applies decides the member's next state.
+    """How a member's partitions compare with its target assignment. The values are checked in this
+    order. The first one that applies and the member's present state decide the member's next state.
     """
 
     SETTLED = "the member has its target assignment"
@@ -67,8 +67,8 @@ TRANSITIONS: Final[Mapping[tuple[MemberState, Finding], Next]] = {
 def reconciled(
     member: ConsumerMember, group: ConsumerGroup, owned: tuple[TopicPartition, ...] | None
 ) -> ConsumerMember:
-    """Returns the member after a heartbeat. `owned` has the partitions that the member reported to
-    own. None means that they are unchanged since the previous report.
+    """Returns the member after a heartbeat. `owned` has the partitions that the heartbeat reports
+    as owned. None means that these partitions are unchanged since the previous report.
 
     The target assignment may be older than the member's subscription. The member must revoke
     partitions of topics that it no longer subscribes to, and gets no partition of these topics.

@@ -91,8 +91,8 @@ def on_request(
 
 def response_while_loading(request: GroupRequest) -> GroupResponse:
     """Returns the response to a request that arrives while the coordinator is loading its log. The
-    response is an error, except for a Heartbeat. Without an error, the member that sent the
-    Heartbeat remains in its group.
+    response to a Heartbeat has no error, so the member remains in its group. Every other response
+    has the error COORDINATOR_LOAD_IN_PROGRESS.
 
     Kafka: GroupCoordinatorService.heartbeat.
     """

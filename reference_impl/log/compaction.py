@@ -40,7 +40,7 @@ def compacted(
     """Returns the log after compaction. Returns the same log if the topic is not compacted, or if
     no compaction is due.
 
-    `stable` is the last stable offset.
+    `aborted` has the aborted transactions of the log, and `stable` is its last stable offset.
     """
     if not config.cleanup_policy.compacts:
         return log

@@ -254,8 +254,9 @@ class PartitionLog:
         return EpochEndOffset(leader_epoch=self.epochs[at - 1].leader_epoch, end_offset=end)
 
     def batches(self, start: Offset = FIRST_OFFSET) -> Iterator[Batch]:
-        """Yields the record batches from the offset `start` on, or from the log start if it is
-        higher. The first batch contains or follows this offset, and may begin below it.
+        """Yields the record batches from an offset on: `start`, or the log start if the log start
+        is higher. The first batch contains this offset or follows it, so the batch may begin below
+        this offset.
         """
         start = max(start, self.log_start)
         first = bisect_left(self.segments, start, key=_last_offset_of)
@@ -290,8 +291,8 @@ class PartitionLog:
         return b"".join(found)
 
     def with_high_watermark(self, high_watermark: Offset) -> PartitionLog:
-        """Returns the log with the new high watermark. A high watermark below the log start or
-        above the log end is limited to these offsets.
+        """Returns the log with the new high watermark. A high watermark below the log start is
+        raised to the log start. A high watermark above the log end is lowered to the log end.
         """
         within = max(self.log_start, min(high_watermark, self.end_offset))
         return replace(self, high_watermark=within)

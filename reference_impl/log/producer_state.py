@@ -122,7 +122,9 @@ class ProducerStates:
         return self if len(left) == len(self.producers) else ProducerStates(left, self.transactions)
 
     def with_records_from(self, offset: Offset) -> ProducerStates:
-        """Returns the state of those producers that have a known record at `offset` or above it."""
+        """Returns the state of those producers whose newest record batch has a record at `offset`
+        or above it.
+        """
         # Only for the seeded bug PRODUCERS_GO_WITH_RECORDS: as in Kafka before KIP-360.
         left = {
             id_: known

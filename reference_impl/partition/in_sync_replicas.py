@@ -85,8 +85,8 @@ class InSyncReplicas:
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
-        """Returns the state of a new leader. The members of the ISR count as caught up. The end
-        offset of each follower is unknown until it fetches.
+        """Returns a new leader's view of its followers. The members of the ISR count as caught up.
+        The end offset of each follower is unknown until the follower fetches.
         """
         return cls(
             state=state,
@@ -125,11 +125,11 @@ class InSyncReplicas:
 
     def replicated_up_to(self, leader_end: Offset, context: Context) -> Offset:
         """Returns the lowest log end among the leader, the members of the maximal ISR, and all
-        other live replicas that have caught up.
+        other live replicas that have caught up. Returns -1 if one of these log ends is unknown, or
+        if the ISR is smaller than min.insync.replicas.
 
-        If this offset ignored the other replicas that have caught up, the high watermark would
-        advance beyond their log ends, and they could not join the ISR. The result is -1 if a log
-        end is unknown, or if the ISR is smaller than min.insync.replicas.
+        If this offset ignored the replicas outside the ISR that have caught up, the high watermark
+        would advance beyond their log ends, and these replicas could not join the ISR.
         """
         if self.below_minimum:
             return UNKNOWN_OFFSET

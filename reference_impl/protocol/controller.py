@@ -189,8 +189,8 @@ class AlteredConfigs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectLeader:
-    """A request that makes `broker` the leader. If `broker` is None, the new leader is the next
-    live ISR member after the present leader.
+    """A request that makes `broker` the leader of the topic partition. If `broker` is None, the new
+    leader is the next live ISR member after the present leader.
     """
 
     topic_partition: TopicPartition

@@ -26,7 +26,7 @@ INTERNAL_TOPICS: Final = (TRANSACTION_STATE, CONSUMER_OFFSETS)
 
 @dataclass(frozen=True, slots=True)
 class Coordinators:
-    """The coordinators that a broker knows from its metadata.
+    """The coordinators and the topic ids that a broker computes from its metadata.
 
     A topic's id is computed from its name and its incarnation, which is the number of deleted
     topics of this name.

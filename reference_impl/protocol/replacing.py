@@ -46,9 +46,9 @@ _copiers: dict[type[Any], Callable[[Any], Any] | None] = {}
 
 
 def _copier(kind: type[Any]) -> Callable[[Any], Any] | None:
-    """The twin of a class is a class with the same fields, whose instances are copied faster.
-    Returns a function that converts a value of the class `kind` to its twin. Returns None if `kind`
-    cannot have a twin.
+    """Returns a function that copies a value of the class `kind` to an instance of the twin of
+    `kind`. Returns None if `kind` cannot have a twin. The twin is a class with the same slots,
+    whose instances are not frozen.
     """
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "__post_init__"):
         return None

@@ -100,7 +100,9 @@ class Heal:
 
 @dataclass(frozen=True, slots=True)
 class DropResponses:
-    """Drops the next `count` responses to a client. The cluster has applied their requests."""
+    """Drops the next `count` responses to a client. The cluster has applied the requests of these
+    responses.
+    """
 
     client: NodeId
     count: int = 1

@@ -174,7 +174,9 @@ class Machines(World):
         self._network.heal()
 
     def drop_responses(self, client: NodeId, count: int = 1) -> None:
-        """Drops the next `count` responses to a client. The cluster has applied their requests."""
+        """Drops the next `count` responses to a client. The cluster has applied the requests of
+        these responses.
+        """
         self._network.responses_to_drop[client] = count
 
     def _start(self, broker: BrokerId, disk: Disk) -> None:

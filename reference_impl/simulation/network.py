@@ -43,9 +43,7 @@ CALM: Final = Conditions()
 
 @dataclass(slots=True)
 class Network:
-    """The links between the nodes of a cluster. `coins` is a random generator that nothing else
-    uses.
-    """
+    """The links between the nodes of a cluster. Nothing else uses the random generator `coins`."""
 
     coins: Random
     conditions: Conditions = CALM

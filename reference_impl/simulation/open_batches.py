@@ -50,10 +50,11 @@ class OpenBatches:
     def has_room(self, most: int) -> bool:
         """Returns True if the producer may begin one more batch.
 
-        The batches from the oldest open batch to the new batch must be at most `most`. A broker
-        remembers five batches of a producer, so at most five batches may have an unknown outcome.
-        In Kafka, TCP ensures this limit: a lost response closes the connection, and the outcome of
-        later requests on the connection is unknown, too.
+        From the oldest open batch to the new batch, there may be at most `most` batches.
+        Acknowledged batches between them count, too. A broker remembers five batches of a producer,
+        so at most five batches may have an unknown outcome. In Kafka, TCP ensures this limit: a
+        lost response closes the connection, and the outcome of later requests on the connection is
+        unknown, too.
         """
         oldest = self.batches[0].number if self.batches else self.next_number
         return self.next_number - oldest < most

@@ -43,7 +43,7 @@ CONNECTED: Final = replace(ROUGH, connects_clients=True)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
     """A sweep: a series of simulated runs with the same workload, network and kinds of faults.
-    `scenario` returns the description of the run of a seed.
+    `scenario` returns the description of the run with a given seed.
     """
 
     name: str

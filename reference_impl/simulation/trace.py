@@ -28,8 +28,8 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 class Traced(NamedTuple):
-    """An event of a trace: an input of a node, a fault, or a text. `after` is the state of the
-    node after the event.
+    """An event of a trace: an input of a node, a fault, or a text such as `kill`. `after` is the
+    state of the node after the event.
     """
 
     at_ms: int

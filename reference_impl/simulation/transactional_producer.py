@@ -157,7 +157,7 @@ class TransactionalProducer:
         generation: int = NO_GENERATION,
         member_id: str = NO_MEMBER,
     ) -> Steps[bool]:
-        """Adds the group's offsets to the transaction. Returns False after an error: the
+        """Adds the group's offsets to the transaction. Returns False after an error. The
         transaction can then only be aborted.
         """
         # Without a member id, as before KIP-447, the group does not check its generation.

@@ -131,8 +131,8 @@ def end_response(transaction: TransactionMetadata, request: EndTxn) -> EndedTxn:
 
 
 def pending_markers(transaction: TransactionMetadata, context: Context) -> Markers:
-    """Returns, for each topic partition of a prepared transaction, a marker that was not sent
-    yet.
+    """Returns the markers of a prepared transaction, one for each of its topic partitions. None of
+    these markers was sent yet.
     """
     places = transaction.topic_partitions
     if Bug.MARKER_ON_ONE_PARTITION in context.bugs:

@@ -1,7 +1,7 @@
 """Generates requests on transactions: producers, zombies, markers, and reads of the log.
 
-Each sequence is about one transactional id. The transaction protocol has two versions. A line below
-lists the requests with which a client uses one of the versions:
+Each sequence is about one transactional id. The transaction protocol has two versions. Each line
+below has a version, and the requests with which a client uses this version:
 
     version 1              AddPartitionsToTxn, Produce up to version 11, TxnOffsetCommit and EndTxn
                            up to version 4
@@ -179,7 +179,7 @@ class _Transactions:
         self.draw.add(add_partitions(note, ID, topic, NAME, version=version, **options))
 
     def add_nothing(self) -> None:
-        """Sends three requests. The first one only verifies a partition. The second one, an
+        """Adds three requests. The first one only verifies a partition. The second one, an
         AddPartitionsToTxn request that names no partitions, begins a transaction. The third one
         commits it.
 

@@ -147,8 +147,8 @@ class FairCycles:
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns the transitions of a fair cycle that contains `start` and a state of `through`.
 
-        `fair` is the result of the method `fair`. It is a union of fair sets of states, and the
-        cycle stays in one of these sets.
+        `fair` is the result of the method `fair`: a union of sets of states in which a fair
+        behaviour can stay forever. The cycle stays in one of these sets.
         """
         inside = self._mask()
         self._c.fair_home(self._at, start, _of(fair), _of(inside))
@@ -171,8 +171,9 @@ class FairCycles:
         """Sets `wanted` to 0 for each weakly fair label that is disabled in the state `node`.
 
         `wanted` has an element for each label (an action with values of its parameters). The
-        element is not 0 as long as the walk must still take a transition with this label. A weakly
-        fair label that is disabled in a state of the walk needs no transition.
+        element is not 0 as long as the fair cycle under construction still needs a transition with
+        this label. If a weakly fair label is disabled in a state of the cycle, the cycle needs no
+        transition with this label.
         """
         leaving = self.labels[int(self.offsets[node]) : int(self.offsets[node + 1])]
         kept = wanted == STRONG

@@ -118,8 +118,8 @@ class SavedSearch:
 
     def _waiting(self, image: Image) -> list[Bytes]:
         """Returns the states that are not yet expanded, if the search stores fingerprints.
-        Otherwise returns an empty list: the search stores exact keys, from which it can compute
-        these states.
+        Otherwise returns an empty list, because these states can be computed from the exact keys
+        that the search stores.
         """
         if not self.library.fingerprints:
             return []

@@ -226,8 +226,8 @@ class _ActionText:
         return found
 
     def _test(self, done: int, tested: list[t.Node], env: Env, instances: int) -> list[str]:
-        """Returns C code that computes `left`, the states in which all guards in `tested` are
-        true.
+        """Returns C code that computes `left`: those of the remaining states in which all guards in
+        `tested` are true.
         """
         first = self.first_conjunct + done
         if not self._simd.takes(tested[0]):

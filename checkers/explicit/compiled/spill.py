@@ -40,8 +40,8 @@ class Run:
     firsts: Hashes  # the first hash of every chunk
 
     def row_ranges(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
-        """A run is a sorted file of hashes. Yields the parts of this run that can contain some of
-        the hashes `wanted`, which must be sorted.
+        """Yields the parts of this run that can contain some of the hashes `wanted`, which must be
+        sorted. A state has `width` bytes.
 
         For each part, yields three values: the slice of `wanted` that the part can contain, the
         hashes in the part, and the states in the part. The states are None if the search stores

@@ -96,8 +96,8 @@ class StateGraph:
         return states + edges + max(self._bytes_of_set(), self.library.count() * (ARRAYS + MASKS))
 
     def bytes_on_disk(self) -> int:
-        """Returns an upper bound, in bytes, on the graph's memory when its large arrays are in
-        files. The bytes in the files are not counted.
+        """Returns an upper bound on the memory in bytes that the graph needs if its large arrays
+        are in files. The bytes in the files are not counted.
         """
         return self._bytes_of_states() + max(self._bytes_of_set(), self.library.count() * MASKS)
 

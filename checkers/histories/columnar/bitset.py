@@ -120,12 +120,12 @@ def counted(numbers: Ints) -> pa.Table:
 
 
 def combined_counts(words: pa.Table) -> pa.Table:
-    """`counted` counts numbers. Combines several of its results into one, as if `counted` had been
-    called with all numbers together.
+    """Combines several results of `counted` into one, as if `counted` had been called with all
+    numbers together.
 
     The table `words` has the rows of all these results. In the column `once`, a bit is set for each
-    number that occurs; in `twice`, for each that occurs more than once. For example, two rows of
-    word 0 with `once` `0b101000` and `0b1001` give `twice` `0b1000`.
+    number that occurs. In `twice`, a bit is set for each number that occurs more than once. For
+    example, two rows of word 0 with `once` `0b101000` and `0b1001` give `twice` `0b1000`.
     """
     order, starts = runs(as_ints(words["word"]))
     lengths = run_lengths(starts, len(order))
@@ -222,8 +222,9 @@ class KeyedWords:
         """Returns the row of each requested word. For a missing word, returns the row at which the
         word would be inserted.
 
-        Example: `key` [7, 9], `starts` [0, 2] and `word` [0, 1, 4] request the words 0 and 1 of key
-        7, and the word 4 of key 9. If a key has no bitset, the result is the row after all rows.
+        `starts` has, for each key, the index of its first requested word in `word`. Example: `key`
+        [7, 9], `starts` [0, 2] and `word` [0, 1, 4] request the words 0 and 1 of key 7, and the
+        word 4 of key 9. If a key has no bitset, the result is the row after all rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys

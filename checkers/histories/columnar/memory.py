@@ -4,8 +4,8 @@ By default, the allocators return freed memory to the operating system. The oper
 then clear the pages of every new array, and at ten million rows this costs a tenth of all CPU time.
 `keep_freed` prevents the return of freed memory. The peak memory does not change.
 
-The small results of an analysis stay in memory until its end. If they lay between large arrays, the
-gaps between them would be too small for the next large array. So `copied_aside` copies small
+The small results of an analysis stay in memory until its end. Between two large arrays, a small
+result would leave gaps that are too small for the next large array. So `copied_aside` copies small
 results to a separate memory pool.
 
 Source: Linux, mallopt(3).

@@ -119,12 +119,12 @@ class PrefixMaxIndex:
         return broken
 
     def furthest(self, at: Ints) -> Ints:
-        """A position is a place in the order of groups and times, and belongs to a group. Returns,
-        for each position in `at`, the input row with the highest value that the group has up to
-        this position.
+        """Returns, for each position in `at`, the input row with the highest value of the
+        position's group up to this position.
 
-        Example: one group has the values 5, 3, 7, in this order, in the input rows 0, 1, 2. The
-        positions 0, 1, 2 give the rows 0, 0, 2.
+        A position is the number of a row in the order of groups and times. Example: one group has
+        the values 5, 3, 7, in this order, in the input rows 0, 1, 2. The positions 0, 1, 2 give the
+        rows 0, 0, 2.
         """
         return self.rows[np.searchsorted(self.packed, self.packed[at])]
 

@@ -1,9 +1,9 @@
 """Finds the offsets that clients observed: offsets of sends and polls, and end offsets of logs.
 
 Only operations that ended ok are considered. An observed offset is a lower bound of the end of its
-log. If the reader is at `read_committed`, the offset is also a lower bound of the last stable
-offset. A later send must not have an offset below a log end that was observed earlier. A later end
-offset must not be below it, either.
+log. If the poll or the end-offset query was at `read_committed`, the offset is also a lower bound
+of the last stable offset. A later send must not have an offset below a log end that was observed
+earlier. A later end offset must not be below it, either.
 
 Source: `properties.anomalies.real_time.reach`.
 """
@@ -44,8 +44,8 @@ LOG_OF: Final = np.array([LOG, LOG, LOG, STABLE])
 
 @dataclass(frozen=True, slots=True)
 class ObservedOffsets:
-    """The rows of one batch that have an offset, in the order of completion. A batch is a range of
-    the history's operations.
+    """The sends, polls and end-offset queries of one batch that ended ok with an offset, in the
+    order of completion. A batch is a range of the history's operations.
     """
 
     row: Ints
@@ -60,7 +60,8 @@ class ObservedOffsets:
 
 
 def observed_offsets(batch: Batch, isolation: Isolation) -> ObservedOffsets:
-    """Returns the rows of this batch of operations that have an offset, in the order of completion.
+    """Returns the sends, polls and end-offset queries of this batch of operations that ended ok
+    with an offset, in the order of completion.
 
     If the isolation level of a row is not recorded, the level `isolation` is assumed.
     """
@@ -110,9 +111,10 @@ def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
 def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to check.
 
-    The rows of end offsets that were read at read_committed are yielded twice. The check
-    `STABLE_END` is valid for a topic partition to which transactions send. The check
-    `COMMITTED_END` is valid for any other topic partition.
+    End offsets that were read at read_committed are yielded for two checks, because this function
+    does not know whether transactions send to the topic partition. If transactions send to it, only
+    `STABLE_END` is valid. Otherwise, only `COMMITTED_END` is valid. `LogEnds.applicable` selects
+    the valid check.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

@@ -68,9 +68,10 @@ def _words(committed: Ints, aborted: Pairs, batch: Batch) -> pa.Table:
 
 
 def may_be_skipped(aborted: Pairs, batch: Batch) -> Mask:
-    """Returns a mask: True for each row whose record may be aborted.
+    """Returns a mask: True for each poll at read_uncommitted, and for each row with a value in
+    `aborted` (the values whose sends all failed).
 
-    A reader at read_committed may skip such a record.
+    The record of such a row may be aborted, so a reader at read_committed may skip it.
     """
     # These are the polls at read_uncommitted, and all polls of the values in `aborted`.
     dirty: Mask = role_of(batch) >= UNCOMMITTED
@@ -131,8 +132,8 @@ class OffsetCounts:
         return int(self.before[-1])
 
     def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
-        """Returns, for each topic partition, the number of offsets from `first` to `end - 1`
-        that have a record.
+        """Returns, for each index i, how many of the offsets from `first[i]` to `end[i] - 1` of the
+        topic partition `key[i]` have a record.
         """
         counts = np.zeros(len(key), dtype=np.int64)
         if not len(self.bits):
@@ -154,8 +155,8 @@ class OffsetCounts:
         return there
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
-        """Returns, for each topic partition, the lowest offset at or above `first` that has a
-        record. The topic partition must have such an offset.
+        """Returns, for each index i, the lowest offset at or above `first[i]` at which the topic
+        partition `key[i]` has a record. There must be such an offset.
         """
         rank = self._rank(key, first)
         at = np.searchsorted(self.before, rank, side="right") - 1

@@ -124,8 +124,8 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """Returns, for each index i, the row with `owner[i]`, `key[i]` and `word[i]`, or -1 if
-        there is no such row.
+        """Returns, for each index i, the number of the row with `owner[i]`, `key[i]` and `word[i]`,
+        or -1 if there is no such row.
         """
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))
@@ -144,13 +144,12 @@ class OwnerOffsets:
         return found
 
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
-        """Returns, as three arrays, the received offsets that are inside given intervals.
+        """Returns the received offsets that are inside some intervals, as three arrays.
 
-        Interval i has the offsets from `low[i]` to `high[i] - 1` of the topic partition `key[i]`,
-        and belongs to the owner `owner[i]`. A row of this object has a word: 64 consecutive offsets
-        of a topic partition, as bits. The arrays have one entry for each pair of an interval and a
-        word that overlap. The three arrays contain the number of the interval, the number of the
-        row, and the bits of the word that are inside the interval.
+        Interval i has the offsets from `low[i]` to `high[i] - 1` of the topic partition `key[i]`
+        for the owner `owner[i]`. A row of this object has the bits of 64 consecutive offsets. The
+        arrays have one entry for each pair of an interval and a row that overlap: the number of the
+        interval, the number of the row, and the bits of the row that are inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))

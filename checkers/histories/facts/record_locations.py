@@ -156,8 +156,8 @@ def role_of(batch: Batch) -> Codes:
 
 
 def first_rows(batch: Batch) -> Ints:
-    """Returns the first row of each group of rows that have equal keys (topic partitions), offsets
-    and values.
+    """Returns the number of the first row of each group of rows that have equal keys (topic
+    partitions), offsets and values.
 
     The batch must be sorted by these three columns.
     """

@@ -33,10 +33,11 @@ class LogStarts:
     offsets: Ints
 
     def of(self, key: Ints) -> Ints:
-        """Returns, for each key (topic partition), the highest log start that a client read.
+        """Returns the log start of each key (topic partition).
 
-        If no client read a log start of the key, the result is BEGINNING, a number below every
-        offset.
+        The log start is the highest start offset that a client read. If no client read one, it is
+        BEGINNING, a number below every offset. For a compacted topic, it is NOWHERE, a number above
+        every offset.
         """
         listed = member(key, self.keys)
         starts = np.full(len(key), BEGINNING)

@@ -197,8 +197,8 @@ def rows_of_pairs(pairs: Pairs, batch: Batch) -> pa.Table:
 
 
 def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
-    """Returns a query-plan stage (one query on a dataset) that collects all sends without a known
-    offset.
+    """Returns a query-plan stage (one query on a dataset) that collects the sends that may have
+    appended a record at an unknown offset.
 
     These are the sends that ended `info`, and the sends that ended `ok` without an offset.
     """
@@ -210,7 +210,8 @@ def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[Unconfirm
     """Returns the values of the sends in `sends`, with the offsets at which these values were
     polled.
 
-    None of these sends has an acknowledged offset. If `sends` is empty, the result has no values.
+    The sends in `sends` must have no acknowledged offset. If `sends` is empty, the result has no
+    values.
     """
     if not len(sends):
         return NO_UNCONFIRMED_VALUES

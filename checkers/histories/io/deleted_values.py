@@ -1,9 +1,9 @@
 """Finds the rows of a data file that an Iceberg table has deleted by their values.
 
 A row is deleted if an Iceberg delete file lists the row's combination of values, and this delete
-file is newer than the data file. A null equals a null. This module gives a number to each value of
-a column, and a number to each combination of values in the first n columns. In the example, a
-delete file lists three combinations of two columns:
+file is newer than the data file. A null equals a null. This module numbers the values of each
+column, from 0. For each n, it also numbers the combinations of values in the first n columns, from
+0. In the example, a delete file lists three combinations of two columns:
 
     delete file      (a, 1)  (a, 2)  (b, 2)
     first column     values a b     combination 0 is a, 1 is b

@@ -1,8 +1,8 @@
 """A fast EDN reader for files in which most lines hold one complete map each.
 
-The reader translates such a line to JSON and decodes the JSON. An EDN map becomes a JSON object
-with a single entry, so `{:a [1 2]}` becomes `{"": [":a",[1,2]]}`. If the result is not valid JSON,
-`edn.Reader` parses the line instead.
+The reader translates such a line to JSON and decodes the JSON. An EDN map becomes a list with its
+keys and values in turn, inside a JSON object: `{:a [1 2]}` becomes `{"": [":a",[1,2]]}`. If the
+result is not valid JSON, `edn.Reader` parses the line instead.
 
 Simplified: `edn.Reader` also parses each line that has an escape, a float, a set, a tag or a
 comment.

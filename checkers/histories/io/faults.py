@@ -38,7 +38,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A period in which a node was down, paused or isolated.
+    """A fault of a node, such as a period in which the node was down, paused or isolated.
 
     `until_ns` is None if the fault did not end during the recording.
     """

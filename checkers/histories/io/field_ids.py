@@ -36,11 +36,11 @@ class FieldIds:
     """Reads a Parquet file of an Iceberg table. Columns are matched by field id, not by name.
 
     - `columns` has the id and the name of each column.
-    - `of_partitions` has, for a column that a file may lack, the column's value in all rows of the
-      file. Instead of an unknown value, it has a text with the reason.
-    - `deleted` has the positions of the deleted rows of a file, in ascending order.
-    - `deleted_values` has the combinations of values that delete rows of a data file, each with the
-      sequence number of the data file.
+    - `of_partitions` has, for each file and each column that the file may lack, the value of the
+      column in all rows of the file. If the value is unknown, the entry is a text with the reason.
+    - `deleted` has, for each file, the positions of the deleted rows, in ascending order.
+    - `deleted_values` has, for each file, the sets of combinations of values that delete its rows.
+      Each set is paired with the sequence number of the file.
     """
 
     columns: tuple[tuple[int, str], ...]

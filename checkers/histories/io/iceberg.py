@@ -1,6 +1,6 @@
 """Finds the Parquet files of one snapshot of an Iceberg table through the table's metadata.
 
-The folder `metadata` of a table has such files:
+The folder `metadata` of a table has these files:
 
     metadata/v3.metadata.json             the third version, if the table has no catalog service
     metadata/00002-UUID.metadata.json     the third version, if the table has a catalog
@@ -203,7 +203,9 @@ def _every_field(metadata: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
 
 
 def _objects(found: object, number: str) -> list[Mapping[str, Any]]:
-    """Returns the JSON objects in a list that have an integer in the field `number`."""
+    """Returns those JSON objects of the list `found` whose field `number` is an integer. The result
+    is empty if `found` is no list.
+    """
     return [it for it in _items(found) if isinstance(it, dict) and isinstance(it.get(number), int)]
 
 

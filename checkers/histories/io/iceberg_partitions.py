@@ -12,8 +12,9 @@ two lines show what happens if a file lacks one of these columns:
     without key          each row has the key "a"
     without value        refused
 
-If the value of a field is null, the column is null in each row, for every transform. The transform
-`void` replaces another transform when the table is no longer partitioned by the column.
+If the value of a field is null, a column that the file lacks is null in each row, whatever the
+transform is. The transform `void`, whose values are null, replaces another transform when the table
+is no longer partitioned by the column.
 
 Source: the Iceberg table spec, "Column Projection" and "Partition Transforms".
 """

@@ -3,8 +3,8 @@
 A file holds one event map on each line, or a single vector with all events. An operation has two
 events: an `:invoke`, and its completion, which is the next `:ok`, `:fail` or `:info` of the same
 process. If the completion has no `:value`, it has the `:value` of the invocation. The events of a
-process with a name, such as `:nemesis`, are not operations. If the first event of a process without
-a name has no `:time`, the time of each event is the position of the event in the file.
+process with a name, such as `:nemesis`, are not operations. If the first of the other events has no
+`:time`, the time of each event is its position in the file.
 
 If the completion of a send equals its invocation, the send has no offset. The last line is such a
 send:

@@ -26,7 +26,8 @@ ROWS_AT_ONCE: Final = 200_000
 def reading_parquet(path: Place | str) -> Generator[None]:
     """Raises UnreadableHistory if a Parquet reader raises an error in the `with` block.
 
-    A ValueError is such an error, too: in a damaged file, the names of columns may not be UTF-8.
+    A ValueError is such an error, too: in a damaged file, the name of a column may be invalid
+    UTF-8.
     """
     try:
         yield

@@ -268,11 +268,11 @@ def row_groups(path: Place) -> Iterator[RowGroup]:
 def sorted_by_operation(
     row_ranges: Sequence[RowRange], folder: Path, rows: int = ROWS_PER_PARTITION
 ) -> list[Path]:
-    """Writes the rows to Parquet files by operation number, and returns the paths of these files in
-    order.
+    """Writes the rows to Parquet files, each with its own range of operation numbers. Returns the
+    paths of these files in ascending order of the numbers.
 
-    Each file has its own range of operation numbers, and about `rows` rows. Inside a file, the rows
-    have the order in which the function read them.
+    Each file has about `rows` rows. Inside a file, the rows have the order in which the function
+    read them.
     """
     folder.mkdir(parents=True, exist_ok=True)
     total = sum(row_range.rows for row_range in row_ranges)

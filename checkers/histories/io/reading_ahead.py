@@ -1,7 +1,8 @@
 """Reads the files of a history in order. Several threads read small files before the caller needs
 them.
 
-A large file is read only when the caller reaches it, because its tables may not fit into memory.
+A large file is read only when the caller reaches it, because its tables may be too large for the
+memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads the folder of a recorded history, as operations or as Arrow tables.
 
-The recorder writes such a folder:
+The folder has these files:
 
     history.json            schema version, workload, clients, settings, seed, clock, and
                             `finished`: true if the recorder read every log to its end before it

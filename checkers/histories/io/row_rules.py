@@ -86,8 +86,8 @@ def refuse(odd: pa.Table, path: Place | str) -> None:
 
 
 def odd_rows(batch: Batch) -> pa.Table:
-    """Returns a table of the rules that some row breaks. Each rule has the lowest number of an
-    operation that breaks it.
+    """Returns a table with each rule that some row breaks, and the lowest operation number of such
+    a row.
     """
     found: list[dict[str, Any]] = []
     for odd, what in broken_rules(batch):

@@ -19,7 +19,8 @@ Combine = Callable[[pa.Table], pa.Table]
 class Combined:
     """The rows that a kernel (a function on rows) returned for several partitions.
 
-    The rows are merged each time that their number has doubled since the previous merge.
+    The rows are merged when there are more than `few` of them, and more than twice as many as after
+    the previous merge.
     """
 
     combine: Combine
@@ -40,8 +41,8 @@ Combiners = dict[int, Combined]
 
 
 def combiners(combines: Iterable[Combine | None]) -> Combiners:
-    """Returns a `Combined` for each function in `combines`, by its position. An entry may be None,
-    and then has no `Combined`.
+    """Returns a new `Combined` for each function in `combines`, by the position of the function. An
+    entry that is None gets no `Combined`.
     """
     return {number: Combined(one) for number, one in enumerate(combines) if one is not None}
 

@@ -20,8 +20,8 @@ class Partition(Protocol):
     def read(self, columns: Sequence[str]) -> pa.Table: ...
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns False only if this partition has no rows of the operations `ops`, whose
-        numbers are ascending.
+        """Returns False only if this partition has no rows of the operations `ops`. The numbers in
+        `ops` are ascending.
         """
         ...
 

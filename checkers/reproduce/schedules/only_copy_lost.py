@@ -1,5 +1,5 @@
-"""min.insync.replicas=1: a record is acknowledged while it has only one copy, and the disk with
-this copy is lost.
+"""With min.insync.replicas=1, a record is acknowledged while it has only one copy, and the disk
+with this copy is lost.
 
 Source: Kafka documentation, min.insync.replicas.
 """

@@ -99,7 +99,7 @@ LEARNS: Final = Step(
 
 def reproduction(name: str, unmarked: Unmarked) -> Reproduction:
     """Returns a reproduction in which the transaction ends before broker 2 learns of the new topic.
-    In the control, the order of these two is reversed.
+    In the control experiment, broker 2 learns of the new topic first.
     """
     return Reproduction(
         name=name,

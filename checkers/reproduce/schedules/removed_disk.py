@@ -1,9 +1,9 @@
 """A broker that lost one of two disks is elected "cleanly" without its log.
 
-While broker 2 is down, the disk of broker 1 with the replica fails. The operator removes the disk
-from log.dirs, and restarts broker 1. The other disk has the broker epoch of the clean shutdown, so
-the controller leaves broker 1 in the ELR. When broker 2 returns with every record, the controller
-elects broker 1 with an empty replica.
+Broker 1 has its replica on one of its two disks, and this disk fails while broker 2 is down. The
+operator removes the disk from log.dirs, and restarts broker 1. The other disk has the broker epoch
+of the clean shutdown, so the controller leaves broker 1 in the ELR. When broker 2 returns with
+every record, the controller elects broker 1 with an empty replica.
 
 Source: LogManager.readBrokerEpochFromCleanShutdownFiles; ClusterControlManager.registerBroker;
 KIP-966; KIP-858.

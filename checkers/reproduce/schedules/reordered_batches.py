@@ -1,4 +1,4 @@
-"""KAFKA-15591: a leader that does not know a producer accepts any sequence number as its first.
+"""KAFKA-15591: a leader accepts any sequence number from a producer that it does not know.
 
 The leader refuses batch 0 of a new producer, because the ISR is too small. Batch 1 arrives when the
 ISR is complete again, and is appended. The leader then refuses the retries of batch 0 as out of

@@ -1,10 +1,10 @@
-"""A static member whose join got no response may not join again, and its consumer fails.
+"""A static member whose join got no response cannot join again, and its consumer fails.
 
 A consumer with a group.instance.id joins a group. The coordinator adds the member, but the response
 is lost. The consumer sends the same request again, with its member id and epoch 0. The coordinator
 takes it for another process that wants the place of a static member in use, and answers
 UNRELEASED_INSTANCE_ID, which is fatal for the consumer. Until the session of the member expires, no
-consumer with this group.instance.id may join, and nobody reads the partitions of the member.
+consumer with this group.instance.id can join, and nobody reads the partitions of the member.
 Kafka's pull request 23542 corrects this.
 
 Source: KIP-848; GroupMetadataManager.getOrMaybeSubscribeStaticConsumerGroupMember.

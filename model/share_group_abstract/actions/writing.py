@@ -12,8 +12,8 @@ from model.share_group_abstract.state import InFlight, Member, Offset, Slot, Sto
 class Writes(Deliveries):
     @action
     def persist(s, w: Slot) -> None:
-        """The coordinator stores a write and answers it. If the coordinator knows a newer leader,
-        it does not store the write.
+        """The coordinator receives and answers a write. It stores the write unless it knows a newer
+        leader than the sender.
 
         If the leader still waits for the answer, the record is no longer in transition, and the
         member learns the result.
@@ -59,11 +59,11 @@ class Writes(Deliveries):
         return s.stored_epoch <= s.write[w].leader_epoch
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the start offset that the coordinator stores with the write `w`: the start offset
-        in the write, or the stored start offset if it is larger.
+        """Returns the start offset that the coordinator stores with the write `w`. It is the larger
+        one of the start offset in the write and the stored start offset.
 
-        Kafka up to 4.3 stores the start offset of the write, also if it is smaller. So the claim
-        `acknowledgements_last` breaks (version `kafka-4.3`, 13 steps).
+        Kafka up to 4.3 stores the start offset in the write, even if the stored start offset is
+        larger. So the claim `acknowledgements_last` breaks (version `kafka-4.3`, 13 steps).
         """
         return greatest_of(s.stored_start, s.write[w].start)
 
@@ -104,8 +104,9 @@ class Writes(Deliveries):
         return s.is_from_leader(w) & (s.write[w].member != nothing)
 
     def succeed(s, w: Slot) -> None:
-        """Lets the leader learn that the write `w` is stored. After an acknowledgement, the record
-        is no longer in transition, and its new state is valid.
+        """Lets the leader learn that the write `w` is stored. If `w` stores an acknowledgement and
+        the present leader waits for its result, the record is no longer in transition, and its new
+        state is valid.
 
         Kafka: InFlightState.completeStateTransition.
         """

@@ -80,8 +80,8 @@ class Markers(Coordinator):
         s.put_marker(p, k, epoch)
 
     def has_ended(s, p: TopicPartition) -> Bool:
-        """Returns True if the transaction's marker is committed in the partition: the marker of the
-        commit or abort that the coordinator has prepared.
+        """Returns True if the partition's log has a committed marker of the commit or abort that
+        the coordinator has prepared.
         """
         k, end = s.metadata.transaction, s.log[p].high_watermark
         return s.has_marker(p, k, s.coordinator_epoch, end)

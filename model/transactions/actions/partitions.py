@@ -66,8 +66,8 @@ class Partitions(State):
         )
 
     def is_open(s, p: TopicPartition, o: Offset) -> Bool:
-        """Returns True if the record's transaction is open: no marker of the same producer id
-        follows the record in the log.
+        """Returns True if the offset `o` has a record whose transaction is open. A transaction is
+        open until a marker of its producer id follows the record in the log.
         """
         return s.is_record(p, o) & ~s.is_closed_below(p, o, s.log[p].end_offset)
 
@@ -80,8 +80,8 @@ class Partitions(State):
         )
 
     def fences(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """Returns True if the partition refuses the producer epoch as too old: the log has a record
-        or marker of the producer id with a larger epoch.
+        """Returns True if the log has a record or marker of the producer id `i` with a larger epoch
+        than `producer_epoch`. The partition then refuses `producer_epoch` as too old.
         """
         return exists(
             s.is_of(p, o, i) & (producer_epoch < s.log[p].record[o].producer_epoch) for o in Offset

@@ -49,7 +49,7 @@ class Agreement(Clients):
 
     def closed_as(s, p: TopicPartition, o: Offset, outcome: Outcome) -> Bool:
         """Returns True if the transaction of the record at the offset `o` is closed with the
-        outcome `outcome`: the producer's first marker after the record has this outcome.
+        outcome `outcome`. The producer's first marker after the record determines the outcome.
         """
         return exists(
             all_of(
@@ -61,7 +61,7 @@ class Agreement(Clients):
 
     def closes(s, p: TopicPartition, m: Offset, o: Offset) -> Bool:
         """Returns True if the marker at the offset `m` closes the transaction of the record at the
-        offset `o`: it is the producer's first marker after the record.
+        offset `o`. The producer's first marker after the record closes the transaction.
         """
         return all_of(
             o < m,

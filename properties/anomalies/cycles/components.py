@@ -4,7 +4,7 @@ Two vertices are in the same component if paths lead in both directions between 
 is inside one component.
 
 Source: Tarjan, "Depth-first search and linear graph algorithms", 1972, without the recursion.
-Simplified: if a component has more vertices than the limit `SEARCHED`, the function returns a
+Simplified: if a component has more vertices than the limit `SEARCHED`, `shortest_cycle` returns a
 shortest cycle through the least vertex. This needs one search, instead of one search per vertex.
 """
 

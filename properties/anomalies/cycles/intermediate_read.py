@@ -9,9 +9,9 @@ None of these cases is an anomaly. A read is intermediate if three things are tr
   the transaction sent to the topic partition. So the process skipped a record (`order.skip`).
 - The process never polled this last value.
 
-`observed` counts the cases in which the anomaly could occur: each step (two values that a process
-polled in direct succession, `steps`) that begins at a record of a transaction which sent a later
-record to the same topic partition.
+`observed` counts the steps at which the anomaly could occur. A step (`steps`) is a pair of values
+that a process polled in direct succession. The first value must be from a transaction that also
+sent a later record to the same topic partition.
 
 Source: Adya's G1b; jepsen.tests.kafka discusses G1b for a log but does not decide it.
 Simplified: only the transaction's last value of the topic partition is checked. A reader that

@@ -60,8 +60,8 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the earliest commit or fetch which ended before `fetch` began, and which proves that
-    the committed offset was another one than the offset of `fetch`.
+    """Returns the earliest commit or fetch that proves another group offset than `fetch` returned.
+    It must have ended before `fetch` began.
 
     The earliest is the one that completed first. Returns None if no other offset is proved. The
     group and the topic partition are the same as those of `fetch`.

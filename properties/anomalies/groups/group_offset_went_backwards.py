@@ -55,8 +55,8 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields each earlier commit or fetch which proves that the group's offset went back: before
-    `fetch` began, it was higher than the offset that `fetch` returned.
+    """Yields each commit or fetch which proves that, before `fetch` began, the group's offset was
+    higher than the offset that `fetch` returned.
 
     Yields nothing if a commit explains the lower offset. A commit is an explanation if it has the
     offset that `fetch` returned, and if it may have taken effect after the higher offset was

@@ -1,9 +1,9 @@
 """Two committed transactions of a pipeline consumed the same input record.
 
 Each of the two transactions committed an offset above the record. So the later transaction should
-have read only records above the offset that the earlier transaction committed. The pair is not
-reported if another commit may have moved the group's offset back between the two transactions. A
-failed commit cannot have moved it.
+have read only records at or above the offset that the earlier transaction committed. The pair is
+not reported if another commit may have moved the group's offset back between the two transactions.
+A failed commit cannot have moved it.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ Three facts prove that a group skipped a record:
 - No operation of the group polled the record, except operations that failed.
 
 The record is not reported in four cases:
-- The record is below every offset that the group polled, committed or fetched.
+- The record is below every offset that the group polled, and below every group offset that it read,
+  committed or tried to commit.
 - The application committed a higher offset outside a transaction.
 - The log may have dropped the record (`retention`).
 - A transaction with an unknown outcome and without recorded polls may have consumed the record.

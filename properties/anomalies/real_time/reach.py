@@ -44,8 +44,8 @@ class Reached:
     stable: bool  # the last stable offset reached `end` too
 
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
-        """Returns True if an operation that was invoked at `invoked_ns` must not get `offset`: this
-        object proves that the log `key` had already passed the offset.
+        """Returns True if this object proves that the log `key` had passed `offset` before
+        `invoked_ns`. If so, an operation that was invoked at `invoked_ns` must not get this offset.
         """
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 
@@ -59,8 +59,8 @@ def reads_committed(operation: Operation) -> bool:
 
 
 def reached(history: History) -> Iterator[Reached]:
-    """Yields one proof for each send, each poll and each request for an end offset. It proves how
-    far a log had reached.
+    """Yields a proof of how far a log had reached, for each send, each poll and each request for an
+    end offset.
 
     The operation must have ended `ok`, and the history must record the offset.
     """

@@ -111,8 +111,8 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
 
 
 def rows_of(where: Register, some: Collection[Call[RegisterAction]]) -> Iterator[StaleGroupOffset]:
-    """A register is the offset of one group and topic partition. `some` has the commits and fetches
-    of the register. Returns one violation for each fetch that fits into no legal order of them.
+    """Returns one violation for each fetch that fits into no legal order of the commits and fetches
+    in `some`. All of them are about the register `where` (a group and a topic partition).
     """
     misfits = list(stuck(some, UNKNOWN, register))
     fitting = set(some) - {found.call for found in misfits}
@@ -155,8 +155,8 @@ def observed(history: History) -> int:
 
 
 def _later_fetches(some: Collection[Commit | Fetch]) -> int:
-    """Returns how many fetches could contradict an earlier operation. `some` are the operations on
-    the committed offset of one group and topic partition.
+    """Returns how many fetches in `some` could contradict an earlier operation. `some` has the
+    commits and fetches of one register (a group and a topic partition).
 
     If the first operation to complete is a fetch, this fetch is not counted. It contradicts
     nothing, because the initial offset is unknown.

@@ -41,7 +41,7 @@ INIT: Final = "init_producer"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ZombieWrite:
-    """A write in a transaction whose commit was requested after a newer producer had replaced the
+    """A write that succeeded although its end was requested after a newer producer had replaced the
     writer.
 
     `older_op` is the `init_producer` operation of the writer, and `newer_op` is the `init_producer`
@@ -97,10 +97,11 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the `init_producer` operation of the newer producer that first replaced a producer.
+    """Returns the first `init_producer` operation that replaced an older producer with the
+    transactional id `name`.
 
-    `made` is the `init_producer` operation of the replaced producer. The newer `init_producer` was
-    invoked after `made` completed, and it completed before the time `asked`. Returns None if there
+    `made` is the `init_producer` operation of the older producer. The returned operation was
+    invoked after `made` completed, and it ended `ok` before the time `asked`. Returns None if there
     is no such operation.
     """
     made_ns = history[made].completed_ns

@@ -65,8 +65,9 @@ class Gate:
         now_ms: Callable[[], int],
         note: Callable[[Connection, str], None],
     ) -> asyncio.Protocol:
-        """Returns the asyncio.Protocol that reads an accepted connection. It is a `TlsHandshake` if
-        the listener uses TLS, a `_Guard` if clients must authenticate, and otherwise `connection`.
+        """Returns the asyncio.Protocol that reads an accepted connection: a `TlsHandshake` if the
+        listener uses TLS, otherwise `connection`. If clients must authenticate, a `_Guard` answers
+        the first frames of the connection.
         """
         if self.security.protocol is NO_SECURITY.protocol:
             return connection

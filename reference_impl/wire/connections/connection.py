@@ -31,8 +31,8 @@ R = TypeVar("R")
 
 
 class LastResponse(Exception):
-    """Raised by a handler to end the connection: the connection sends this response, and then
-    closes.
+    """Raised by a handler to end the connection. The connection sends the response `frame`, and
+    then closes.
     """
 
     def __init__(self, frame: bytes) -> None:

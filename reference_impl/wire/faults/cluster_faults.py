@@ -91,8 +91,8 @@ async def carry_out(cluster: Faulty, fault: OfCluster) -> None:
 
 
 def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
-    """Returns True for a crash or a power loss of a node that is down, and for a start of a node
-    that is up. Returns False for all other faults.
+    """Returns True if the fault has already happened: a crash or a power loss of a node that is
+    down, or a start of a node that is up. Returns False for all other faults.
     """
     match fault:
         case Crash(broker=broker) | LosePower(broker=broker):

@@ -76,7 +76,7 @@ def refusal(call: Call, error: str) -> bytes:
 
 
 def with_error(call: Call, frame: bytes, error: str) -> bytes:
-    """Returns the response frame with the error set for each topic, partition or group in it."""
+    """Returns the response `frame` with the error added where Kafka reports it."""
     entity = response_in(call, frame)
     return _written(call, _with_error(call.api, entity, KioErrorCode[error.lower()]))
 

@@ -47,15 +47,15 @@ class Acting(NamedTuple):
 class Faults(Protocol):
     @property
     def are_possible(self) -> bool:
-        """Returns True if requests must be observed: some rule can match a request, or requests are
-        logged.
+        """True if some rule can match a request, or if requests are logged. Requests must then be
+        observed.
         """
         ...
 
     @property
     def read_partitions(self) -> bool:
-        """True if the topic partitions of each request must be read: a rule selects requests by
-        topic partition, or requests are logged.
+        """True if a rule selects requests by topic partition, or if requests are logged. The topic
+        partitions of each request must then be read.
         """
         ...
 

@@ -216,13 +216,13 @@ class When:
     matches every request.
 
     The patterns `client_id` and `topic` may have the wildcards * and ?. From the time when the rule
-    was added, the requests that match are numbered 1, 2, 3 and so on. Six further fields select
+    was added, the requests that match are numbered 1, 2, 3 and so on. Five further fields select
     some of these numbers:
 
         nth=4                the rule acts only on number 4
         every=3              the rule acts on the numbers 3, 6, 9 and so on
         first=5              the rule acts on 5, 6, 7 and so on
-        first=5, every=3     the rule acts on 7, 10, 13 and so on: counting starts at 5
+        first=5, every=3     the rule acts on 7, 10, 13 and so on: number 5 counts as 1
         probability=0.1      the rule acts on each selected request with this probability
         times=2              the rule acts at most twice
     """

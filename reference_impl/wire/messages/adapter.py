@@ -66,7 +66,8 @@ class Call:
     body: Any
 
     def make(self, part: str, /, **values: Any) -> Any:
-        """Returns the response, or the structure inside it that has the name `part`.
+        """Returns an object of the class that `part` names: the response, or a structure inside the
+        response. The object has the fields `values`.
 
         Fields in `values` that the request's version lacks are ignored.
         """
@@ -190,8 +191,8 @@ def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...], tupl
 
 @cache
 def parts(api: Api, version: int, entity_type: Side) -> dict[str, tuple[Any, tuple[str, ...]]]:
-    """Returns a mapping from the name of each class in a message to the class, with the names of
-    its fields. Nested classes are included.
+    """Returns the classes that make up a message, by name. The value is a pair: the class, and the
+    names of its fields.
     """
     module = load_payload_module(api, version, entity_type)
     return {name: (kind, tuple(f.name for f in fields(kind))) for name, kind in _classes(module)}

@@ -28,8 +28,8 @@ SIZES: Final = {name: struct.calcsize(f">{of}") for name, of in FORMATS.items()}
 
 
 def shape(kind: Any) -> tuple[Any, bool, bool]:
-    """Returns the type of a field or of its elements, whether the field is an array, and whether it
-    may be null.
+    """Returns three results: the type of a field or, for an array, of its elements; whether the
+    field is an array; and whether the field may be null.
 
     >>> shape(tuple[int, ...] | None)
     (<class 'int'>, True, True)

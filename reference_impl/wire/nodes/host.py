@@ -125,8 +125,8 @@ class Host:
         self.timers.start(frozenset(map(NodeId, others)), ahead_s)
 
     def next_start(self, after: int = 0) -> int:
-        """Returns the number of the next start. It is above `after`, and above the numbers of
-        all earlier starts.
+        """Returns the number for the next start of a broker. The number is above `after`, and above
+        the numbers of all earlier starts.
         """
         self._started = max(self._started, after) + 1
         return self._started
@@ -189,8 +189,8 @@ class Host:
             )
 
     def shut_down(self, broker_id: BrokerId) -> None:
-        """Begins a clean shutdown of a broker, as after SIGTERM. It ends after the controller
-        consents.
+        """Begins a clean shutdown of a broker, as after SIGTERM. The shutdown ends after the
+        controller consents.
         """
         self._step(NodeId(broker_id), TimerFired(Timer(TimerKind.SHUT_DOWN)))
 

@@ -46,8 +46,8 @@ _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 def reason_to_rest(
     nodes: Nodes, node_id: NodeId, timer: Timer, elsewhere: frozenset[NodeId] = frozenset()
 ) -> Reason | None:
-    """Returns None if a due timer must fire. Otherwise, returns replicas: the timer rests until one
-    of them changes.
+    """Returns None if a due timer must fire. Otherwise, returns the replicas that the timer depends
+    on. The timer rests until one of these replicas changes.
 
     The nodes in `elsewhere` may run in other processes, so the state of their replicas is unknown.
     A follower's timer must fire if the leader runs in another process. A leader's timer may rest
@@ -116,8 +116,9 @@ class ReplicaChanges:
 def is_at_rest(leader: Leader, up: Iterable[BrokerId]) -> bool:
     """Returns True if the leader does not change until the next request or until new metadata.
 
-    The leader is at rest if three conditions are all true. Only fetches wait for a response. Each
-    follower in the ISR has all records, and its fetch waits. All other followers are down.
+    The leader is at rest if three conditions are all true. Only fetches wait at the leader, and no
+    ISR proposal is pending. Each follower in the ISR has all records and the present high
+    watermark, and its fetch waits. All other followers are down.
     """
     if leader.waiting_produces or leader.waiting_deletions or leader.unverified:
         return False

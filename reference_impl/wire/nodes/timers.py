@@ -83,7 +83,7 @@ class Timers:
         return Counter(timer.kind for _, timer in self._resting)
 
     def set(self, node_id: NodeId, timer: Timer, at_ms: int) -> None:
-        """Sets a timer of a running node. An earlier timer of the node with the same name is
+        """Sets a timer of a running node. If the same timer is set already, its earlier time is
         cancelled.
         """
         earlier = self._set.get((node_id, timer))

@@ -67,8 +67,8 @@ class Credentials:
         return known
 
     def keep_in(self, folder: Path) -> None:
-        """`folder` may have a file with changes. Applies these changes, and stores later changes in
-        this file. Raises BadDataDir if the file is damaged.
+        """Applies the changes that a file in `folder` contains, if the file exists. Stores all
+        later changes in this file. Raises BadDataDir if the file is damaged.
         """
         self.file = folder / FILE
         if self.file.exists():

@@ -112,10 +112,10 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns, for each offset of a log, the values that were observed at the next offset with a
-    value.
+    """Returns, for each offset `offsets[i]` of the log `keys[i]`, the values at the next offset
+    with a record, and their senders.
 
-    If `in_later_block` is False, only the block of 65,536 offsets around the offset is searched. An
+    If `in_later_block` is False, the next offset must be in the same block of 65,536 offsets. An
     offset without a later record in its block gets one row, whose `sender` is NEXT_BLOCK.
     """
     starts, sizes = log.groups()

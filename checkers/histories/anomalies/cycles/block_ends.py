@@ -1,6 +1,7 @@
 """Finds ww dependencies from the last record of a block of offsets to the first record of the next.
 
-The operation op 1 has a ww dependency on op 0 if its record directly follows a record of op 0:
+The operation op 1 has a ww dependency on op 0 if a record of op 1 directly follows a record of
+op 0:
 
     block 0   k: .. a at 65535       last record of its block, sent by op 0
     block 1   k: b at 65536 ..       first record of its block, sent by op 1

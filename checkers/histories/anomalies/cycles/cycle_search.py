@@ -67,8 +67,8 @@ class Graph:
     kind: Ints
 
     def components(self, form: str) -> list[Component]:
-        """Returns strongly connected components of the graph. Only those dependencies count that a
-        cycle of the form `form` may contain.
+        """Returns the strongly connected components of the graph, if the graph has only the
+        dependencies that a cycle of the form `form` may contain.
 
         For example, a cycle of the form `G1c` may contain ww and wr dependencies. A component
         without a dependency through a record is not returned.
@@ -229,8 +229,8 @@ def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -
 def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns a position for each operation in `rest`: the lowest position in `frontier` at which
-    there is an operation on which it depends.
+    """Returns a position in `frontier` for each operation in `rest`: the lowest position of an
+    operation on which the operation in `rest` depends.
 
     If `frontier` has no such operation, the position is the length of `frontier`.
     """

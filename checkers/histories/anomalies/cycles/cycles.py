@@ -92,8 +92,8 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def find_info_senders(
     unconfirmed: UnconfirmedValues, senders: UnconfirmedSenders
 ) -> Plan[InfoSenders]:
-    """Returns the operations that did not end ok and of which a poll returned a sent value. Each
-    has its logical time.
+    """Returns the operations that did not end ok although a poll returned a value that they sent,
+    with their logical times.
 
     The end of such an operation is unknown, so its logical time depends on its start. The logical
     time is directly after the latest operation that ended ok before this start.
@@ -123,10 +123,11 @@ def find_info_senders(
 
 
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each time in `invoked_ns`, the latest operation that ended ok by this time.
+    """Returns, for each time in `invoked_ns`, the latest operation of this batch that ended ok by
+    this time.
 
-    A time outside the time span of this batch of operations has no row of its own. An additional
-    row, with the index WHOLE, has the batch's latest operation that ended ok.
+    A row has the index of a time, and the operation. A time outside the time span of the batch has
+    no row. One more row has the index WHOLE, and the latest operation of the batch that ended ok.
     """
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))

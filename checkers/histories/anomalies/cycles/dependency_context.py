@@ -31,8 +31,8 @@ class UnconfirmedSenders:
     """The sender and the highest offset of each unconfirmed value.
 
     A value is unconfirmed if it was polled at an offset where no send of the value was
-    acknowledged. If a value has several senders, its sender is the operation with the highest
-    number. A failed sender is selected only if all senders failed.
+    acknowledged. If several operations sent a value, its sender is the one with the highest number
+    that did not fail. If all of them failed, it is the one with the highest number.
     """
 
     pairs: Ints  # key and value in one number, ascending

@@ -192,8 +192,8 @@ def unconfirmed_wr(
     may be in a cycle.
 
     An unconfirmed value was polled at an offset where no send of the value was acknowledged. A
-    dependency leads from the sender to the operation that polled the value. It may be in a cycle if
-    this operation ended ok. It also may be if the operation sent a value that was polled.
+    dependency leads from the sender to the operation that polled the value. The dependency may be
+    in a cycle if this operation ended ok, or if it sent a value that was polled.
     """
     senders, polls = (
         dependencies.senders,

@@ -66,8 +66,7 @@ class TimeRanges:
 
     @classmethod
     def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
-        """Each dependency in `back` leads from a later to an earlier logical time. Returns the
-        ranges between these times.
+        """Returns the ranges of logical time over which the dependencies in `back` lead back.
 
         Overlapping ranges are joined: 0..4 and 2..6 become 0..6.
         """

@@ -196,8 +196,8 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns the repeated polls in one batch of the history's operations: the same application
-    received their records twice.
+    """Returns the polls in one batch of the history's operations whose record the same application
+    received twice.
 
     Each row of `again` has repeated offsets of an application. A row is considered only in the
     batch with the number `repeated_in`, which is the first batch that repeats an offset of the row.

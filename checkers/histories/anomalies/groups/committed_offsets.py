@@ -79,8 +79,7 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
 
 def last_fetches(fetches: Batch) -> Batch:
     """Returns one fetch for each register (a group and a topic partition): the fetch that completed
-    last.
-    The rows are in ascending order of registers.
+    last. The rows are in ascending order of registers.
     """
     register = fetches.ints("register")
     order = np.lexsort([-fetches.ints("completed_ns"), register])
@@ -145,10 +144,10 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns an index of the fetches at `read_committed` if `stable` is True. Otherwise,
-        returns an index of all other fetches.
+        """Returns an index of one of two kinds of fetches.
 
-        A fetch at `read_committed` waits for open transactions.
+        If `stable` is True, these are the fetches at `read_committed`, which wait for open
+        transactions. If `stable` is False, these are all other fetches.
         """
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)
@@ -228,8 +227,8 @@ class KnownOffsets:
         """Returns, for each fetch in `queries`, the row of the highest offset that was committed
         before the fetch began.
 
-        The row is -1 if this offset is not above the fetched offset. With `since_ns`, only the
-        commits that began after `since_ns[i]` are considered for fetch i.
+        The row is -1 if there is no such offset, or if it is not above the fetched offset. With
+        `since_ns`, only the commits that began after `since_ns[i]` are considered for fetch i.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -265,10 +264,12 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns each fetch whose offset is below a commit that ended ok before the fetch began.
+    """Returns each fetch that returned a lower offset than a commit that ended ok before the fetch
+    began.
 
-    The result has the highest such commit in this batch of the history's operations. With
-    `since_ns`, only the commits that began after this time are considered.
+    For each fetch, the result has the highest such commit in this batch of the history's
+    operations. With `since_ns`, only the commits that began after `since_ns[i]` are considered for
+    fetch i.
     """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))

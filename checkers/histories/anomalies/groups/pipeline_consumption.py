@@ -38,8 +38,8 @@ PROGRESS: Final = int64_schema("group", "key", "committed", "good")
 
 
 def polled_rows(batch: Batch, rows: Mask) -> Ints:
-    """Returns the polls of group members with a recorded offset, as row numbers. Only rows in
-    the mask `rows` are searched.
+    """Returns the row numbers of the records that group members polled at a recorded offset. Only
+    rows in the mask `rows` are searched.
     """
     polled = batch.is_in("kind", "poll") & batch.is_valid("offset") & batch.is_valid("group")
     return np.flatnonzero(polled & rows)
@@ -117,7 +117,8 @@ def consumed_words(batch: Batch) -> pa.Table:
 def group_positions(batch: Batch) -> pa.Table:
     """Returns three numbers for each group and topic partition:
 
-    - `low` is the lowest offset that the group polled, committed or fetched.
+    - `low` is the lowest of all polled offsets, committed offsets, and offsets that a fetch of the
+      group's committed offset (OffsetFetch) returned.
     - `jumped` is the highest offset that the group committed outside a transaction.
     - `steps` is the number of the group's transactions that committed an offset and ended ok.
     """
@@ -172,8 +173,8 @@ def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table
     `unreported_ns[i]` is the start time of the first unreported transaction of the group
     `groups[i]`. An unreported transaction ended `info` and has no recorded poll. A commit that
     ended before `unreported_ns[i]` proves skipped inputs, and its column `good` is 1. For any other
-    commit, `good` is 0. Of consecutive commits with the same value of `good`, only the highest is
-    returned.
+    commit, `good` is 0. If consecutive commits have the same value of `good`, only the highest of
+    them is returned.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

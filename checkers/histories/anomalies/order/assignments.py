@@ -2,7 +2,7 @@
 
 A key is a topic partition. An assignment is an operation that assigns keys to a process. A step
 connects two operations of a process that poll (or send) the same key. If an assignment between the
-two operations lacks the key, they are no step.
+two operations lacks the key, there is no step between them.
 
     c1 assign k   -> ok
     c1 poll       -> ok k=a@0     no assignment before this poll lacks k

@@ -35,11 +35,12 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """A step between batches is from a process's last record of one batch to its first record of a
-    later batch. Returns the steps between batches that skip records or go back in the log, and the
-    number of all steps between batches.
+    """Returns the steps between batches that skip records or go back in the log, and the number of
+    all steps between batches.
 
-    `observed` has the rows `HEAD` and `TAIL` of each batch.
+    A step between batches leads from the last record of a process in one batch to the first record
+    of the process in a later batch. Both records are of the same topic partition. `observed` has
+    the rows `HEAD` and `TAIL` of each batch.
     """
     made = [STEPS.empty_table()]
     step_rows = Batch(observed)

@@ -95,7 +95,7 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
     """Returns the query-plan stages (queries on a dataset) that collect the summaries of all
     batches.
 
-    There is one stage for each table of a summary. The last stage collects the keys (topic
+    There is one stage for each table of a summary, and then one stage that collects the keys (topic
     partitions) to which transactions send.
     """
     parts = (

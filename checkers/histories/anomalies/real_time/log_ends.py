@@ -110,10 +110,9 @@ class LogEnds:
         return applies
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each checked offset that a log end may contradict. False is
-        certain.
+        """Returns a mask: False for each checked offset that certainly no log end contradicts.
 
-        True is not certain: the exact times of most observations are unknown.
+        A value True is not certain, because the exact times of most observations are unknown.
         """
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
@@ -126,8 +125,9 @@ class LogEnds:
     def contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: True for each checked offset that a log end contradicts.
 
-        False is always right. True is certain only if the batches do not overlap in time, and the
-        operation was invoked between the first and the last observation of its batch.
+        A value False is always right, but a value True may be wrong. A value True is right if the
+        batches do not overlap in time, and if the operation was invoked between the first and the
+        last observation of its batch.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -162,8 +162,8 @@ class LogEnds:
         return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
 
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
-        """A history is stored in numbered partitions. Returns the numbers of those partitions whose
-        rows may contradict a checked offset.
+        """Returns the numbers of the partitions of the history whose rows may contradict a checked
+        offset.
 
         A partition of the history is a range of operations, not a topic partition.
         """
@@ -176,10 +176,11 @@ class LogEnds:
         return partition_numbers(self.steps.ints("batch")[may])
 
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
-        """Returns the contradicted offsets, each with the highest log end that contradicts the
-        offset.
+        """Returns the contradicted offsets, each with the highest log end that contradicts it in
+        its own batch of operations or in an earlier batch.
 
-        The history is processed in batches of operations. The batches must not overlap in time.
+        In the argument `contradicted`, each offset has the highest such log end in its own batch.
+        The batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
@@ -241,8 +242,7 @@ def find_contradictions(
     """Returns the checks that some log end contradicts. Each check has the highest log end that
     contradicts it.
 
-    The history is stored in numbered partitions. Only those in `contradicting_partitions` are
-    searched.
+    Only the partitions of the history with the numbers `contradicting_partitions` are searched.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()

@@ -228,7 +228,7 @@ def _count_before(
 
 
 def _later_fetches(commits: Batch, fetches: Batch) -> int:
-    """Returns how many fetches there are, without the first completed operation on each register. A
+    """Returns the number of fetches that are not the first completed operation on their register. A
     register is the committed offset of a group and a topic partition.
     """
     calls = Batch(pa.concat_tables([commits.table, fetches.table]))

@@ -79,7 +79,7 @@ class MissingRecord:
 
 
 def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> list[Candidate]:
-    """Returns the records that no reader polled, of the transactions in `wanted`. If `wanted` is
+    """Returns the records of the transactions in `wanted` that no reader polled. If `wanted` is
     None, all transactions are searched.
     """
     found: list[Candidate] = []

@@ -207,8 +207,8 @@ class TransactionReads:
     skipped.
 
     A reader skipped a record if the reader did not poll the record, but polled a later record of
-    the same log. A confirmed record was polled only at offsets where a send of the record was
-    acknowledged.
+    the same log. In the fields, a record is confirmed if it was polled only at offsets where a send
+    of the record was acknowledged.
     """
 
     records: dict[Record, UnconfirmedRecord]

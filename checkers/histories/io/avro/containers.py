@@ -108,7 +108,9 @@ class Container:
 
 
 def decoded(data: IO[bytes], schema: Any, row: int | None = None) -> Any:
-    """Returns the next value in the data. Raises AvroFault if the bytes do not match the schema."""
+    """Returns the next value in the data. Raises AvroFault with the row number `row` if the bytes
+    do not match the schema.
+    """
     try:
         return schemaless_reader(data, schema)
     except NO_RECORD as error:

@@ -95,7 +95,8 @@ def refuse_unknown(names: Sequence[str]) -> None:
 
 
 def table(records: Sequence[Any], names: Sequence[str], first: int | None = None) -> pa.Table:
-    """Returns the records as a table; `first` is the number of the first record in its file.
+    """Returns the fields `names` of the records as a table. `first` is the number of the first
+    record in its file.
 
     Raises AvroFault for a number that is too large for its column.
     """

@@ -79,8 +79,8 @@ class FetchSession:
         """The key by which sessions are evicted: the session with the smallest key is evicted
         first.
 
-        The key is a tuple: whether the session is of a follower, the number of partitions at the
-        latest use, and the session id.
+        The key is a tuple: whether the session belongs to a follower, its number of partitions at
+        its latest use, and its id.
         """
         return self.privileged, self.counted, self.id
 
@@ -118,7 +118,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def clear(self) -> None:
-        """Removes all sessions, because the broker has died."""
+        """Removes all sessions. The method is called when the broker dies or stops."""
         with self._lock:
             self._sessions.clear()
             self._partitions = 0

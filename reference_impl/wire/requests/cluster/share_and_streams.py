@@ -1,7 +1,7 @@
 """Handles the requests of share groups and streams groups, which are switched off.
 
-The broker responds as a Kafka broker does if the features share.version and streams.version have
-the level 0. A new cluster of Kafka 4.3 has these features switched on. ApiVersions lists the
+The broker responds like a Kafka broker whose features share.version and streams.version have the
+level 0. In a new cluster of Kafka 4.3, these features are switched on. ApiVersions lists the
 requests, but they get UNSUPPORTED_VERSION. Requests to a share coordinator get NOT_COORDINATOR.
 
 Source: KIP-932, KIP-1071; KafkaApis of Apache Kafka.

@@ -191,9 +191,9 @@ def changed_defaults(
 ) -> AlterDefaults:
     """Returns the request to change the settings in `configs`. Other settings do not change.
 
-    `name` is empty for a change on all brokers. `defaults` are the defaults before the change.
-    Raises Refused for a change that is not supported. A change on a single broker is not supported:
-    then `name` is the broker's id.
+    `name` is the id of a broker, or empty for a change on all brokers. `defaults` are the defaults
+    before the change. Raises Refused for a change that is not supported. A change on a single
+    broker is not supported.
     """
     return _alter(name, broker_id, tuple(_operations(configs, defaults)))
 

@@ -190,7 +190,8 @@ class Described(NamedTuple):
 def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
     """Returns the settings as fields of CreateTopic.
 
-    Raises ValueError, which names an invalid setting or two contradictory settings.
+    Raises ValueError if a setting is invalid, or if two settings contradict each other. The message
+    names these settings.
     """
     found = dict(_read(setting.name, setting.value) for setting in configs)
     of_topic, of_log = parted(found)
@@ -203,7 +204,7 @@ def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
 def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
     """Returns the changes as fields of AlterConfigs. A deleted setting gets its default value.
 
-    Raises ValueError, which names an invalid setting.
+    Raises ValueError if a setting is invalid. The message names the setting.
     """
     found: dict[str, Any] = {}
     deleted: set[str] = set()

@@ -47,7 +47,7 @@ OPERATION_NOT_ATTEMPTED: Final = 55  # an error of the wire layer alone
 
 
 def known_error(error: ErrorCode, version: int, since: int = PRODUCER_FENCED_SINCE) -> ErrorCode:
-    """Returns an error that clients of this version know: below version `since`,
+    """Returns `error` or, for an old client, an error that the client knows. Below version `since`,
     INVALID_PRODUCER_EPOCH replaces PRODUCER_FENCED (KIP-360).
     """
     if error is ErrorCode.PRODUCER_FENCED and version < since:

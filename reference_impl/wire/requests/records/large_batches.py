@@ -35,8 +35,8 @@ def is_read_before(head: Header) -> bool:
 async def scanned_before(
     broker: ServedBroker, data: bytes, head: Header
 ) -> RecordFacts | ErrorCode | None:
-    """Returns the results of reading a batch, or the error that rejects the batch. The largest
-    batches are read in a thread.
+    """Returns the facts about the records of a batch, or the error that rejects the batch. The
+    largest batches are read in a thread.
 
     `head` is the header of the first batch in `data`. `is_read_before` must return True for this
     header. The result is None if `data` is not exactly one valid batch. The leader rejects such

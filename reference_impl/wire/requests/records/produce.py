@@ -52,8 +52,8 @@ class PartitionProduce:
 
     @property
     def is_applied(self) -> bool:
-        """True if the broker acknowledged that the batch is in the log. With acks=0, there is no
-        acknowledgement.
+        """True if the broker acknowledged that the batch is in the log. It is False with acks=0,
+        because there is no acknowledgement.
         """
         return self.produced is not None and self.produced.error is ErrorCode.NONE
 

@@ -290,8 +290,8 @@ class ProcessCluster:
         return node in self._starting or self._processes[node].is_up
 
     def is_paused(self, node: NodeId) -> bool:
-        """Returns True after `pause` was called. A SIGSTOP that another program sends does not
-        count.
+        """Returns True if `pause` has suspended the node. A SIGSTOP that another program sends does
+        not count.
         """
         return node in self._paused
 

@@ -37,7 +37,9 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The addresses of brokers and nodes. A node sends no messages to the nodes in `separated`."""
+    """The addresses of brokers and nodes, as one node receives them. This node and the nodes in
+    `separated` lose all messages to each other.
+    """
 
     clients: Mapping[BrokerId, Address]
     links: Mapping[NodeId, Address]
