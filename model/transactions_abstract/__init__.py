@@ -2,9 +2,9 @@
 transactions.
 """
 
-from model.transactions_abstract import versions
+from model.transactions_abstract import topic_ids, versions
 from model.variants import variants_in
 
-VARIANTS = variants_in(versions)
+VARIANTS = variants_in(versions, topic_ids)
 
 __all__ = ["VARIANTS"]

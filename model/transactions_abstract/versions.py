@@ -1,5 +1,5 @@
-"""The four variants of the spec `transactions-abstract`: two versions of Kafka's protocol, and two
-bugs of the version `v2`.
+"""Four variants of the spec `transactions-abstract`: two versions of Kafka's protocol, and two bugs
+of the version `v2`. The version `topic-ids` has a file of its own.
 
 - `v2`: `transaction.version` 2 (KIP-890), the default.
 - `lax-markers`: up to Kafka 4.1, a partition accepts a marker with an epoch that it has seen.

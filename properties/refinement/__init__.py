@@ -10,6 +10,7 @@ a larger system, a small spec that the system refines, and the module with the c
                                 ->  the log that the transactions spec uses  (`committed_log`)
     detailed transactions       ->  transactions-abstract  (`detailed_transactions`,
                                                             `detailed_two_phase_commit`)
+                                ->  transactions-abstract topic-ids  (`detailed_topic_ids`)
                                 ->  read-committed-abstract  (`detailed_read_committed`)
                                 ->  coordinator-abstract   (`detailed_coordinator`,
                                                             `detailed_continuation`,

@@ -27,6 +27,7 @@ from model.share_group.versions import Kafka43, ShareGroup
 from model.share_group_abstract.versions import Kafka43 as AbstractKafka43
 from model.transactions.aborts import AbortAndContinue
 from model.transactions.continuation import Continuation
+from model.transactions.deletion import TopicIds
 from model.transactions.state import QUIET
 from model.transactions.two_phase_commit import TwoPhaseCommit
 from model.transactions.versions import Transactions, Verification
@@ -59,6 +60,7 @@ from properties.refinement.detailed_log_directories import (
     ReplicasInDirectories,
 )
 from properties.refinement.detailed_static_members import StaticMembersRefinement
+from properties.refinement.detailed_topic_ids import TopicIdsRefinement
 from properties.refinement.detailed_verification import (
     VerificationRefinement,
     WithoutEmptyEnds,
@@ -101,18 +103,18 @@ def _explained(mapping: object, found: StateWalk | Walk) -> Mapping[str, int]:
     return found.explained
 
 
-def edges(spec: Transactions) -> Exploration:
+def edges(refinement: detailed_transactions.Refinement) -> Exploration:
     """Returns a function that counts the edges of the detailed spec's state graph for each abstract
     action.
     """
 
     def explored() -> Mapping[str, int]:
-        found, refinement = compiled_graph(spec), detailed_transactions.Refinement(spec)
+        found = compiled_graph(refinement.detailed)
         counts: Counter[str] = Counter()
         for before, after in found.graph.edges():
             actions = refinement.actions_between(found.states[before], found.states[after])
             if actions is None:
-                raise NotExplained(f"{spec}: from {before} to {after}")
+                raise NotExplained(f"{refinement.detailed}: from {before} to {after}")
             counts.update(set(actions))
         return counts
 
@@ -150,8 +152,16 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
         ),
     ),
     "transactions-abstract": (
-        edges(Transactions(**{**QUIET, **LATE})),
-        edges(Transactions(**{**QUIET, **LATE, "coordinator_failures": 1})),
+        edges(detailed_transactions.Refinement(Transactions(**{**QUIET, **LATE}))),
+        edges(
+            detailed_transactions.Refinement(
+                Transactions(**{**QUIET, **LATE, "coordinator_failures": 1})
+            )
+        ),
+    ),
+    "transactions-abstract topic-ids": (
+        edges(TopicIdsRefinement(TopicIds(**QUIET))),
+        edges(TopicIdsRefinement(TopicIds(**{**ONE, **LATE, "coordinator_failures": 1}))),
     ),
     "coordinator-abstract": (
         walk(

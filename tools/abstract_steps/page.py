@@ -58,6 +58,10 @@ NEVER: Final[Mapping[tuple[str, str], str]] = {
     "part in two-phase commit; the version `kip-1228` takes this action",
     ("coordinator-abstract kip-939", "enable_two_phase"): "it comes before the first step of "
     "`transactions kip-939`",
+    ("transactions-abstract topic-ids", "fence"): "an abort by the coordinator is mapped to "
+    "`end_abort`, which has the same effect",
+    ("transactions-abstract topic-ids", "write_marker_again"): "a partition that has written a "
+    "marker does not change when the marker is repeated",
     ("read-committed-abstract", "append_next"): "a transaction of the spec `transactions` has one "
     "record in a partition",
     ("read-committed-abstract", "append_plain"): "every record of the spec `transactions` is in a "
