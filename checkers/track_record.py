@@ -1,5 +1,5 @@
-"""The track record: how many steps and states the search needed to find each bug, and the violation
-in each old version of a spec.
+"""The track record: how many steps and states the search needed to find each bug, and to find the
+violation in each old version of a spec.
 
 `track_record.json` has one line for each bug and each old version. `python -m tools.track_record`
 writes the file, and a test repeats the searches of every line.

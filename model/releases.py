@@ -86,12 +86,12 @@ class InForce:
             raise ValueError(f"{self}: ends before it begins")
 
     def has(self, release: str) -> bool | None:
-        """Returns True if the release has the rule (or the bug, or the claim), False if it does not
-        have the rule, and None if this is unknown.
+        """Returns True if the release has the rule (or the bug, or the claim), and False if it does
+        not. Returns None if this is unknown.
 
         A release without a patch number, such as `4.3`, means the newest patch release of 4.3. The
-        result does not depend on the field `needs`: a broker or client setting without which the
-        rule has no effect. Raises UnknownName for an unknown release.
+        result does not depend on the field `needs`, which names a broker or client setting without
+        which the rule has no effect. Raises UnknownName for an unknown release.
         """
         at = _numbers(newest_patch(release))
         if not self.released or self.of != "Kafka":

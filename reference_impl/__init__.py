@@ -1,5 +1,6 @@
 """The reference broker: a deterministic Kafka without I/O in its core, independent of the specs.
 
-Each folder uses only folders before it: protocol, node and log; partition, transactions and groups;
-broker and controller. The folders simulation and wire run the nodes.
+The folders are layers, in this order: protocol; node; log; partition, transactions and groups;
+broker and controller; disk; simulation and wire. A folder uses only folders of earlier layers. The
+folders simulation and wire run the nodes.
 """

@@ -1,12 +1,13 @@
 """Tries to prove that every claim of a spec is true in every reachable state, at every scope.
 
-A scope is the number of replicas, records, epochs and so on. A condition of the induction says: if
-all claims are true before an action, a claim is true after the action. If a condition fails, its
-claim is dropped. All claims whose proofs need this claim are dropped, too
-(`checkers.symbolic.inductive_subset`).
+A scope is the number of replicas, records, epochs and so on. Each condition of the induction has an
+action and a claim. It states that the claim is true after the action if all claims are true before
+the action. If a condition fails, its claim is dropped. All claims whose proofs need this claim are
+dropped, too (`checkers.symbolic.inductive_subset`).
 
-A refuted condition has a counterexample: a state, and a step after which a claim is false. Only
-exploration can decide whether the state is reachable, so the verdict on the claim is undecided.
+A refuted condition has a counterexample: a state, and a step from this state after which the claim
+is false. Only exploration can decide whether the state is reachable, so the verdict on the claim is
+undecided.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ class Proof:
 
     @property
     def by_frame(self) -> int:
-        """The number of conditions that need no solver, because the action changes no variable
-        of the claim.
+        """The number of conditions that need no solver, because their action changes no variable of
+        their claim.
         """
         return sum(c.how == FRAME for c in self.conditions)
 
@@ -119,8 +120,8 @@ class Proof:
     def proved(self) -> frozenset[str]:
         """The claims that the proof shows to be true in every reachable state.
 
-        The set may be empty although some claims could be proved: if the proof was interrupted, if
-        it may be vacuous, or if `prove` was called for some claims only.
+        The set may be empty although some claims could be proved. There are three such cases: the
+        proof was interrupted, the proof may be vacuous, or `prove` was called for some claims only.
         """
         if self.holds:
             return frozenset(claim.name for claim in self.claims)
@@ -132,8 +133,8 @@ class Proof:
     def dropped(self) -> tuple[str, ...]:
         """The claims that the proof gave up. They are not proved, and no proved claim assumes them.
 
-        The tuple is empty if all claims are proved. It is also empty if no claim is proved: nothing
-        was given up to prove another claim.
+        The tuple is empty if all claims are proved. It is also empty if no claim is proved, because
+        then no claim was given up to prove another one.
         """
         if self.holds or self.subset is None or not self.proved:
             return ()
@@ -201,8 +202,8 @@ def prove(
     - `poll` is called before each query; it may raise KeyboardInterrupt.
     - `only` names the claims to prove. If it is empty, all claims are proved. A condition assumes
       all claims in both cases.
-    - `using` names the claims that suffice to prove a condition. If it is None, the spec's own
-      table is used.
+    - `using` maps an action and a claim to the claims that suffice to prove this condition. If it
+      is None, the spec's own table is used.
     - `scope` replaces the spec's numbers of replicas, offsets and so on. Only counterexamples and
       vacuity checks use these numbers.
     - `cache` has the conditions that earlier runs proved. The conditions that this run proves are

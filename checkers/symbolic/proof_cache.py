@@ -42,7 +42,7 @@ class ConditionKeys:
 
     def key(self, name: str, goal: Goal) -> str:
         """Returns the cache key of a condition. `name` contains the action and the claim of the
-        condition.
+        condition, and `goal` has its formulas.
         """
         content = [
             self.settings,

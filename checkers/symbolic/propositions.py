@@ -180,7 +180,8 @@ class Propositions:
 
     def bindings(self, binders: Sequence[t.Local], env: Env) -> list[Env]:
         """Returns one environment for each choice of elements for the bound variables. An
-        environment maps variables to values. It consists of `env` and the chosen elements.
+        environment maps variables to values. Each result has the entries of `env` and the chosen
+        elements.
         """
         domains = [
             [self._boxed(self.constant(b.sort, k)) for k in range(self.size(b.sort))]

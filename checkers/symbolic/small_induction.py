@@ -1,7 +1,7 @@
 """Checks at a finite scope, such as 3 replicas, which of many clauses are inductive.
 
-A clause is true if at least one of its literals is true, for all elements of its variables. A set
-of clauses is inductive if no step leads from a state in which all clauses of the set are true to a
+A clause is true if, for all values of its variables, at least one of its literals is true. A set of
+clauses is inductive if no step leads from a state in which all clauses of the set are true to a
 state in which one of them is false. Z3 finds such a step, or it shows that there is none at this
 scope.
 """
@@ -23,8 +23,8 @@ from model.language.spec import Action, Spec
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Clause:
-    """A formula which states: at least one of the literals is true, for all values of the
-    variables.
+    """A formula which states that, for all values of the variables, at least one of the literals is
+    true.
 
     Two variables of one sort have different values.
     """
@@ -112,8 +112,8 @@ class SmallInduction:
         return solver
 
     def _define(self, solver: _Solver, action: Action, name: str) -> None:
-        """Adds a Boolean variable to the solver: if this variable is true, the clause `name` is
-        false after the step.
+        """Adds a Boolean variable to the solver. In every model in which this variable is true, the
+        clause `name` is false after the step.
         """
         if name not in solver.defined:
             _, after = self.at.step(action)

@@ -60,7 +60,7 @@ def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
     """Yields a script for each condition that decides a verdict of the proof.
 
     A condition has no script if its action changes no variable of its claim. If a claim follows
-    from other claims, one script replaces the scripts of all its conditions
+    from other claims, one script replaces the scripts of all conditions of this claim
     (`Proof.by_consequence`).
     """
     sorts = Unbounded()

@@ -118,7 +118,7 @@ class Sorts(ABC):
         return self.least(info)
 
     def some(self, info: t.SortInfo, element: Expr) -> Expr:
-        """Returns the element as a value of the optional type, which also has the value
+        """Returns the element as a value of the optional type `info`, which also has the value
         `nothing`.
         """
         return self.of(info).constructor(1)(element)

@@ -85,7 +85,9 @@ class Administration:
                 accept(each)
 
     def configure(self, kind: int, resource: str, name: str, value: str) -> None:
-        """Sets one configuration of a topic or of a broker.
+        """Sets the configuration `name` of a resource, such as a topic or a broker. `kind` is
+        Kafka's number for the type of the resource, and `resource` is the name or the id of the
+        resource.
 
         A change of a broker's configuration must be sent to this broker. Any other broker rejects
         it.
@@ -132,8 +134,8 @@ def accept(answer: Mapping[str, Any], *errors: str) -> None:
 
 def prefer(system: System, broker: int) -> None:
     """Makes the broker the first replica of every partition. The number of replicas of a partition
-    does not change. If the broker had no replica of the partition, the last replica is removed, and
-    Kafka copies the data to the broker.
+    does not change. If the broker had no replica of a partition, it replaces the last replica, and
+    Kafka copies the data of the partition to the broker.
     """
     administration = administration_of(system)
     moved = {

@@ -64,8 +64,9 @@ SystemName = ServedSystem | KafkaSystem | PeerSystem | Remote
 
 
 def named(text: str, kafka_home: Path | None = None) -> SystemName:
-    """Returns the system that `text`, the value of the option `--on`, names. Raises InputFault if
-    there is no such system.
+    """Returns the system that `text`, the value of the option `--on`, names. `kafka_home` is the
+    folder of an unpacked release of Apache Kafka, or None. Raises InputFault if there is no such
+    system, or if `kafka_home` is combined with any other text than `apache-kafka`.
     """
     kind, _, version = text.partition(":")
     if kafka_home is not None and text != APACHE_KAFKA:

@@ -1,8 +1,8 @@
 """Finds free ports on loopback. The ports are below the range that the operating system uses for
 outgoing connections.
 
-A port within that range could be given to an outgoing connection while its broker is down. The
-broker could then not start again.
+While a broker is down, the operating system could use a port within that range for an outgoing
+connection. If this were the port of the broker, the broker could not start again.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 When a round begins and when it ends, every broker is running. Each entry below has a kind of round
 and what happens in it:
 
-    stop            one broker stops cleanly and is started again: its session ends at once
+    stop            one broker stops cleanly, so its session ends at once; it is then started again
     kill            one broker dies by SIGKILL and is started again: leaders move, logs recover
     pause           one broker is paused for longer than its session, and other brokers replace it
                     as a leader. When it resumes, it still acts as a leader, and its sockets still
@@ -13,9 +13,10 @@ and what happens in it:
                     system decides when to flush, so acknowledged records are lost
     reassign        one broker becomes the first replica of every partition, then the leader where
                     it is in sync: leaders and replicas move without a failure
-    last-standing   all brokers but one are paused, until this one is alone in every ISR. Then it is
-                    killed, the others resume, and it starts again. Here an unclean election can
-                    happen: the others lack the records that it acknowledged while it was alone
+    last-standing   all brokers but one are paused, until this last broker is alone in every ISR.
+                    The last broker is killed, the others resume, and the last broker starts again.
+                    An unclean election can happen, because the other brokers lack the records that
+                    the last broker acknowledged while it was alone
 
 The rounds depend on nothing but the seed, the kinds, the brokers and their session timeout.
 Clusters with different settings can therefore have the same rounds.

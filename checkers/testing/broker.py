@@ -273,8 +273,9 @@ class Broker:
         """Returns the requests that the brokers have received. The oldest request is the first.
 
         `api`, `topic`, `partition`, `client_id` and `broker` select requests by these properties.
-        If `count` is not 0, waits until at least `count` requests have arrived. Raises TimeoutError
-        if they do not arrive within `within_s` seconds.
+        `since` selects the requests whose field `number` is larger. If `count` is not 0, waits
+        until at least `count` selected requests have arrived. Raises TimeoutError if they do not
+        arrive within `within_s` seconds.
         """
         query = {**selection, "since": since, "count": count, "wait_ms": int(within_s * 1000)}
         found: list[dict[str, Any]] = self.call("GET", f"/requests?{urlencode(query)}")["requests"]

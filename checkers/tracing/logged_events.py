@@ -86,8 +86,8 @@ def row(
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
     """Yields one row for each kind of log line that reports no event.
 
-    `begins` has the first words of the messages. Without such a row, the line would count as
-    unknown: the table has rows for the line's logger, but none of them fits the line.
+    `begins` has the first words of the messages of each kind. Without such a row, a line of this
+    kind would count as unknown: its logger is in the table, but no row fits the line.
     """
     return (Row(logger, text) for text in begins)
 

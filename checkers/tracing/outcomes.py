@@ -35,8 +35,8 @@ Outcome = Refused | None
 
 
 def compared(what: str, found: object, expected: object) -> Outcome:
-    """Returns None if the value in a log line equals the value of the spec. Otherwise, returns a
-    refusal.
+    """Returns None if the log line's value `found` equals the spec's value `expected`. Otherwise,
+    returns a refusal.
 
     `what` names the value in the text of the refusal.
     """

@@ -83,9 +83,9 @@ class ReplicationState(NamedTuple):
     def may_lack(self, epoch: int) -> bool:
         """Returns True if the leader of an epoch may lack committed records when it begins to lead.
 
-        Two conditions must be true. First, a step before its election may have lost records; for
-        example, an unclean election. Second, there is no later epoch of this kind whose leader has
-        begun to lead (see `is_replaced`).
+        Two conditions must be true. First, a step before the leader's election may have lost
+        records; for example, an unclean election. Second, no leader of a later epoch that may also
+        lack such records has begun to lead (`is_replaced`).
         """
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 
@@ -164,8 +164,7 @@ class ReplicationState(NamedTuple):
 
     def shown(self, registered: Registration, node: int) -> Iterator[str]:
         """Yields lines of text: one on the partition's registration in the controller, and some on
-        each replica. An arrow
-        marks the replica of the broker `node`.
+        each replica. An arrow marks the replica of the broker `node`.
         """
         yield (
             f"controller: partition epoch {registered.partition_epoch}, leader epoch"

@@ -88,7 +88,7 @@ class RealTimeCluster(WatchedTopics):
 
     def run_for(self, duration_ms: int) -> None:
         """Waits until the brokers that are being started accept clients, and then runs the clients
-        for a virtual time.
+        for `duration_ms` milliseconds of virtual time.
         """
         starting, self._starting = self._starting, {}
         # A process of Kafka takes seconds to start.
@@ -102,8 +102,8 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def powers(self) -> frozenset[Power]:
-        """What a trial can do with the system (each a `Power`): inject faults such as kills of
-        brokers, change settings, and read the state of replicas.
+        """The powers that the system supports. A power is a kind of fault, a setting, or a view of
+        the state of replicas.
         """
         return powers_of(self._system)
 

@@ -44,8 +44,8 @@ REDUCTIONS: Final = 8  # trials that reduce a program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How many trials are made, at most, to decide a claim. `rules` is the number of calls of rules
-    in a random trial.
+    """The largest numbers of trials to decide a claim: one number for each purpose of a trial.
+    `rules` is the largest number of calls in a random trial.
     """
 
     drawn: int = DRAWN

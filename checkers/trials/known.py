@@ -152,7 +152,8 @@ def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
     """Returns the known programs (lists of calls) that decide a claim in a configuration of the
     cluster.
 
-    They break the claim or, if it states that something can happen, make it happen.
+    These programs break the claim. If the claim states that something can happen, the programs make
+    it happen instead.
     """
     rows = (row for row in _rows(suite) if row.claim == claim and row.where == setting)
     # None of these programs needs a seeded bug.

@@ -52,7 +52,7 @@ NO_SETTINGS: Final[Settings] = {}
 
 def layout_for(name: SystemName) -> Layout:
     """Returns the description of the cluster to start for trials. If the system accepts no broker
-    settings, returns three brokers without settings.
+    settings, the described cluster has three brokers without settings.
     """
     match name:
         case KafkaSystem():

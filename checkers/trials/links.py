@@ -56,6 +56,6 @@ def proxied(fault: On, pace: Pace) -> rules.Rule:
 
 def node(number: NodeId) -> int:
     """Returns the number that a simulated node has in the system under test. A broker has the same
-    number, but the controller has a different one.
+    number as in the simulation, but the controller has a different one.
     """
     return SYSTEM_CONTROLLER if number == CONTROLLER else int(number)

@@ -68,8 +68,8 @@ class Contents:
 
     def epoch(self, broker: int, offset: int) -> int | None:
         """Returns the leader epoch of the record at an offset of a broker's log. The trial reads
-        the log many times. The epoch is that of the last reading that has a record at this offset.
-        Returns None if no reading has one.
+        the log many times, and the last reading with a record at this offset decides. Returns None
+        if no reading has such a record.
         """
         return self._epochs.get((broker, offset))
 

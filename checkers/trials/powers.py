@@ -1,5 +1,5 @@
-"""The powers of a system. A power is a kind of fault, a setting, or a view of the state of replicas
-that a suite may use.
+"""The powers of a system. A power is something that a suite may use: a kind of fault, a setting, or
+a view of the state of replicas.
 
 Some powers are broker settings that weaken the cluster. On a cluster with such a setting, trials
 check only the claims that need this setting.

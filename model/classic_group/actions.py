@@ -75,8 +75,8 @@ class ClassicGroupActions(ClassicGroupState):
 
         Kafka: GroupMetadataManager.classicGroupJoinToClassicGroup.
         Simplified: the process has its member id before it joins.
-        Without the rule that a process replaces the member with its group.instance.id, the claim
-        `one_member_of_an_instance` breaks (bug `adds-instances`, 4 steps; KAFKA-8500).
+        Without the rule that a process replaces the member with the same group.instance.id, the
+        claim `one_member_of_an_instance` breaks (bug `adds-instances`, 4 steps; KAFKA-8500).
         """
         when(~(s.is_stable() & exists(s.shares_instance(m, x) for x in Member)))
         s.asks_to_join(m)
@@ -87,8 +87,8 @@ class ClassicGroupActions(ClassicGroupState):
         s.is_rebalancing = true
 
     def persists_replacement(s) -> Bool:
-        """True: the coordinator writes the replacement of a static member to its log. False in the
-        bug `forgets-replacement`.
+        """Returns True always, because the coordinator writes the replacement of a static member to
+        its log. The bug `forgets-replacement` returns False.
         """
         return true
 
@@ -178,8 +178,8 @@ class ClassicGroupActions(ClassicGroupState):
             s.persisted.owners[x] = owns
 
     def waits_no_longer(s) -> Bool:
-        """True: the coordinator may cease to wait for the leader's assignment. False in the bug
-        `waits-for-leader`: there it waits for ever.
+        """Returns True always, because the coordinator may cease to wait for the leader's
+        assignment. The bug `waits-for-leader` returns False: its coordinator waits for ever.
         """
         return true
 

@@ -2,9 +2,9 @@
 
 Source: KIP-62, KIP-341 (sticky assignment), KIP-345 (static membership); ClassicGroup of Apache
 Kafka 4.3.
-Simplified: the group reads one partition. A second one would show nothing: only the action `assign`
-depends on an owner, and the leader assigns each partition on its own. A member is a process, and
-has the same member id as long as it lives.
+Simplified: the group reads one partition. A second partition would show nothing new, because the
+leader assigns each partition independently of the others. A member is a process, and has the same
+member id as long as it lives.
 """
 
 from __future__ import annotations

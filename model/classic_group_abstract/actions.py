@@ -63,7 +63,7 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
         s.instance[m] = instance
 
     def keeps_when_joining(s, m: Member, p: TopicPartition) -> Bool:
-        """A consumer that joins again keeps no partition, so this is False.
+        """Returns False always, because a consumer that joins again keeps no partition.
 
         Without this rule, the claim `only_owners_commit` breaks (bug `reads-on-when-joining`, 10
         steps).
@@ -110,7 +110,8 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
         s.is_rebalancing = true
 
     def persists_replacement(s) -> Bool:
-        """True: the coordinator writes the replacement of a static member to its log.
+        """Returns True always, because the coordinator writes the replacement of a static member to
+        its log.
 
         Without this rule, the claim `a_stable_group_survives` breaks (bug `forgets-replacement`, 6
         steps).

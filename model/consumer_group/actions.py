@@ -86,8 +86,8 @@ class ConsumerGroupActions(ConsumerGroupState):
             s.target[q] = ite((q == p) | (s.target[q] == nothing), owner, s.target[q])
 
     def closes_empty_group(s) -> Bool:
-        """True: when the last member is removed, the new group epoch becomes the assignment epoch,
-        too.
+        """Returns True always, because the removal of the last member raises the assignment epoch
+        to the new group epoch.
 
         Without this rule, the claim `an_empty_group_is_settled` breaks (bug
         `leaves-empty-group-open`, 2 steps; KAFKA-20442).
@@ -247,9 +247,13 @@ class ConsumerGroupActions(ConsumerGroupState):
     ) -> Epoch | Nothing:
         """Returns the partition epoch to record for `p` after the state of the member `m` changes.
 
-        If the member's new state has the partition, this is the member's new epoch. If only the old
-        state had the partition, this is `nothing`. If neither state has the partition, its
-        partition epoch does not change.
+        In the member's new state, `epoch` is the member's epoch. `assigned` is `nothing` if the
+        partition is not assigned to the member, and `revoking` is `nothing` if the member need not
+        revoke it.
+
+        If the new state has the partition, the result is `epoch`. If only the old state had the
+        partition, the result is `nothing`. If neither state has it, the partition epoch does not
+        change.
         """
         old = s.member[m]
         had = any_of(old.assigned[p] != nothing, old.revoking[p] != nothing)

@@ -59,8 +59,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
     def partition_epoch_iff_assigned(s) -> Bool:
         """A partition has a partition epoch if and only if a member has the partition.
 
-        So the partition epochs follow from the members. A new coordinator reads only the members
-        from the log, and knows again which partitions are assigned.
+        A new coordinator reads only the members from the log. By this claim, it then knows which
+        partitions have a partition epoch.
         """
         return forall(
             (s.partition_epoch[p] != nothing) == exists(s.has(m, p) for m in Member)

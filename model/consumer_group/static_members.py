@@ -21,7 +21,8 @@ Kafka follows these rules from release 3.7 on, unless a docstring names another 
 Source: KIP-848; GroupMetadataManager of Apache Kafka 4.3.
 Simplified: a process that gets UNRELEASED_INSTANCE_ID or FENCED_INSTANCE_ID ends, and may start
 again with the same member id. A static member may also leave for good (KIP-1092), with the action
-`leave` of all members. No request is late.
+`leave` of all members. Only one request may be late: a replaced process may still leave with epoch
+-2 (`leave_late`).
 """
 
 from __future__ import annotations
@@ -120,7 +121,8 @@ class StaticMembersActions(StaticMembersState):
     # ---- away, and back
 
     def keeps_while_away(s) -> Bool:
-        """True: while a member is away, its assigned partitions are not free.
+        """Returns True always, because the assigned partitions of a member that is away are not
+        free.
 
         Without this rule, the claim `no_double_assignment` breaks (bug `frees-while-away`, 9
         steps).
@@ -153,8 +155,8 @@ class StaticMembersActions(StaticMembersState):
         s.is_away[m] = true
 
     def compares_member_ids(s) -> Bool:
-        """True: the coordinator accepts a request with a group.instance.id only if the request has
-        the member id of the present member.
+        """Returns True always, because the coordinator compares member ids. It accepts a request
+        with a group.instance.id only if the request has the member id of the present member.
 
         Without this rule, the claim `a_member_that_is_away_owns_nothing` breaks (bug
         `fences-no-instance`, 12 steps).
@@ -167,7 +169,7 @@ class StaticMembersActions(StaticMembersState):
         answers FENCED_INSTANCE_ID.
 
         Kafka: GroupMetadataManager.consumerGroupLeave, which compares no epochs.
-        Simplified: only a process that is no longer a member may leave late.
+        Simplified: a request to leave is late only if its process has already been replaced.
         Every claim also holds without the guard of this action.
         """
         when(s.shares_instance(m, other), s.consumer[m].epoch != 0)
@@ -242,6 +244,9 @@ class StaticMembersClaims(StaticMembersActions):
     def a_replaced_process_owns_nothing(s, after: Self) -> Bool:
         """If a process ceases to be a member and the group epoch does not grow, the process owns no
         partition.
+
+        Such a process was replaced: the removal of a member raises the group epoch, and a
+        replacement does not.
         """
         return (s.group_epoch < after.group_epoch) | forall(
             implies(s.member[m].joined & ~after.member[m].joined, ~s.consumer[m].owns[p])
@@ -251,7 +256,7 @@ class StaticMembersClaims(StaticMembersActions):
 
     def is_vacant(s, m: Member) -> Bool:
         """Returns True if the member `m` is vacant: it is away, and no process has taken its place.
-        A process that has taken its place has epoch 0 at first.
+        A member whose new process has epoch 0 is not vacant.
         """
         return s.is_away[m]
 

@@ -129,8 +129,8 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         return exists(s.is_withdrawn(m, p) & s.owns[m][p] for p in TopicPartition)
 
     def is_free(s, m: Member, p: TopicPartition) -> Bool:
-        """Returns True if the partition `p` is free for the member `m`: no member has it, or `m`
-        itself must still revoke it.
+        """Returns True if no member has the partition `p`, or if the member `m` itself must still
+        revoke `p`. The partition is then free for `m`.
 
         Without this rule, the claim `no_double_assignment` breaks (bug `takes-what-is-owned`, 6
         steps).
@@ -210,7 +210,7 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         s.owns[m][p] = False
 
     def keeps_when_fenced(s, m: Member, p: TopicPartition) -> Bool:
-        """A fenced consumer keeps no partition when it joins again, so this is False.
+        """Returns False always, because a fenced consumer keeps no partition when it joins again.
 
         Without this rule, the claim `one_reader` breaks (bug `reads-on-when-fenced`, 11 steps).
         """

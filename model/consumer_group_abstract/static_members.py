@@ -3,9 +3,9 @@
 A member that is *away* has left with epoch -2. Its assigned partitions stay assigned to it, and are
 not free. A process that joins in the member's place gets these partitions and their targets.
 
-At most one consumer reads a partition, for two reasons. A process reads nothing after it has left,
-and nothing before it has joined. And only one of the two processes is a member, so the coordinator
-accepts only the heartbeats of this process.
+At most one consumer reads a partition, for two reasons. First, a process reads nothing after it has
+left, and nothing before it has joined. Second, after the new process has joined, the old process is
+no longer a member, and the coordinator accepts none of its heartbeats.
 
 The spec has the actions of this table and the actions of the module `actions`. No action is fair.
 
@@ -64,7 +64,8 @@ class StaticMembersActions(StaticMembersState):
         return super().accepts_commit(m, p) & ~s.is_away[m]
 
     def keeps_while_away(s) -> Bool:
-        """True: while a member is away, its assigned partitions are not free.
+        """Returns True always, because the assigned partitions of a member that is away are not
+        free.
 
         Without this rule, the claim `no_double_assignment` breaks (bug `frees-while-away`, 8
         steps).

@@ -133,14 +133,14 @@ class AbstractCoordinatorActions(Coordinator):
         s.seen_epoch[t][p] = s.stamp[x].producer_epoch
 
     def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
-        """Returns True if the partition accepts a marker: the marker's epoch is larger than every
-        epoch of the producer id `p` that the partition has seen.
+        """Returns True if the partition accepts a marker of the producer id `p`. The marker's epoch
+        must be larger than every epoch of `p` that the partition has seen.
 
-        The partition also accepts a marker with an equal epoch if the producer id has no pending
-        record: an earlier copy of this marker has ended the transaction. Without this exception,
-        the claim `markers_are_accepted` breaks (bug `refuses-repeated-markers`, 8 steps;
-        KAFKA-19999). If every equal epoch is accepted, the claim `faithful` breaks (bug
-        `lax-markers`, 17 steps; KAFKA-19446).
+        The partition also accepts a marker whose epoch equals the largest seen epoch of `p`, if `p`
+        has no pending record. An earlier copy of this marker has then ended the transaction.
+        Without this exception, the claim `markers_are_accepted` breaks (bug
+        `refuses-repeated-markers`, 8 steps; KAFKA-19999). If every equal epoch is accepted, the
+        claim `faithful` breaks (bug `lax-markers`, 17 steps; KAFKA-19446).
         """
         seen = s.seen_epoch[t][p]
         has_pending = exists(s.pending[y][t] & (s.stamp[y].producer_id == p) for y in Transaction)

@@ -55,11 +55,12 @@ class Coordinator(AbstractCoordinatorState):
         s.answering[i] = answering
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Makes the record `m` the last committed record of `i`, and changes the rest of the state
-        as `m` says.
+        """Makes the record `m` the last committed record of `i`. If `m` is ongoing, its partitions
+        count as added to its transaction. If `m` prepares a commit or abort, its transaction counts
+        as committed or aborted.
 
-        The instance `answering` receives the response. If `answering` is nothing, no instance
-        receives a response.
+        The instance `answering` receives the producer id and epoch of `m`. If `answering` is
+        nothing, no instance receives a response.
         """
         x = m.transaction
         s.log[i] = m
@@ -130,8 +131,8 @@ class Coordinator(AbstractCoordinatorState):
         )
 
     def fences(s, m: Metadata, producer_epoch: ProducerEpoch) -> Bool:
-        """Returns True if `producer_epoch` fences earlier instances: it is larger than the epoch of
-        the log's record `m`.
+        """Returns True if `producer_epoch` is larger than the epoch of the log's record `m`, so
+        that it fences earlier instances.
 
         Without this rule, the claim `one_instance_has_an_epoch` breaks (bug `fences-nobody`, 4
         steps).

@@ -279,7 +279,7 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         )
 
     def may_answer(s, m: Metadata) -> Bool:
-        """Returns True if the coordinator may have appended the record for an InitProducerId
-        request: the record has no ongoing transaction.
+        """Returns True if the record `m` has no ongoing transaction. The coordinator appends only
+        such records for InitProducerId requests.
         """
         return ~m.is_ongoing

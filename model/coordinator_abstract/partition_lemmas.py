@@ -108,11 +108,12 @@ class PartitionLemmas(CoordinatorLemmas):
         )
 
     def sees_nothing_above_the_records(s, t: TopicPartition, i: TransactionalId) -> Bool:
-        """True, except in the version `kip-939`, which replaces this method.
+        """Returns True always. The version `kip-939` replaces this method by a limit on the epochs
+        that the partition has seen.
 
-        Without `kip-939`, the log has the epoch of the ongoing transaction's records, and the lemma
-        `partitions_see_no_newer_epoch` already limits this epoch. In `kip-939`, a new instance may
-        keep the transaction under another epoch.
+        The other versions need no such limit: the log has the epoch of the ongoing transaction's
+        records, and the lemma `partitions_see_no_newer_epoch` already limits this epoch. In
+        `kip-939`, a new instance may keep the transaction under another epoch.
         """
         return all_of()
 

@@ -181,13 +181,13 @@ class TwoPhaseActions(AbstractCoordinator):
         s.keep(i, c, producer_id, producer_epoch)
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Makes the record `m` the last committed record of `i`, and changes the rest of the state
-        as `m` says.
+        """Makes the record `m` the last committed record of `i`, as in the version `kip-1228`. If
+        `m` keeps a transaction (keepPreparedTxn), it keeps the transaction for the instance
+        `answering`.
 
-        The client instance `answering` receives the response to its request. If the request has
+        The instance `answering` receives the response to its request. If the request has
         keepPreparedTxn, the response also contains the producer id and epoch of the ongoing
-        transaction. The application has stored this producer id and epoch in its database. With
-        them, it finds the transaction in the database.
+        transaction. With these, the application finds the transaction in its database.
         """
         super().take_effect(i, m, answering)
         x, kept = m.transaction, s.is_kept(m)

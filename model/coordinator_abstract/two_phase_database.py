@@ -36,8 +36,8 @@ class DatabaseLemmas(TwoPhaseLemmas):
 
     @lemma
     def requests_follow_the_database(s) -> Bool:
-        """A request to end a kept transaction (keepPreparedTxn) agrees with the database, if its
-        producer id and epoch are those of the last committed record in the coordinator's log.
+        """If a request to end a kept transaction (keepPreparedTxn) has the producer id and epoch of
+        the last committed record in the coordinator's log, the request agrees with the database.
 
         If the request is a commit, the database has committed the transaction. If the request is an
         abort, the database has stored a refusal.

@@ -123,8 +123,9 @@ class TwoPhaseLemmas(TwoPhaseActions):
         )
 
     def may_answer(s, m: Metadata) -> Bool:
-        """Returns True if the record `m` may answer an InitProducerId request: it has no ongoing
-        transaction, or it keeps the ongoing transaction for a new instance.
+        """Returns True if the record `m` has no ongoing transaction, or keeps its ongoing
+        transaction for a new instance. The coordinator appends only such records for InitProducerId
+        requests.
         """
         return super().may_answer(m) | s.is_kept(m)
 

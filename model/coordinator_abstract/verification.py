@@ -73,8 +73,8 @@ class VerificationActions(AbstractCoordinator):
     # ---- what is late
 
     def is_late_record(s, x: Transaction, t: TopicPartition) -> Bool:
-        """Returns True if a record of the transaction `x` is late when it arrives at the partition
-        `t`: in the coordinator's log, the transaction is not open with this partition.
+        """Returns True if, in the coordinator's log, the transaction `x` is not open with the
+        partition `t`. A record of `x` that arrives at `t` is then late.
 
         If no record counts as late, the claim `faithful` breaks (bug `believes-late-records`, 15
         steps).
@@ -82,8 +82,8 @@ class VerificationActions(AbstractCoordinator):
         return ~s.is_open_in_the_log(x, t)
 
     def is_late_request(s, x: Transaction) -> Bool:
-        """Returns True if a request of the client of `x` is late: the transaction `x` is already
-        committed or aborted.
+        """Returns True if the transaction `x` is already committed or aborted. A request of the
+        client of `x` is then late.
 
         If no request counts as late, the claim `the_client_decides` breaks (bug
         `believes-late-requests`, 17 steps; KAFKA-17754).
@@ -97,19 +97,19 @@ class VerificationActions(AbstractCoordinator):
     # ---- the coordinator's log
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Makes the record `m` the last committed record of `i`, and changes the rest of the state
-        as `m` says.
+        """Makes the record `m` the last committed record of `i`, as in the version `kip-1228`. If
+        the transaction of `m` is ongoing, its markers no longer count as written.
 
-        After a late request, `m` may open a transaction again that has already ended. The markers
-        of this transaction then no longer count as written.
+        Only a committed or aborted transaction has markers. A late request may open such a
+        transaction again.
         """
         super().take_effect(i, m, answering)
         for t in TopicPartition:
             s.marked[m.transaction][t] = s.marked[m.transaction][t] & ~m.is_ongoing
 
     def named_by(s, m: Metadata, x: Transaction) -> Transaction:
-        """Returns the transaction that is ongoing in the log after the client of `x` has added a
-        partition: it is `x` itself.
+        """Returns `x`: this transaction is ongoing in the log after the client of `x` has added a
+        partition, even if another transaction was ongoing before.
 
         The coordinator cannot distinguish `x` from another transaction with the same producer id
         and epoch.
@@ -127,8 +127,8 @@ class VerificationActions(AbstractCoordinator):
         return m.producer_epoch <= marker_epoch
 
     def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
-        """In transaction version 1, only InitProducerId changes the producer id, so this is
-        False.
+        """Returns False always, because in transaction version 1 only InitProducerId changes the
+        producer id.
         """
         return false
 

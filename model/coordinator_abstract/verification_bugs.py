@@ -1,8 +1,8 @@
 """Bugs of the verification of transactions by partition leaders, and limits of this verification.
 
-The last three classes show what KIP-890 part 1 does not guarantee. In two of them, the claims are
-stricter: they make no exception for late records, or no exception for late requests. In the third
-class, a replaced coordinator still confirms transactions, as in Kafka.
+The last three classes show what KIP-890 part 1 does not guarantee. In the first of them, the claims
+make no exception for late records. In the second, they make no exception for late requests. In the
+third, a replaced coordinator still confirms transactions, as in Kafka.
 """
 
 from __future__ import annotations

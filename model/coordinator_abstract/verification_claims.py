@@ -9,7 +9,8 @@ Requests and markers arrive *in order* until a late request takes effect, or unt
 commits or aborts records.
 
 A claim about a transaction leaves out the partitions where a record of the transaction was late.
-The two witnesses are states to which late records and late requests may lead.
+The two methods whose docstrings begin with "Reachable" describe states to which late records and
+late requests may lead.
 """
 
 from __future__ import annotations

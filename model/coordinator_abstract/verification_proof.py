@@ -62,7 +62,10 @@ class VerificationLemmas(VerificationActions):
 
         While requests and markers arrive in order (`disordered` is false), two more facts hold. The
         transaction is in `committed` if and only if the record commits. A transaction that is
-        ongoing in the log is in neither set. In any order, an ongoing transaction has no markers.
+        ongoing in the log is in neither set.
+
+        A transaction that is ongoing in the log has no markers, even if requests and markers arrive
+        out of order.
         """
         return forall(
             all_of(
@@ -311,9 +314,9 @@ class VerificationLemmas(VerificationActions):
     def an_added_partition_is_in_the_log_or_marked(s) -> Bool:
         """A partition is added only to a transaction that has begun.
 
-        While requests and markers arrive in order (`disordered` is false), one of three things is
-        true. The log has the transaction as ongoing. Or the transaction is committed or aborted. Or
-        the log has a newer producer id or epoch than the transaction.
+        While requests and markers arrive in order (`disordered` is false), such a transaction is in
+        one of three cases. The log has the transaction as ongoing. Or the transaction is committed
+        or aborted. Or the log has a newer producer id or epoch than the transaction.
         """
         return forall(
             implies(

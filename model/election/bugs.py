@@ -26,8 +26,8 @@ class CountsKnownIsr(Election):
     """A leader commits a record as soon as the members of its known ISR have it. It does not wait
     for a replica that it has requested to add.
 
-    The controller may have added this replica already, and may elect it. KIP-497 prevents this loss
-    by the maximal ISR, which includes the replicas of a pending request.
+    The controller may have added this replica already, and may elect it. The record is then lost.
+    KIP-497 prevents this loss by the maximal ISR, which includes the replicas of a pending request.
     """
 
     def is_maximal_isr(s, leader: Replica, r: Replica) -> Bool:
@@ -147,7 +147,7 @@ class AdmitsUnclean(Election):
 )
 class FencesInBatch(Election):
     """The controller fences all stopped brokers in one step, but fences each broker as if the other
-    brokers were alive.
+    stopped brokers were alive.
 
     So the controller may elect a broker that it fences in the same step (KAFKA-13173).
     """
@@ -302,8 +302,7 @@ class FallsBackOnAnyRefusal(Election):
 class JoinsBelowHighWatermark(Election):
     """A follower joins the ISR although its log ends below the leader's high watermark.
 
-    In this bug, the leader lets a follower join that has only the records from before the leader's
-    epoch.
+    The leader only checks that the follower has the records from before the leader's epoch.
     """
 
     def has_caught_up(s, leader: Replica, end: Offset) -> Bool:
@@ -314,8 +313,8 @@ class JoinsBelowHighWatermark(Election):
 class KeepsEpoch(Election):
     """The controller begins a new leader epoch only if the partition had no leader before.
 
-    A leader that is replaced by another leader directly does not learn this. This bug also breaks
-    the claim `epochs_grow`.
+    If another leader replaces a leader directly, the old leader does not learn this. This bug also
+    breaks the claim `epochs_grow`.
     """
 
     def begins_epoch(s, moves: Bool) -> Bool:

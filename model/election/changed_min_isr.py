@@ -5,7 +5,7 @@ by the new value. The leader learns the value with the metadata. The leader may 
 earlier, from the response to its AlterPartition request. If the leader uses this ISR with an old,
 smaller value, it commits records that a replica in the ELR lacks.
 
-This version has three actions more:
+This version adds three actions:
 
     brokers      take_answer, WF learn_min_isr
     operator     change_min_isr
@@ -43,7 +43,9 @@ from model.variants import version
 
 
 class MinIsr(Int):
-    """A value of min.insync.replicas. The value 0 means that there is none."""
+    """A value of min.insync.replicas. The value 0 stands for no value, for example while no
+    response is in flight.
+    """
 
 
 @version(
@@ -193,8 +195,8 @@ class ChangedMinIsr(Election):
         s.answer[r] = MinIsr(0)
 
     def setting_with_answer(s, leader: Replica) -> MinIsr:
-        """Returns the value of min.insync.replicas that a leader uses after a response: the larger
-        one of its own value and the value in the response.
+        """Returns the value of min.insync.replicas that a leader uses after a response. It is the
+        larger of the leader's own value and the value in the response.
 
         If the response has no value, the claim `leader_completeness` breaks (bug
         `answers-without-min-isr`, 7 steps).

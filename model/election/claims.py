@@ -234,7 +234,7 @@ class ElectionClaims(Controller):
 
     @action_property
     def unclean_is_excluded(s, after: Self) -> Bool:
-        """A broker that returns after an unclean stop is neither in the ISR nor in the ELR."""
+        """When a broker returns after an unclean stop, it is neither in the ISR nor in the ELR."""
         return forall(
             implies(
                 all_of(~s.broker[r].is_up, after.broker[r].is_up, ~s.broker[r].stopped_cleanly),

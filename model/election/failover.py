@@ -8,7 +8,7 @@ answers a request only after it has committed the change that the answer reports
 assumes that committed changes are not lost. In the spec `quorum`, this is a claim.
 
 In this version, `partition_registration` and `registration` are the controller's newest state, so
-each action of the controller appends its change to the log. The version has two actions more:
+each action of the controller appends its change to the log. The version adds two actions:
 
     controller   WF commit_changes, fail_over
 
@@ -170,8 +170,9 @@ class ControllerFailover(Election):
         return s.committed_registration[r]
 
     def is_still_current(s, r: Replica, changes: Bool) -> Bool:
-        """Returns True if the leader has the partition epoch of the last committed change of the
-        partition. A change that is only appended does not alter this partition epoch.
+        """Returns True if the leader `r` has the partition epoch of the last committed change of
+        the partition. The argument `changes` has no effect, because a change that is only appended
+        does not alter this partition epoch.
         """
         return s.broker[r].is_current
 

@@ -80,7 +80,7 @@ class AnswersUncommitted(ControllerFailover):
 
     @action
     def refuse_partition_epoch(s, leader: Replica) -> None:
-        """The controller refuses a request with an old partition epoch: a change that is appended,
+        """The controller refuses a request with an old partition epoch. A change that is appended,
         and not yet committed, has raised the partition epoch.
 
         Kafka: after the error INVALID_UPDATE_VERSION, the request remains pending

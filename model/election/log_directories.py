@@ -134,7 +134,8 @@ class LogDirectories(Election):
     # ---- brokers
 
     def remaining_isr_after_failure(s, r: Replica) -> Set[Replica]:
-        """Returns the ISR after a broker has reported that its directory failed.
+        """Returns the ISR without the replica of the broker `r`, which has reported that its
+        directory failed.
 
         If the replica stays in the ISR, the claim `failed_is_out_of_sync` breaks (bug
         `ignores-failed-directory`, 2 steps).
@@ -143,8 +144,8 @@ class LogDirectories(Election):
 
     @action(fair="weak")
     def report_failure(s, r: Replica) -> None:
-        """A broker reports a failed directory with a heartbeat. Its replica leaves the ISR. If it
-        led, the controller elects another leader.
+        """A broker reports a failed directory with a heartbeat. The broker's replica leaves the
+        ISR. If the broker led, the controller elects another leader.
 
         Kafka: ReplicationControlManager.handleDirectoriesOffline.
         Simplified: the heartbeat and the change of the partition are one step.
@@ -195,8 +196,8 @@ class LogDirectories(Election):
     # ---- the controller
 
     def is_electable(s, r: Replica) -> Bool:
-        """Returns True if the controller may elect the broker if it is alive: its replica has a
-        directory.
+        """Returns True if the controller considers the directory of the replica online. Only then
+        may the controller elect the broker.
 
         Kafka: LeaderAcceptor in ReplicationControlManager.
 
@@ -219,7 +220,8 @@ class LogDirectories(Election):
 
     @action
     def move_leader(s, r: Replica) -> None:
-        """An operator moves the leadership to another member of the ISR that has its directory.
+        """An operator moves the leadership to another member of the ISR, whose log directory is
+        online.
 
         Kafka: a preferred leader election; LeaderAcceptor compares the directories.
         Simplified: the simplifications of this action in the version `kafka-4.1` apply.
@@ -241,8 +243,8 @@ class LogDirectories(Election):
 
     @action(fair="weak")
     def register(s, r: Replica) -> None:
-        """A stopped broker registers with the next broker epoch, without a directory that has
-        failed. It leaves the ELR if its replica was in this directory.
+        """A stopped broker registers with the next broker epoch. The registration does not list a
+        failed directory. The broker leaves the ELR if its replica was in this directory.
 
         Kafka: ClusterControlManager.registerBroker, LogManager.getOrCreateLog.
         Simplified: the simplifications of this action in the version `kafka-4.1` apply.
@@ -277,7 +279,7 @@ class LogDirectories(Election):
 
     @invariant
     def candidates_are_elected(s) -> Bool:
-        """If the partition has no leader, each replica in the ISR and in the ELR is fenced, or its
+        """If the partition has no leader, each replica in the ISR or in the ELR is fenced, or its
         log directory is offline.
         """
         partition = s.partition_registration

@@ -36,8 +36,8 @@ from model.variants import version
 
 @version("kafka-4.1", in_force=kafka("4.1", LATEST), default=True)
 class Election(ElectionClaims):
-    """Kafka 4.1: the controller elects a leader from the ISR, then from the ELR, and then the
-    last known leader.
+    """Kafka 4.1: the controller elects a member of the ISR. If the ISR is empty, it elects a member
+    of the ELR. If both are empty, it elects the last known leader.
     """
 
     @witness
@@ -126,8 +126,11 @@ class Kip966(Election):
     def is_kept_as_last_known(
         s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
     ) -> Bool:
-        """Returns True if the ISR has fewer than min.insync.replicas members, and the replica
-        has left the ISR or the ELR in this step or in an earlier one.
+        """Returns True if the controller remembers the replica `r` as a last known eligible leader.
+
+        The new ISR `isr` must have fewer than min.insync.replicas members. The replica must have
+        left the ISR or the ELR, in this step or in an earlier one. The argument `leads` has no
+        effect.
         """
         was = any_of(
             s.partition_registration.last_known[r],

@@ -91,7 +91,7 @@ class GroupOffsetsActions(GroupOffsetsCoordinator):
     # ---- a consumer
 
     def has_written(s, m: Member, p: TopicPartition) -> Bool:
-        """Returns True if the open transaction of `m` has output of inputs in the partition `p`."""
+        """Returns True if the open transaction of `m` has output for inputs of partition `p`."""
         return exists(s.consumer[m].written[p][x] for x in Offset)
 
     def has_sent(s, m: Member) -> Bool:
@@ -108,7 +108,7 @@ class GroupOffsetsActions(GroupOffsetsCoordinator):
     def give_up(s, m: Member) -> None:
         """The consumer `m` gives up its partitions, because it learns a new generation.
 
-        If it keeps a partition that it has lost, the claim `each_input_once` breaks (bug
+        If the consumer keeps a partition that it has lost, the claim `each_input_once` breaks (bug
         `keeps-lost-partitions`, 16 steps).
         """
         s.stop_reading(m)
@@ -244,11 +244,11 @@ class GroupOffsetsActions(GroupOffsetsCoordinator):
     # ---- the end of a transaction
 
     def has_sent_offsets(s, m: Member) -> Bool:
-        """Returns True if the transaction has an offset of each partition whose inputs it has
-        processed.
+        """Returns True if the open transaction of `m` has an offset of each partition whose inputs
+        the consumer has processed in this transaction.
 
-        Applications must obey this rule. Without it, the claim `each_input_once` breaks (bug
-        `commits-without-offsets`, 16 steps).
+        An application may commit its transaction only then. Without this rule, the claim
+        `each_input_once` breaks (bug `commits-without-offsets`, 16 steps).
         """
         return forall(implies(s.has_written(m, p), s.consumer[m].sent[p]) for p in TopicPartition)
 
@@ -322,7 +322,9 @@ class GroupOffsetsActions(GroupOffsetsCoordinator):
         s.was_reset[p] = true
 
     def may_expire(s) -> Bool:
-        """Returns True if the group is empty. The bug `expires-in-rebalance` changes this rule."""
+        """Returns True if the group is empty, so that its committed offsets may expire. The bug
+        `expires-in-rebalance` changes this rule.
+        """
         return s.is_empty()
 
     def may_drop(s, p: TopicPartition) -> Bool:

@@ -244,7 +244,7 @@ class MixesUpPartitions(GroupOffsets):
 class FetchesPartlyUnstable(GroupOffsets):
     """A consumer fetches again only if all partitions of the response are unstable.
 
-    It starts to read an unstable partition if another partition is stable.
+    So the consumer starts to read an unstable partition if another partition is stable.
     """
 
     def may_return_offset(s, p: TopicPartition) -> Bool:

@@ -48,8 +48,8 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         return s.log[x].is_marker() & (s.log[x].producer == s.log[at].producer)
 
     def commits_at(s, x: LogOffset, at: LogOffset) -> Bool:
-        """Returns True if the record at `x` is the COMMIT marker of the commit at `at`: the next
-        marker of its producer.
+        """Returns True if the record at `x` is a COMMIT marker, and the first marker after `at` of
+        the producer that sent the commit at `at`.
         """
         return all_of(
             at < x,
@@ -140,8 +140,8 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         """The coordinator accepts an offset only from the partition's owner in the group's present
         generation, or from an operator while the group is empty.
 
-        The offset is the owner's position. The claim is about commits of both kinds: in a
-        transaction and outside transactions.
+        An offset from the owner is the owner's position. The claim is about commits in a
+        transaction and about commits outside transactions.
         """
         new = after.log[s.end_offset]
         is_commit = (s.end_offset < after.end_offset) & (new.offset != nothing)
@@ -205,8 +205,8 @@ class GroupOffsetsClaims(GroupOffsetsActions):
     def pending_is_decided(s, m: Member, p: TopicPartition) -> Temporal:
         """Every pending offset is eventually committed or dropped.
 
-        The search has a largest size of the log. The claim is also satisfied if the log reaches
-        this size.
+        The search limits the size of the log. The claim is also satisfied if the log reaches this
+        limit.
         """
         is_full = s.end_offset == s.log_size
         return leads_to(s.is_pending(m, p), ~s.is_pending(m, p) | is_full)

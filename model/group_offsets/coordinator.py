@@ -64,8 +64,8 @@ class GroupOffsetsCoordinator(GroupOffsetsState):
         return marker.commits
 
     def keeps_pending(s) -> Bool:
-        """Returns a formula that is always true: a commit in a transaction leaves the transaction's
-        pending commits of other partitions as they are.
+        """Returns True always: a commit in a transaction does not change the transaction's pending
+        commits of other partitions.
 
         Without this rule, the claim `pending_is_what_markers_will_decide` breaks (bug
         `keeps-last-request`, 9 steps).
@@ -73,9 +73,9 @@ class GroupOffsetsCoordinator(GroupOffsetsState):
         return true
 
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:
-        """Returns True if a COMMIT marker puts the pending commit `waiting` into effect, because
-        `waiting` is later in the log than `committed`. If no commit is pending, the function
-        returns False.
+        """Returns True if the pending commit `waiting` is later in the log than the commit
+        `committed`, or if no commit is in effect. A COMMIT marker then puts `waiting` into effect.
+        If no commit is pending, returns False.
 
         Without the comparison, the claim `committed_is_the_last_that_counts` breaks (bug
         `ranks-by-marker`, 11 steps).

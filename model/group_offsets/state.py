@@ -75,8 +75,8 @@ class Entry(Record):
     def plain(
         cls, p: TopicPartition, offset: Offset | Nothing, *, ends_group: Bool = false
     ) -> Entry:
-        """Returns a commit of `offset` outside transactions. If `offset` is nothing, the record
-        is a tombstone of the partition `p`.
+        """Returns a commit of `offset` outside transactions. If `offset` is nothing, the record is
+        a tombstone: of the whole group if `ends_group` is true, and of the partition `p` otherwise.
         """
         return cls(
             partition=p,
@@ -96,7 +96,9 @@ class Entry(Record):
     def of_transaction(
         cls, producer: Member, p: TopicPartition, offset: Offset | Nothing, *, commits: Bool = false
     ) -> Entry:
-        """Returns a commit of `offset` in a transaction of `producer`."""
+        """Returns a commit of `offset` in a transaction of `producer`. If `offset` is nothing, the
+        record is the transaction's marker: COMMIT if `commits` is true, and ABORT otherwise.
+        """
         return cls(
             partition=p,
             offset=offset,
@@ -146,7 +148,9 @@ class Group(Record):
 
 
 class Consumer(Record):
-    """The generation and positions that a consumer believes to have, and its open transaction."""
+    """The generation and the positions of a consumer, as the consumer knows them, and its open
+    transaction.
+    """
 
     generation: Generation  # the latest generation that the consumer knows
     reads: Set[TopicPartition]  # the consumer believes that it owns these partitions

@@ -60,8 +60,8 @@ class IdempotenceActions(IdempotenceState):
         return o < s.log[p].end_offset
 
     def is_duplicate(s, p: TopicPartition, b: Batch) -> Bool:
-        """Returns True if the leader detects the batch as a duplicate. It does so if the batch is
-        in its window (the producer's newest batches, which the leader stores).
+        """Returns True if the batch is in the leader's window (the producer's newest batches, which
+        the leader stores). The leader then detects the batch as a duplicate.
         """
         known = s.leader_knows[p]
         return all_of(

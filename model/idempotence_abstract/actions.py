@@ -28,8 +28,8 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
     # ---- rules against retries and old instances
 
     def begins_epoch(s, producer: Producer, new_epoch: ProducerEpoch) -> Bool:
-        """Returns True if `new_epoch` is larger than every epoch that the records of the producer
-        in the log have.
+        """Returns True if `new_epoch` is larger than the epoch of every record of the producer in
+        the log.
         """
         return forall(
             implies(s.holds(o, producer), s.stamp[o].producer_epoch < new_epoch) for o in Offset

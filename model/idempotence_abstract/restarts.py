@@ -86,8 +86,9 @@ class RestartsState(AbstractIdempotenceClaims):
         return s.is_number[p][e][q] & ~s.is_replaced[p][e][q] & ~s.acked[p][e][q]
 
     def arrives(s, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
-        """Returns True if the batch of producer `p` with the producer epoch `e` and the sequence
-        number `q` may arrive at the leader: `e` is the client's present epoch.
+        """Returns True if the producer `p` has a batch with the producer epoch `e` and the sequence
+        number `q`, and `e` is the producer's present epoch. Only such a batch may arrive at the
+        leader.
         """
         return s.is_number[p][e][q] & (s.current_epoch[p] == e)
 
@@ -325,9 +326,10 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def a_replaced_number_is_old(s) -> Bool:
-        """A number is a producer epoch and a sequence number. If a batch has got a new number, no
-        batch was acknowledged under its old number. The old number has an epoch below the client's
-        present epoch.
+        """If a batch has got a new number, its old number has an epoch below the client's present
+        epoch, and no batch was acknowledged under the old number.
+
+        A number consists of a producer, a producer epoch and a sequence.
         """
         return forall(
             implies(

@@ -78,8 +78,8 @@ class Interpreter:
     # ---- terms
 
     def holds(self, formula: t.Node, state: State, env: Env | None = None) -> bool:
-        """Returns True if the formula is true in the state. `env` has the values of its parameters
-        and free variables. Raises Undefined if a value is outside its type.
+        """Returns True if the formula is true in the state. `env` has the values of the formula's
+        parameters and free variables. Raises Undefined if a value is outside its type.
         """
         return bool(self.value(formula, state, env or {}))
 
@@ -177,8 +177,8 @@ class Interpreter:
         return tuple(int(self.kept(key, state, env) or 0) for key in keys)
 
     def bindings(self, binders: Sequence[t.Local], env: Env) -> Iterator[Env]:
-        """Yields `env` with every choice of values for the bound variables. The values of the last
-        variable change fastest.
+        """Yields one environment for each choice of values for the bound variables: `env` with
+        these values. The values of the last variable change fastest.
         """
         for values in product(*(self.elements(b.sort) for b in binders)):
             yield {**env, **{b.uid: v for b, v in zip(binders, values, strict=True)}}

@@ -23,8 +23,8 @@ HERE = str(Path(__file__).parent)
 @contextmanager
 def collecting_names(names: dict[t.Node, str]) -> Generator[None]:
     """While the context is open, `names` collects the names of terms: the Python variables to which
-    functions of the spec assign them. If there are several such variables, the first recorded
-    variable stays.
+    functions of the spec assign them. If a term has several such variables, `names` keeps the one
+    that was recorded first.
     """
 
     def collect(frame: FrameType, _: object) -> None:

@@ -51,8 +51,8 @@ class Narrowed:
 def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]:
     """Returns, for each disjunct of the formula, the comparisons that limit the variable `binder`.
 
-    If a value violates a comparison in every disjunct, the formula is false for this value. `free`
-    has the uids of those parameters of an action that are not limited to the values of their types.
+    If, in every disjunct, a value violates some comparison, the formula is false for this value.
+    `free` has the uids of the action's parameters whose values may be outside their types.
     """
     match formula:
         case t.And():

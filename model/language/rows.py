@@ -30,8 +30,8 @@ Held: TypeAlias = "Value | Row"
 
 
 class Row:
-    """An immutable array with a variable's value for each value of its key. The first position
-    belongs to the least key.
+    """An immutable array of a variable's values, one for each value of the variable's key. The
+    first position belongs to the least key.
 
     If the variable has two keys, each element is the row for one value of the first key.
     """
@@ -106,8 +106,8 @@ def _greatest(block: tuple[Held, ...]) -> int:
 class RowState(Mapping[Cell, Value]):
     """A state that is cheap to copy. `held` maps the name of each variable to its value.
 
-    If the variable has one key, it is mapped to a row. If the variable has two keys, it is mapped
-    to a row of rows.
+    The value of a variable with one key is a row. The value of a variable with two keys is a row of
+    rows.
     """
 
     held: Mapping[str, Held]
@@ -152,8 +152,8 @@ class RowState(Mapping[Cell, Value]):
         return found
 
     def part(self, name: str, keys: tuple[int, ...]) -> Held:
-        """Returns the value of a variable at `keys`. If the variable has further keys, returns a
-        row: the values at all of its further keys.
+        """Returns the value of a variable at `keys`. If `keys` lacks some keys of the variable,
+        returns a row with the values at all of the missing keys.
 
         States share the rows that no action changed. So if two states return the same object, all
         values in it are equal.

@@ -18,7 +18,7 @@ LARGEST_SORT = 255  # elements: with `nothing` they still fit into one byte of a
 
 
 def ranges_of(scope: Scope) -> Ranges:
-    """Returns a range with the elements of each sort, by the name of the sort. The sort Bool is
+    """Returns a map from the name of each sort to the range of its elements. The sort Bool is
     added.
 
     `{Replica: 3}` gives `{"Bool": range(2), "Replica": range(3)}`. Raises SpecError for a sort

@@ -123,8 +123,9 @@ class Script:
     def of(cls, roots: Iterable[t.Node], in_spec: Names, params: Iterable[t.Local] = ()) -> Script:
         """Returns a script with a name for each large term that occurs more than once in `roots`.
 
-        If the spec itself has a name for the term (`in_spec`), the script uses this name, also for
-        a smaller term. A term with a free variable that is not in `params` gets no name.
+        If `in_spec` (the names that the spec gives to terms) has a name for a term, the script uses
+        this name. Such a term may be smaller. A term with a free variable that is not in `params`
+        gets no name.
         """
         parameters = frozenset(params)
         uses: Counter[t.Node] = Counter()

@@ -28,8 +28,8 @@ TRUE: t.Node = t.Const(1, t.BOOL)
 
 @dataclass(frozen=True, slots=True)
 class Temporal:
-    """A formula about behaviours. It has a kind and a goal. `premise` is the first argument of
-    `leads_to`. For the other formulas, `premise` is the term `true`.
+    """A formula about behaviours, such as `leads_to(premise, goal)`. The other formulas have only a
+    goal, so their `premise` is the term `true`.
     """
 
     kind: Kind

@@ -51,8 +51,8 @@ class PipelineActions(GroupActions):
         return ~s.is_decided(x) & ~s.has_content(x)
 
     def begin_with(s, i: Instance) -> None:
-        """Begins the work of the instance `i` with a transactional id: it reads no partition until
-        it has the committed offsets.
+        """The instance `i`, which has initialized a transactional id, stops reading. It reads a
+        partition again after it has fetched the committed offset.
         """
         s.stop_reading(i)
 
@@ -124,8 +124,8 @@ class PipelineActions(GroupActions):
         s.pending_offset[x][p] = s.position[i][p]
 
     def has_sent_offsets(s, x: TransactionalId) -> Bool:
-        """Returns True if the transaction has an offset for each partition whose inputs it has
-        processed.
+        """Returns True if the transaction of `x` has an offset for each partition whose inputs it
+        has processed.
 
         An application may commit only then. Without this rule, the claim `each_input_at_most_once`
         breaks (bug `commits-without-offsets`, 11 steps).
@@ -149,8 +149,8 @@ class PipelineActions(GroupActions):
         s.committed[x] = True
 
     def reads_on(s, i: Instance) -> Bool:
-        """After an abort, the instance `i` reads again from the committed offsets, so this is
-        False.
+        """Returns False always: after an abort, the instance `i` does not read on, but starts again
+        at the committed offsets.
 
         Without this rule, the claim `position_is_exact` breaks (bug `reads-on-after-abort`, 10
         steps).

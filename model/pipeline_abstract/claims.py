@@ -68,8 +68,8 @@ class PipelineClaims(GroupActions):
 
     @invariant
     def output_is_exact_when_settled(s) -> Bool:
-        """While no transaction awaits a marker, a reader has received exactly the output records of
-        the inputs below the committed offset.
+        """While every committed or aborted transaction is complete, a reader has received exactly
+        the output records of the inputs below the committed offset.
         """
         return implies(
             forall(~s.is_decided(x) for x in TransactionalId),

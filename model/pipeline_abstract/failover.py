@@ -2,8 +2,9 @@
 
 The coordinator appends each decision and each new epoch to its log. The record takes effect when it
 is committed. If the coordinator fails before that, the record is lost: the transaction is still
-ongoing, and the client sends its request again. After that, the next coordinator reads the decision
-(PrepareCommit or PrepareAbort) from the log, and completes the transaction.
+ongoing, and the client sends its request again. If the coordinator fails later, the next
+coordinator reads the decision (PrepareCommit or PrepareAbort) from the log, and completes the
+transaction.
 
 This version has the actions of the version `with-late-requests`, and the actions in this table. No
 action is fair.
@@ -58,8 +59,8 @@ class FailoverActions(WithLateRequests):
     is_loaded: Set[TransactionalId]  # the present coordinator has read its decision from the log
 
     def write(s, x: TransactionalId, newer: ProducerEpoch, answering: Instance | Nothing) -> None:
-        """Appends a record with the epoch `newer` to the log of `x`. When it is committed, the
-        instance `answering` receives the epoch.
+        """Appends a record with the epoch `newer` to the log of `x`. When the record is committed,
+        the instance `answering` receives the epoch, unless `answering` is nothing.
         """
         when(~s.is_appending[x])
         s.is_appending[x] = True
@@ -97,7 +98,8 @@ class FailoverActions(WithLateRequests):
 
     @action
     def add_to_transaction(s, x: TransactionalId) -> None:
-        """The coordinator opens a transaction, unless a record is not committed yet.
+        """The coordinator opens a transaction, unless a record of the transactional id is not
+        committed yet.
 
         Kafka: TransactionCoordinator.handleAddPartitionsToTransaction.
         Simplified: as in the version `with-late-requests`.
@@ -106,7 +108,9 @@ class FailoverActions(WithLateRequests):
         super().add_to_transaction(x)
 
     def decide(s, x: TransactionalId, commits: Bool, newer: ProducerEpoch) -> None:
-        """Appends PrepareCommit or PrepareAbort to the log."""
+        """Appends PrepareCommit (if `commits` is true) or PrepareAbort to the log of `x`, with the
+        epoch `newer`.
+        """
         s.write(x, newer, nothing)
         s.appends_end[x] = True
         s.appends_commit[x] = commits
@@ -200,8 +204,9 @@ class WithFailover(FailoverActions):
     def an_append_follows_the_log(s) -> Bool:
         """A record that is not committed yet raises the epoch.
 
-        A decision follows an ongoing transaction. If it is a commit, the client has requested it.
-        Any other record follows a complete transaction.
+        While the record PrepareCommit or PrepareAbort is not committed yet, the transaction is
+        still ongoing. For PrepareCommit, the client has requested the commit. Any other record that
+        is not committed yet follows a complete transaction.
         """
         return forall(
             all_of(
@@ -220,7 +225,7 @@ class WithFailover(FailoverActions):
     @witness
     def a_successor_completes_a_commit(s) -> Bool:
         """Reachable: the output has the COMMIT marker of a failed coordinator, and the next
-        coordinator must still bring it to the group coordinator.
+        coordinator must still send this marker to the group coordinator.
         """
         return exists(
             all_of(s.is_loaded[x], s.committed[x], s.output_marked[x], s.pending[x][p])

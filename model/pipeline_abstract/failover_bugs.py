@@ -1,5 +1,5 @@
 """Bugs of the version `with-failover` of the spec `pipeline-abstract`: the next coordinator forgets
-or changes a decision, or the failed one had promised too much.
+or changes a decision, or the failed coordinator answered too early.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class DecidesAgain(WithFailover):
 class AnswersEarly(WithFailover):
     """The coordinator answers EndTxn before the record PrepareCommit is committed.
 
-    If the coordinator fails, the transaction is aborted, but its client goes on after its inputs.
-    The action `receive_end` breaks the lemma `no_request_is_newer`.
+    If the coordinator fails, the transaction is aborted, but the client reads on after the inputs
+    of the transaction. The action `receive_end` breaks the lemma `no_request_is_newer`.
     """
 
     def appends_commit_of(s, x: TransactionalId, e: ProducerEpoch) -> Bool:

@@ -24,7 +24,8 @@ class GroupActions(PipelineState):
         """Returns True if no newer producer epoch of the transactional id `x` fences the instance
         `i`.
 
-        Here there are no producer epochs, so this is always true. Each version has its own rule.
+        This class has no producer epochs, so the result is always True. Each version replaces this
+        method with its own rule.
         """
         return true
 

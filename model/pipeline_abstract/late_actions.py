@@ -41,7 +41,8 @@ class LateRequestsActions(LateClients):
         s.transaction_epoch[x] = s.newest_epoch[x]
 
     def accepts_end(s, x: TransactionalId, e: ProducerEpoch) -> Bool:
-        """Returns True if the coordinator accepts an EndTxn request with the epoch `e`.
+        """Returns True if `e` is the newest epoch of `x`. Only then does the coordinator accept an
+        EndTxn request with the epoch `e`.
 
         Without this rule, the claim `position_is_exact` breaks (bug `accepts-late-commits`, 16
         steps).
@@ -49,7 +50,7 @@ class LateRequestsActions(LateClients):
         return s.newest_epoch[x] == e
 
     def may_abort(s, x: TransactionalId) -> Bool:
-        """Returns True if the transaction of `x` is neither committed nor aborted.
+        """Returns True if `x` has an ongoing transaction, so that the coordinator may abort it.
 
         In the version `with-failover`, the claim `a_decision_survives` breaks without this rule
         (bug `decides-again`, 13 steps).
@@ -57,7 +58,9 @@ class LateRequestsActions(LateClients):
         return s.ongoing[x]
 
     def decide(s, x: TransactionalId, commits: Bool, newer: ProducerEpoch) -> None:
-        """Ends the latest transaction of `x`. If `commits` is true, it is committed."""
+        """Commits the latest transaction of `x` if `commits` is true, and aborts it otherwise. The
+        epoch of `x` grows to `newer`.
+        """
         s.take_effect(x, commits, newer)
 
     def take_effect(s, x: TransactionalId, commits: Bool, newer: ProducerEpoch) -> None:
@@ -72,8 +75,8 @@ class LateRequestsActions(LateClients):
 
     @action
     def commit(s, x: TransactionalId, newer: ProducerEpoch) -> None:
-        """The coordinator decides to commit a transaction: an EndTxn request with its epoch has
-        arrived. The markers and the next transaction have a larger epoch.
+        """The coordinator decides to commit a transaction, because an EndTxn request with the
+        transaction's epoch has arrived. The markers and the next transaction have a larger epoch.
 
         Kafka: TransactionCoordinator.endTransaction.
         Simplified: the coordinator does not consult the group coordinator again, so the commit
@@ -115,15 +118,16 @@ class LateRequestsActions(LateClients):
     # ---- the output
 
     def is_verified(s, x: TransactionalId, e: ProducerEpoch) -> Bool:
-        """Returns True if the coordinator has added the partition to the transaction with the epoch
-        `e`, and this transaction is not complete.
+        """Returns True if the latest transaction of `x` has the epoch `e`, and is not complete. The
+        coordinator has then verified the requests with this epoch.
 
-        After the commit or abort, a request may still use an earlier verification.
+        A verification is valid until the transaction is complete, even after the commit or abort.
         """
         return s.has_transaction(x) & (s.transaction_epoch[x] == e)
 
     def is_record_verified(s, x: TransactionalId, e: ProducerEpoch) -> Bool:
-        """Returns True if the output's leader may append a record with the epoch `e`.
+        """Returns True if the output's leader may append a record with the epoch `e`, because the
+        record is verified (`is_verified`).
 
         Without this rule, the claim `each_input_at_most_once` breaks (bug `skips-verification`, 15
         steps).
@@ -159,8 +163,8 @@ class LateRequestsActions(LateClients):
         return s.marker_epoch[x][e]
 
     def accepts_marker(s, seen: ProducerEpoch, marker: ProducerEpoch) -> Bool:
-        """Returns True if a partition that has seen the epoch `seen` accepts a marker with the
-        epoch `marker`.
+        """Returns True if `marker` is larger than `seen`. Only then does a partition that has seen
+        the epoch `seen` accept a marker with the epoch `marker`.
 
         If an equal epoch suffices, the claim `position_is_exact` breaks (bug `lax-markers`, 16
         steps).
@@ -169,8 +173,8 @@ class LateRequestsActions(LateClients):
 
     @action
     def write_output_marker(s, x: TransactionalId, e: ProducerEpoch) -> None:
-        """The output writes the marker of the transaction with the epoch `e`. If it is a COMMIT, a
-        reader receives the output records of the producer that await a marker.
+        """The output writes the marker of the transaction with the epoch `e`. If the marker is a
+        COMMIT, a reader receives the producer's output records that await a marker.
 
         Kafka: WriteTxnMarkers to the output partitions; ProducerAppendInfo.checkProducerEpoch.
         Simplified: the reader receives all output records in one step.
@@ -192,15 +196,16 @@ class LateRequestsActions(LateClients):
         return s.is_verified(x, e)
 
     def accepts_offset_epoch(s, x: TransactionalId, e: ProducerEpoch) -> Bool:
-        """Returns True if the group coordinator has seen no larger epoch.
+        """Returns True if the group coordinator has seen no epoch of `x` that is larger than `e`.
 
-        Without this rule and the verification, the claim `position_is_exact` breaks (bug
+        Without this rule and without the verification, the claim `position_is_exact` breaks (bug
         `accepts-late-offsets`, 13 steps).
         """
         return s.offsets_epoch[x] <= e
 
     def accepts_generation(s, x: TransactionalId, e: ProducerEpoch, p: TopicPartition) -> Bool:
-        """Returns True if the request carries the newest generation (KIP-447).
+        """Returns True if the TxnOffsetCommit request with the epoch `e` carries the newest
+        generation (KIP-447).
 
         Without this rule, the claim `position_is_exact` breaks (bug `accepts-old-generations`, 22
         steps).

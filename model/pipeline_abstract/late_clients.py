@@ -41,8 +41,8 @@ class LateClients(LateRequestsState):
 
     @action
     def lose_init_response(s, x: TransactionalId, newer: ProducerEpoch) -> None:
-        """The coordinator raises the epoch, but no instance receives the response. The instance may
-        send the request again.
+        """The coordinator raises the epoch for the request of an instance, but the instance
+        receives no response. The instance may send the request again.
 
         Kafka: TransactionCoordinator.handleInitProducerId.
         """
@@ -115,7 +115,7 @@ class LateClients(LateRequestsState):
         """An instance sends EndTxn to commit its transaction, after all its requests are
         acknowledged. It sends nothing else until the response arrives.
 
-        The transaction has an offset for each partition whose inputs it has processed.
+        The transaction must have an offset for each partition whose inputs it has processed.
 
         Kafka: KafkaProducer.commitTransaction.
         """

@@ -19,8 +19,9 @@ class EpochLemmas(LateRequestsActions):
 
     @lemma
     def one_transaction(s) -> Bool:
-        """The latest transaction of a transactional id is ongoing, committed or aborted, or it is
-        complete. Only an ongoing transaction has the newest epoch.
+        """If the latest transaction of a transactional id is ongoing, it has the newest epoch, and
+        is neither committed nor aborted. If it is committed or aborted, its markers have the newest
+        epoch.
         """
         return forall(
             all_of(
@@ -58,8 +59,8 @@ class EpochLemmas(LateRequestsActions):
 
     @lemma
     def one_after_another(s) -> Bool:
-        """Of two transactions of a transactional id, one has at least the epoch of the other's
-        markers.
+        """If two transactions of a transactional id have ended, the later one has at least the
+        epoch of the earlier one's markers.
         """
         return forall(
             implies(
@@ -75,8 +76,8 @@ class EpochLemmas(LateRequestsActions):
 
     @lemma
     def no_request_is_newer(s) -> Bool:
-        """No instance and no request has a larger epoch than the newest one. Only requests that
-        were sent have arrived.
+        """No instance and no request has an epoch larger than the newest epoch of its transactional
+        id. Only requests that were sent have arrived.
         """
         return all_of(
             forall(
@@ -167,7 +168,9 @@ class EpochLemmas(LateRequestsActions):
 
     @lemma
     def the_next_epoch_is_unused(s) -> Bool:
-        """Until a client receives the response to EndTxn, nothing has the client's next epoch."""
+        """Until a client receives the response to EndTxn, no instance, request or transaction has
+        the client's next epoch.
+        """
         return forall(
             implies(
                 all_of(s.holds(i, x, e), s.has_ended(x, e)),
@@ -191,8 +194,8 @@ class EpochLemmas(LateRequestsActions):
 
     @lemma
     def markers_are_seen(s) -> Bool:
-        """The output and the group coordinator have seen the epoch of the markers of each ended
-        transaction, except of a transaction whose marker they still await.
+        """The output has seen the epoch of the markers of each ended transaction, unless it still
+        awaits such a marker. The same is true of the group coordinator.
         """
         return forall(
             implies(
@@ -236,8 +239,8 @@ class EpochLemmas(LateRequestsActions):
 
     @lemma
     def content_is_of_the_latest_transaction(s) -> Bool:
-        """The records and offsets that await a marker are exactly those that have arrived with the
-        epoch of the latest transaction, until its marker is written.
+        """A record or an offset awaits a marker if and only if it arrived with the epoch of the
+        latest transaction, and the marker of this transaction is not written yet.
         """
         return all_of(
             forall(

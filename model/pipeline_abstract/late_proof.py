@@ -63,11 +63,15 @@ class LateRequestsProof(EpochLemmas):
     # ---- pending offsets
 
     def is_committing(s, x: TransactionalId) -> Bool:
-        """Returns True if the transaction of `x` is committed, or its client has requested this."""
+        """Returns True if the transaction of `x` is committed, or is ongoing and its client has
+        requested the commit.
+        """
         return s.committed[x] | (s.ongoing[x] & s.commit_requested[x][s.newest_epoch[x]])
 
     def has_client(s, x: TransactionalId, i: Instance) -> Bool:
-        """Returns True if the transaction of `x` is ongoing, and the instance `i` has its epoch."""
+        """Returns True if the transaction of `x` is ongoing, and the instance `i` has the epoch of
+        this transaction.
+        """
         return s.ongoing[x] & s.may_use(i, x)
 
     @lemma
@@ -192,8 +196,9 @@ class LateRequestsProof(EpochLemmas):
 
     @lemma
     def only_the_reader_commits(s) -> Bool:
-        """If a partition has a live current reader, only the reader's own transaction may be
-        committed, or awaits its commit, with a pending offset of this partition.
+        """Suppose that a partition has a live current reader, and that a transaction has a pending
+        offset of this partition. If the transaction is committed, or its client has requested the
+        commit, it is the reader's own transaction.
 
         This pending offset is not above the reader's position.
         """
@@ -216,7 +221,7 @@ class LateRequestsProof(EpochLemmas):
     @lemma
     def readers_begin_at_the_committed_offset(s) -> Bool:
         """The position of a live current reader is not below the committed offset. The reader has
-        sent output records with the newest epoch only for inputs above the committed position.
+        sent no output record with the newest epoch for an input below the committed position.
         """
         return all_of(
             forall(

@@ -28,11 +28,12 @@ class PipelineLemmas(PipelineClaims):
 
     @lemma
     def committed_effects_are_new(s) -> Bool:
-        """If a transaction is decided as committed and is not complete, no reader has received one
-        of its output records. And no other such transaction has the same output record.
+        """If an output record of a committed transaction awaits a marker, no reader has received an
+        output record of the same input. No other committed transaction has such an output record
+        that awaits a marker.
 
-        The lemma is true because a transaction commits only output records of inputs above the
-        committed position.
+        The lemma is true because a transaction commits only output records of inputs that are not
+        below the committed position.
         """
         return forall(
             implies(
@@ -88,9 +89,13 @@ class PipelineLemmas(PipelineClaims):
     # ---- predicates of the other lemmas
 
     def is_between(s, x: TransactionalId, p: TopicPartition, o: Offset) -> Bool:
-        """Returns True if the pending offset of `x` commits the input at `o`."""
+        """Returns True if the input at `o` is below the pending offset of `x`, and not below the
+        committed offset of the partition `p`.
+        """
         return all_of(s.committed_offset[p] <= o, o < s.pending_offset[x][p])
 
     def is_current_reader(s, i: Instance, p: TopicPartition) -> Bool:
-        """Returns True if the instance `i` reads the partition `p`, and may commit its offset."""
+        """Returns True if the instance `i` reads the partition `p`, and may commit an offset of
+        this partition.
+        """
         return s.reads[i][p] & s.is_current(i, p)

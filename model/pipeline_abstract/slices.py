@@ -1,6 +1,7 @@
 """The lemmas that suffice for the hard conditions of `with-late-requests` and `with-failover`.
 
-A condition is proved with its named lemmas first. If they do not suffice, all lemmas are used.
+A condition is a pair of an action and a claim: the action must not break the claim. It is proved
+with the listed lemmas first. If they do not suffice, all lemmas are used.
 """
 
 from __future__ import annotations

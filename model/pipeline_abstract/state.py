@@ -120,8 +120,8 @@ class PipelineState(Spec):
     # ---- what a marker changes
 
     def deliver(s, x: TransactionalId, commits: Bool) -> None:
-        """A reader receives the output records of `x` that await a marker, if the marker commits
-        them. They await no marker any more.
+        """If `commits` is true, a reader receives the output records of `x` that await a marker. In
+        both cases, these records await no marker any more.
         """
         for p in TopicPartition:
             for o in Offset:
@@ -133,8 +133,8 @@ class PipelineState(Spec):
                 s.doubled[x][p][o] = False
 
     def settle_offsets(s, x: TransactionalId, commits: Bool) -> None:
-        """The pending offsets of `x` become the committed offsets, if the marker commits them.
-        They are not pending any more.
+        """If `commits` is true, the pending offsets of `x` become the committed offsets. In both
+        cases, these offsets are not pending any more.
         """
         for p in TopicPartition:
             s.committed_offset[p] = ite(

@@ -200,8 +200,8 @@ class AbstractQuorumActions(AbstractQuorumState):
         s.led[own].high_watermark = mark
 
     def may_commit(s, own: Epoch, mark: Offset) -> Bool:
-        """Returns True if the leader of the epoch `own` may raise its high watermark to `mark`: the
-        last record below `mark` is from this epoch.
+        """Returns True if the last record below `mark` is from the epoch `own`. Only then may the
+        leader of this epoch raise its high watermark to `mark`.
 
         Kafka compares `mark` with the offset at which the epoch began. Without this rule, a run of
         22 steps loses a committed record (Raft, figure 8). An exploration would take too long to

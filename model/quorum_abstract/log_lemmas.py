@@ -17,8 +17,8 @@ class QuorumLogLemmas(AbstractQuorum):
         return s.led[e].begun & (o < s.led[e].end_offset)
 
     def is_own(s, e: Epoch, o: Offset) -> Bool:
-        """Returns True if the record at the offset `o` was first appended by the leader of the
-        epoch `e`.
+        """Returns True if the leader of the epoch `e` has appended the record at the offset `o` of
+        its log in this epoch.
         """
         return all_of(s.led[e].begun, s.led[e].start_offset <= o, o < s.led[e].end_offset)
 

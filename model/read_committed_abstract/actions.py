@@ -128,8 +128,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         s.append(x, false, end)
 
     def may_mark(s, x: Transaction) -> Bool:
-        """Returns True if the leader accepts the marker of `x`: no other transaction of the
-        producer of `x` is open in the log.
+        """Returns True if no other transaction of the producer of `x` is open in the log. Only then
+        does the leader accept the marker of `x`.
 
         Kafka compares producer epochs; the spec `transactions-abstract` proves that this comparison
         suffices. Without this rule, the claim `only_committed_is_delivered` breaks (bug
@@ -206,7 +206,7 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
             s.unreplicated[x] = is_closed & (s.high_watermark <= s.marker_offset[x])
 
     def is_restored(s, x: Transaction) -> Bool:
-        """True: a restarted leader still knows that the marker of `x` is not replicated.
+        """Returns True always: a restarted leader knows that the marker of `x` is not replicated.
 
         Without this rule, the claim `stable_offset_never_goes_back` breaks (version `kafka-4.3`, 8
         steps).
@@ -227,7 +227,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
     # ---- the reader
 
     def is_replicated(s, o: Offset) -> Bool:
-        """Returns True if the offset `o` is below the high watermark.
+        """Returns True if the offset `o` is below the high watermark. Readers read no other
+        offsets.
 
         Without this rule, the claim `only_committed_is_delivered` breaks (bug
         `ignores-high-watermark`, 3 steps).
@@ -267,8 +268,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         return all_of(s.listed[x], s.first_offset[x] <= o, o < s.marker_offset[x])
 
     def is_dropped(s, o: Offset) -> Bool:
-        """Returns True if the reader drops the record at the offset `o`: the record is inside an
-        aborted transaction of its producer.
+        """Returns True if the reader drops the record at the offset `o`, because the record is
+        inside an aborted transaction of its producer.
 
         Kafka: CompletedFetch.consumeAbortedTransactionsUpTo and isBatchAborted.
         Without this rule, the claim `only_committed_is_delivered` breaks (bug

@@ -104,7 +104,7 @@ class AbstractReadCommittedState(Spec):
         return s.has_data(o) & ~s.plain[s.record[o].transaction]
 
     def is_valid(s, x: Transaction) -> Bool:
-        """Returns True if readers must receive the records of `x`: it is a committed transaction,
-        or one record outside of transactions.
+        """Returns True if `x` is a committed transaction, or one record outside of transactions.
+        Readers must receive the records of such an `x`.
         """
         return s.plain[x] | s.committed[x]

@@ -91,7 +91,8 @@ class Reassignments(ReassignedPartition):
         """Changes the ISR, and elects another leader if the present leader is not eligible any
         more.
 
-        The set of replicas does not change. Only `change_replicas` completes a reassignment.
+        The arguments have the same meaning as in `change_members`. The set of replicas does not
+        change: only `change_replicas` completes a reassignment.
         """
         s.change_members(isr, alive, unclean, s.assignment.replicas, reassigns, removes)
 

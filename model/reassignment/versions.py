@@ -39,7 +39,7 @@ class Kafka43(ElrOfReplicas):
     """
 
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
-        """Returns False: a removed replica always stays in the ELR.
+        """Returns False always: a removed replica stays in the ELR.
 
         Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
         """
@@ -55,8 +55,8 @@ class Kafka43(ElrOfReplicas):
 class Kafka41(Kafka43):
     """Kafka 4.1: a reassignment completes only when every remaining replica is in the ISR.
 
-    A partition may have as many replicas as min.insync.replicas says. If a reassignment removes one
-    of them, the ISR is too small, and the removed broker joins the ELR, although it is not a
+    Suppose that the number of replicas equals min.insync.replicas. If a reassignment removes a
+    replica, the ISR is too small, and the removed broker joins the ELR, although it is not a
     replica any more.
 
     With three replicas and min.insync.replicas=3, the removed broker may be added again and

@@ -183,7 +183,7 @@ class AbstractPartitionActions(Registration):
         s.broker[r].log[x] = False
 
     def is_same_registration(s, r: Replica) -> Bool:
-        """Returns True if the broker has not registered again since it sent the fetch.
+        """Returns True if the broker `r` has not registered again since it sent its latest fetch.
 
         Kafka: leaders have this rule since KIP-903.
 
@@ -271,7 +271,7 @@ class AbstractPartitionActions(Registration):
         s.unclean[r] = True
 
     def excludes_unclean(s, r: Replica) -> Bool:
-        """Returns True if a broker that stopped uncleanly must leave the ISR and the ELR.
+        """Returns True always: a broker that stopped uncleanly must leave the ISR and the ELR.
 
         Without this rule, the claim `eligible_replicas_have_committed_records` breaks (bug
         `admits-unclean`, 7 steps; KAFKA-18635).

@@ -4,7 +4,7 @@ The controller uses a new value at once. The leader of an epoch learns the value
 metadata, or with the response to its AlterPartition request. A response may be old when it arrives:
 the controller may have changed the ISR and min.insync.replicas since it sent the response.
 
-This version has four actions more:
+This version adds four actions:
 
     operator     change_min_isr
     controller   respond
@@ -67,7 +67,7 @@ class Response(Record):
     ),
 )
 class ChangedMinIsr(PartitionLemmas):
-    """An operator changes min.insync.replicas, and the controller has three rules more that no
+    """An operator changes min.insync.replicas, and the controller follows three rules that no
     release has.
 
     By the first rule, a change of min.insync.replicas empties the ELR only if the ISR has enough
@@ -182,8 +182,8 @@ class ChangedMinIsr(PartitionLemmas):
             s.response[e].isr[r] = False
 
     def minimum_with_response(s, e: LeaderEpoch) -> MinIsr:
-        """Returns the value of min.insync.replicas that a leader uses after a response: the larger
-        one of its own value and the value in the response.
+        """Returns the value of min.insync.replicas that a leader uses after a response. It is the
+        larger of the leader's own value and the value in the response.
 
         If the response has no value, the claim `eligible_replicas_have_committed_records` breaks
         (bug `answers-without-min-isr`, 6 steps).
@@ -277,8 +277,8 @@ class ChangedMinIsr(PartitionLemmas):
 
     @lemma
     def a_response_has_every_member(s) -> Bool:
-        """A response in flight may permit a leader to commit. Then the ISR in the response has
-        every member (`is_member`) of the leader's epoch.
+        """If a response in flight permits a leader to commit, the ISR in the response has every
+        member (`is_member`) of the leader's epoch.
         """
         return forall(
             implies(

@@ -35,7 +35,7 @@ class AbstractPartition(AbstractPartitionActions):
     @invariant
     def an_eligible_replica_remains(s) -> Bool:
         """While fewer than min.insync.replicas brokers have stopped uncleanly, at least one replica
-        in the ISR or the ELR has not.
+        in the ISR or the ELR has not stopped uncleanly.
         """
         return s.are_enough_copies(s.unclean) | exists(
             s.is_eligible(r) & ~s.unclean[r] for r in Replica

@@ -1,4 +1,5 @@
-"""Bugs of a changed min.insync.replicas: each class leaves out one rule of `changed-min-isr`.
+"""Bugs of a changed min.insync.replicas. Each class is the version `changed-min-isr` without one of
+its rules.
 
 Source: KIP-966; ConfigurationControlManager, ReplicationControlManager and Partition of Kafka 4.3.
 """
@@ -86,7 +87,7 @@ class NeverClearsElr(ChangedMinIsr):
     in_force=UNRELEASED,
 )
 class KeepsElrAtElection(ChangedMinIsr):
-    """The ELR keeps its other members when one of its members is elected and may commit alone.
+    """When a member of the ELR is elected and may commit alone, the other members stay in the ELR.
 
     The operator lowered min.insync.replicas while the ISR was empty. The new leader commits records
     that the ELR lacks. The action `elect_eligible` breaks the lemma `a_large_isr_has_no_elr`.

@@ -37,8 +37,8 @@ class PartitionLemmas(AbstractPartition):
         return exists(s.has_left(e, r) for r in Replica)
 
     def is_blocked(s, e: LeaderEpoch, x: RecordId) -> Bool:
-        """Returns True if the epoch's leader can never commit the record: a member of the epoch
-        has moved to a newer epoch, and never acknowledged the record to this leader.
+        """Returns True if a member of the epoch has moved to a newer epoch, and never acknowledged
+        the record to the epoch's leader. Then this leader can never commit the record.
         """
         return exists(s.has_left(e, r) & ~s.led[e].acknowledged[r][x] for r in Replica)
 
@@ -68,8 +68,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def the_last_to_join_ends_an_epoch(s) -> Bool:
-        """If a broker joined the ISR in the step that ended a leader epoch, a leader had begun to
-        lead in this epoch, and the epoch is not the newest one.
+        """If a broker joined the ISR in the step that ended a leader epoch, then the epoch is not
+        the newest one, and its leader had begun to lead.
         """
         return forall(
             implies(s.joined_last[e][r], s.led[e].begun & (e != s.newest))
@@ -164,8 +164,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leader_that_commits_waits_for_every_member(s) -> Bool:
-        """If the leader of an epoch may commit, its maximal ISR includes every replica that was in
-        the ISR or the ELR in this epoch (`is_member`).
+        """If the leader of an epoch may commit, its maximal ISR includes every member (`is_member`)
+        of the epoch.
+
+        The leader commits a record only when all replicas in its maximal ISR have acknowledged it.
         """
         return forall(
             implies(
@@ -328,12 +330,11 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_members_log_is_complete(s) -> Bool:
-        """If the log of a leader has a record that a member of an epoch (`is_member`) lacks, this
-        leader has not committed the record.
+        """If a member (`is_member`) of an epoch lacks a record in the log of the leader of this or
+        an earlier epoch, that leader has not committed the record.
 
-        The leader's epoch is at most the epoch `e` of the member. The member itself is in an epoch
-        up to `e`. Either the leader can never commit the record (`is_blocked`), or the leader must
-        first receive the member's acknowledgement.
+        This holds until the member moves to a newer epoch. Either the leader can never commit the
+        record (`is_blocked`), or the leader must first receive the member's acknowledgement.
         """
         return forall(
             implies(

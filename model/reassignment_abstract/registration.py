@@ -100,8 +100,8 @@ class Registration(AbstractPartitionState):
         replicas: Set[Replica],
         ends: Bool,
     ) -> None:
-        """Writes the ISR and the ELR as `write_members` does. The new ELR is empty if `ends` is
-        true.
+        """Writes the ISR and the ELR as `write_members` does, except that `ends` decides whether
+        the ELR is emptied.
         """
         now = s.newest
         for r in Replica:
@@ -210,8 +210,9 @@ class Registration(AbstractPartitionState):
         s.forget_proposals()
 
     def may_drop(s, e: LeaderEpoch) -> Bool:
-        """Returns True if a refusal by the controller proves that the controller has not added the
-        replica. The leader may then drop its request.
+        """Returns True if the leader of the epoch `e` may drop a request that the controller has
+        refused. The refusal must prove that the controller has not added the replica of the
+        request.
 
         Kafka: only INELIGIBLE_REPLICA, with the present partition epoch, proves this.
 
@@ -251,8 +252,8 @@ class Registration(AbstractPartitionState):
         s.last_disturbance = number
 
     def count(s, request: Disturbance) -> None:
-        """Records a request of the operator, and drops the leader's requests to change the ISR,
-        because the request of the operator makes them out of date.
+        """Records a request of the operator. The leader's requests to change the ISR are then out
+        of date, so they are dropped.
         """
         s.disturb(request)
         s.forget_proposals()
@@ -321,7 +322,7 @@ class Registration(AbstractPartitionState):
     @action
     def complete_reassignment(s, added: Replica, leader: Replica, newer: LeaderEpoch) -> None:
         """The controller completes a reassignment, when the replica `added` joins the ISR or is
-        already in it.
+        already in it. The leader epoch `newer` begins, with the leader `leader`.
 
         Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment and
         PartitionChangeBuilder.build.
@@ -356,8 +357,8 @@ class Registration(AbstractPartitionState):
 
     @action
     def cancel_reassignment(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """An operator cancels a reassignment: the brokers that it has added are not replicas any
-        more.
+        """An operator cancels a reassignment. The brokers that it has added are not replicas any
+        more. The leader epoch `newer` begins, with the leader `leader`.
 
         Kafka: ReplicationControlManager.cancelPartitionReassignment.
         """

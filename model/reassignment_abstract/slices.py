@@ -1,9 +1,9 @@
-"""A table of lemmas for the slow conditions in the proof of `reassignment-abstract`: the lemmas
-suffice to prove the condition.
+"""A table of lemmas that suffice for the slow parts of the proof of `reassignment-abstract`.
 
-A condition is a pair of an action and a claim: the action must not break the claim. The solver
-first uses the lemmas that the table lists for the pair. It uses all lemmas if the listed lemmas do
-not suffice, or if the table does not have the pair.
+A part of the proof is called a condition: an action, and a claim that the action must keep true.
+For a condition in the table, the solver first assumes only the lemmas in the table. If these lemmas
+do not suffice, the solver assumes all lemmas. For any other condition, it assumes all lemmas at
+once.
 """
 
 from __future__ import annotations

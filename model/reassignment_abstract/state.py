@@ -136,25 +136,25 @@ class AbstractPartitionState(Spec):
     # ---- predicates
 
     def is_enough(s, members: Set[Replica]) -> Bool:
-        """Returns True if `members` has at least min.insync.replicas members by the controller's
-        value of the setting.
+        """Returns True if `members` has at least min.insync.replicas members. The value of the
+        setting is the controller's value.
         """
         return at_least(s.min_isr, (members[r] for r in Replica))
 
     def is_enough_in(s, e: LeaderEpoch) -> Bool:
-        """Returns True if the ISR of the epoch has at least min.insync.replicas members by the
-        controller's last value of the setting in the epoch.
+        """Returns True if the ISR of the epoch has at least min.insync.replicas members. The value
+        of the setting is the controller's last value in the epoch.
         """
         return s.is_enough(s.isr[e])
 
     def is_enough_for_leader(s, e: LeaderEpoch) -> Bool:
         """Returns True if the ISR that the epoch's leader knows has at least min.insync.replicas
-        members by the value of the setting that this leader knows.
+        members. The value of the setting is the value that this leader knows.
         """
         return s.is_enough(s.led[e].isr)
 
     def are_enough_copies(s, brokers: Set[Replica]) -> Bool:
-        """Returns True if `brokers` has enough members: as many as a committed record must have
+        """Returns True if `brokers` has at least as many members as a committed record must have
         copies.
         """
         return s.is_enough(brokers)

@@ -42,8 +42,8 @@ class ElrOfReplicas(PartitionProof):
 
     After a cancelled reassignment, the ISR may have one member, and the ELR none. If this member
     stops uncleanly, no eligible replica remains. The action `cancel_reassignment` breaks the lemma
-    `enough_members_remain`. The run does not need this rule, and was shown on real brokers:
-    docs/findings/cancelled-reassignment.md.
+    `enough_members_remain`. This counterexample also exists without the rule, and was reproduced on
+    real brokers: docs/findings/cancelled-reassignment.md.
     """
 
     def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:

@@ -1,4 +1,5 @@
-"""A table of the scopes in which each version of a follower's truncation loses committed records.
+"""A table that shows in which scopes each version of a follower's truncation loses committed
+records.
 
 A scope is a number of replicas and of leader epochs. Each log has at most two records. If the claim
 `strong_isr` breaks in a scope, the result is the number of steps of a shortest counterexample. If

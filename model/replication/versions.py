@@ -86,15 +86,16 @@ class Kip101(TruncateToHighWatermark):
     in_force=kafka("2.0", "2.0"),
 )
 class Kip279(Kip101):
-    """KIP-279: the follower truncates its log to the end of the common prefix of both logs.
+    """KIP-279: the follower truncates its log to the end of the common prefix with the leader's
+    log.
 
     With three replicas, a deposed leader may answer the follower's request, and the log of this
     leader may end before the last committed record (KAFKA-6880).
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
-        """Returns the offset after the last record that both logs have at the same offset, or 0 if
-        there is no such record.
+        """Returns the offset after the last record that the follower and the leader have at the
+        same offset, or 0 if there is no such record.
 
         Simplified: KIP-279 finds this offset by rounds of OffsetForLeaderEpoch.
         """
@@ -190,8 +191,8 @@ class Kip320FirstTry(Kip279):
 
     @action(fair="weak")
     def follower_truncate(s, follower: Replica, leader: Replica) -> None:
-        """A follower truncates its log to the common prefix of both logs, if the leader lacks the
-        follower's last record.
+        """A follower truncates its log to the common prefix with the leader's log, if the leader
+        lacks the follower's last record.
 
         Kafka: this rule never shipped.
         Simplified: the fetch and the truncation are one step.
@@ -250,8 +251,8 @@ class Kip320(Kip279):
         s.replicate(follower, leader)
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
-        """Returns True if the leader may count the follower for `offset`: the follower is in the
-        leader's epoch, and the follower's log has a record at `offset`.
+        """Returns True if the follower is in the leader's epoch, and the follower's log has a
+        record at `offset`. Only then may the leader count the follower for this offset.
         """
         return s.is_following_epoch(follower, leader) & s.log[follower].has_offset(offset)
 
@@ -373,7 +374,7 @@ class FetchDivergence(Kip320):
 
     def is_following_epoch(s, follower: Replica, leader: Replica) -> Bool:
         """Returns True if the follower is in the leader's epoch, and its log does not diverge from
-        the leader's log, so that the leader answers its fetch with records.
+        the leader's log. The leader answers the fetch of such a follower with records.
 
         Only such a fetch counts for the high watermark and for the ISR. If the leader also counts a
         diverging fetch, the claim `strong_isr` breaks (bug `counts-diverging-fetches`, 8 steps;

@@ -134,8 +134,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def epoch_logs_share_a_prefix(s) -> Bool:
-        """If the leader of an epoch has a record of an earlier epoch, its log is equal, up to this
-        record, to the log of the leader of the earlier epoch.
+        """If the leader of an epoch has a record of an earlier epoch, then up to this record, the
+        leader's log is equal to the log of the earlier epoch's leader.
         """
         return forall(
             implies(

@@ -268,10 +268,9 @@ class LossyReplication(AbstractReplication):
 
         Kafka: Partition.maybeIncrementLeaderHW.
         Simplified: min.insync.replicas is 1.
-        A leader is replaced if a leader of a later epoch has begun to lead, and this later epoch
-        began with a loss of records. A replaced leader takes the action `commit_too_late` instead.
-        Without the guard that the leader is not replaced, the claim `isr_has_what_is_committed`
-        breaks in 6 steps.
+        A leader is replaced if a leader of a later, lossy epoch has begun to lead (`is_replaced`).
+        A replaced leader takes the action `commit_too_late` instead. Without the guard that the
+        leader is not replaced, the claim `isr_has_what_is_committed` breaks in 6 steps.
         """
         when(~s.is_replaced(s.replica[r].leader_epoch))
         super().advance_high_watermark(r, mark)
@@ -318,8 +317,8 @@ class LossyReplication(AbstractReplication):
         s.flushed[r] = end
 
     def may_lose(s, r: Replica) -> Bool:
-        """Returns True if the replica may lose records: it is outside the ISR, or it is the only
-        member of the ISR.
+        """Returns True if the replica is outside the ISR, or is the only member of the ISR. Only
+        such a replica may lose records.
 
         In Kafka, a member of a larger ISR can lose records too, but it leaves the ISR before it can
         lead. The only member stays in the ISR (before KIP-966). If any member may lose records and

@@ -59,8 +59,8 @@ class Leadership(Record):
 
 
 class Departure(Record):
-    """One ISR member of a leader epoch that has moved to a newer epoch. Of all such members, it has
-    the smallest fetched offset.
+    """An ISR member of a leader epoch, which has moved to a newer epoch. Among all such members, it
+    has the smallest fetched offset.
 
     The state has one such value for each leader epoch. `happened` is false if no ISR member of the
     epoch has moved to a newer epoch.

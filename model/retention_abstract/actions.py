@@ -55,8 +55,8 @@ class AbstractRetentionActions(AbstractRetentionState):
         s.written_key[s.leader_epoch][x] = key
 
     def may_commit(s) -> Bool:
-        """Returns True if the leader may commit records: the ELR is empty. While the ELR has a
-        member, the ISR is smaller than min.insync.replicas.
+        """Returns True if the ELR is empty. Only then may the leader commit records. While the ELR
+        has a member, the ISR is smaller than min.insync.replicas.
 
         Without this rule, the claim `committed_records_are_kept` breaks (bug
         `commits-below-min-isr`, 3 steps).
@@ -231,8 +231,9 @@ class AbstractRetentionActions(AbstractRetentionState):
         """Returns True if every replica that may be elected has deleted all records below the
         offset of the DeleteRecords request.
 
-        Kafka waits only for live replicas (bug `waits-for-the-live`, 6 steps). Without this rule,
-        the claim `deleted_stays_deleted` breaks (bug `answers-alone`, 5 steps).
+        Kafka waits only for live replicas (bug `waits-for-the-live`, 6 steps). If it is enough that
+        the leader has deleted the records, the claim `deleted_stays_deleted` breaks (bug
+        `answers-alone`, 5 steps).
         """
         return forall(implies(s.is_eligible(r), s.requested <= s.log[r].log_start) for r in Replica)
 

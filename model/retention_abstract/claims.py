@@ -1,8 +1,9 @@
 """The claims about abstract retention, and the lemmas that their proof needs.
 
-The proof compares logs only at offsets at or after both log starts. There, a follower that has
-truncated its log agrees with the leader. Below its log start, a leader says nothing about a
-follower's records. So a follower that joins the ISR must first delete its own records there.
+The proof compares logs only at offsets at or after both log starts. At these offsets, a follower
+that has truncated its log agrees with the leader. Below the leader's log start, the leader's log
+has no records to compare. So before a follower joins the ISR, it must delete its records below the
+leader's log start.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ class ShareGroupClaims(ShareGroupActions):
         """A record that a member has acquired does not pass directly to another member while the
         same leader is in office.
 
-        Before another member may acquire the record, the member must have acknowledged it, or the
-        member's lock must have timed out.
+        Before another member may acquire the record, the first member must have acknowledged it, or
+        the first member's lock must have timed out.
         """
         return forall(
             implies(

@@ -8,10 +8,10 @@ spec is two abstract steps: the leader sends the request, and the coordinator co
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings (history variables).
 Simplified: the simplifications are those of `detailed_coordinator`. In addition, an append of the
-coordinator fails only if the coordinator fails. With two transactions, no EndTxn request is late:
-the specs differ there. A late request opens a transaction again after its end, and in the detailed
-spec this transaction keeps its old markers. In contrast to `detailed_coordinator`, this module does
-not compare which markers the two specs accept.
+coordinator fails only if the coordinator fails. With two transactions, no EndTxn request is late,
+because the two specs differ after a late EndTxn. A late EndTxn opens a transaction again after its
+end, and in the detailed spec this transaction keeps its old markers. In contrast to
+`detailed_coordinator`, this module does not compare which markers the two specs accept.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class WithoutEmptyEnds(Verification):
     """The version `verification`, except that a client never learns the end of a transaction
     without partitions, because the client receives no response to EndTxn.
 
-    Kafka's client sends no EndTxn for such a transaction.
+    In Kafka, the client learns no such end either, because it sends no EndTxn for such a
+    transaction.
     """
 
     @action(fair="weak")
@@ -98,8 +99,8 @@ class VerificationRefinement(HistoryMapping[Transactions]):
         return self.states.calls(Step(**step._asdict()))
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields each variable of the abstract spec except those in `FORGOTTEN`: its name, the
-        value from the detailed state, and the value in `abstract`.
+        """Yields (name, value from the detailed state, value in `abstract`) for each variable of
+        the abstract spec, except those in `FORGOTTEN`.
         """
         expected = self.states.abstraction(detailed)
         for (name, keys), theirs in abstract.items():

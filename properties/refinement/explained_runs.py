@@ -42,8 +42,9 @@ class ExplainedRun:
 def explained_runs(events: Sequence[Traced]) -> Iterator[ExplainedRun]:
     """Yields the run as actions of each spec, up to the first event that the spec rejects.
 
-    The order is: for each topic partition, replication and idempotence, and finally transactions.
-    Internal topics are skipped. Transactions are skipped if no producer has a transactional id.
+    For each topic partition, the replication comes first, and then the idempotence. The
+    transactions are last. Internal topics are skipped. Transactions are skipped if no producer has
+    a transactional id.
     """
     for topic_partition in _topic_partitions(events):
         subject = str(topic_partition)

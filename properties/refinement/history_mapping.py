@@ -124,8 +124,8 @@ class HistoryMapping(ABC, Generic[R]):
         return _counted(self._explored())
 
     def random_walks(self, walks: int, *, length: int, seed: int) -> Walk:
-        """Makes `walks` random walks, and counts their steps. A walk goes from pair to pair: a pair
-        has a state of the detailed spec and a state of the abstract spec.
+        """Makes `walks` random walks, and counts their steps. A walk goes from pair to pair. Each
+        pair has a state of the detailed spec and a state of the abstract spec.
 
         Random walks are for specs with too many pairs for `walk`, which explores all of them. A
         walk has at most `length` steps of the detailed spec. A walk ends earlier at a step that no

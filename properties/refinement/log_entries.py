@@ -53,6 +53,6 @@ def last_offset(end: int) -> int:
     """Returns the offset of the last record of a log that ends at `end`. For example, it is 6 for
     `end` 7.
 
-    For an empty log the result is 0, as for a log with one record.
+    For an empty log, the result is 0, because the spec has no lower offset.
     """
     return max(end - 1, 0)

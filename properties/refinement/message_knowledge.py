@@ -64,7 +64,7 @@ class RequestsReceived:
 
 @dataclass(slots=True)
 class MessageKnowledge:
-    """The states of one topic partition that the controller has decided so far in a run."""
+    """The states that the controller has decided for one topic partition, so far in a run."""
 
     topic_partition: TopicPartition
     decided: set[PartitionState] = field(default_factory=set[PartitionState])

@@ -97,7 +97,7 @@ class StateMapping(ABC, Generic[R]):
         """Explores the detailed spec, and returns how many of its steps the abstract actions
         explain.
 
-        The exploration continues after a step that they do not explain.
+        The exploration continues after a step that no abstract actions explain.
         """
         explained, unexplained, disagreements = Counter[str](), Counter[str](), 0
         todo = self._detailed.initial(self.detailed)
@@ -141,8 +141,9 @@ class StateMapping(ABC, Generic[R]):
         return state == self.abstraction(step.after)
 
     def agree(self, detailed: State) -> bool:
-        """Returns True if the two predicates of every `Agreement` have the same value: one in the
-        state `detailed`, and the other in the abstract state that corresponds to it.
+        """Returns True if the two predicates of every `Agreement` have the same value. The first
+        predicate is evaluated in the state `detailed`, and the second one in the corresponding
+        abstract state.
         """
         abstract = self.abstraction(detailed)
         return all(

@@ -1,7 +1,7 @@
 """Trace validation of a run: each event must be one or more actions of a spec, or change nothing.
 
-A mapping translates each event to actions of the spec. It also reads values from the broker: the
-spec's state must have them after these actions. No search is needed: the change of the broker's
+A mapping translates each event to actions of the spec. It also reads from the broker the values
+that the spec's state must have after these actions. No search is needed: the change of the broker's
 state determines the actions, and the spec decides whether they are allowed. An event without
 actions (a stutter) must change nothing that the mapping covers.
 

@@ -251,8 +251,9 @@ class LocalCoordinators:
     def on_timer(
         self, context: Context, topic_partition: TopicPartition, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Passes an expired timer to the coordinator of `topic_partition`. Does nothing if the
-        broker no longer has this coordinator.
+        """Passes an expired timer to the coordinator of `topic_partition`. If the coordinator is
+        still loading, completes its load when the load time has passed. Does nothing if the broker
+        no longer has this coordinator.
         """
         begun = self.loading.get(topic_partition)
         if begun is not None:
@@ -290,8 +291,9 @@ def find_coordinator(
 ) -> Effects:
     """Responds with the broker of the coordinator for the key of `request`.
 
-    If the internal topic does not exist, the broker sends the controller a request to create this
-    topic. The response is then COORDINATOR_NOT_AVAILABLE.
+    If there is no such broker, the response is COORDINATOR_NOT_AVAILABLE. If the internal topic
+    does not exist, the broker also sends the controller a request to create this topic with
+    `topic_partitions` partitions.
     """
     topic = TRANSACTION_STATE if request.is_transactional else CONSUMER_OFFSETS
     leader = context.coordinators.leader(topic, request.key)

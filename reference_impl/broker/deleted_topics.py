@@ -24,11 +24,11 @@ from reference_impl.protocol.controller import MetadataImage
 
 
 class Remaining(NamedTuple):
-    """What remains of a broker's replicas and logs after a new metadata image: those that the image
-    assigns to the broker.
+    """The replicas and logs that a broker keeps after a new metadata image, because the image
+    assigns their partitions to the broker.
 
-    `unassigned` has the logs that were on the broker's disk at its start, and that no image has
-    assigned to the broker yet.
+    `unassigned` has the logs that were on the broker's disk at its start, and that have no replica
+    yet.
 
     `stopped` has the error responses and the wake-ups for clients that waited at a removed replica.
     """

@@ -23,8 +23,8 @@ from reference_impl.protocol.controller import MetadataImage
 class Applied(NamedTuple):
     """The replicas of a broker after a new metadata image.
 
-    `unassigned` has the logs that were on the broker's disk at its start, and that no image has
-    assigned to the broker yet.
+    `unassigned` has the logs that were on the broker's disk at its start, and that have no replica
+    yet.
     """
 
     replicas: Mapping[TopicPartition, Replica]

@@ -4,9 +4,9 @@ the following effect:
     AlterConfigs    changes some settings in each partition registration of one topic
     AlterDefaults   a topic that does not have the setting itself gets the new default
 
-Setting `min.insync.replicas` clears the ELR, which was computed for the old minimum. If a change
-allows unclean elections, a leader is elected for each partition that has no leader. A new default
-does not change three settings of an internal topic: cleanup.policy, segment.bytes and
+A request that sets `min.insync.replicas` clears the ELR, which was computed for the old minimum. If
+a change allows unclean elections, a leader is elected for each partition that has no leader. A new
+default does not change three settings of an internal topic: cleanup.policy, segment.bytes and
 min.insync.replicas.
 
 Source: KIP-226, KIP-339, KIP-966, KAFKA-16540; docs/kafka-rules.md B4, B10;
@@ -80,8 +80,8 @@ def _present(states: States, name: str) -> Any:
 def alter_defaults(
     cluster: ClusterState, request: AlterDefaults
 ) -> tuple[Changes, AlteredDefaults]:
-    """Changes the default settings of topics. Returns the partition registrations that this
-    changes, and the response. If the request has `validate_only`, no registration changes.
+    """Returns the partition registrations that the new default settings of topics change, and the
+    response. If the request has `validate_only`, no registration changes.
     """
     if request.validate_only:
         return {}, AlteredDefaults()
@@ -114,7 +114,7 @@ def reconfigured(
     unclean elections and the partition has no leader, a leader is elected.
 
     `configured` is the new set of the settings that the topic sets itself. If `configured` is None,
-    the set does not change.
+    the set does not change. If `clears_elr` is True, the ELR and the last known leader are cleared.
     """
     state = cluster.states[place]
     of_topic, of_log = parted(settings)

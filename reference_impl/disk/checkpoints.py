@@ -1,5 +1,5 @@
-"""Reads and writes the small text files of a broker's log directory, in Kafka's formats. Each line
-has a file and its content:
+"""Reads and writes the small text files of a broker's log directory, in Kafka's formats. The table
+has each file and its content:
 
     meta.properties                    cluster id, node id, directory id
     replication-offset-checkpoint      the high watermark of each partition
@@ -134,7 +134,7 @@ def write_clean_shutdown(folder: Path, broker_epoch: BrokerEpoch) -> None:
 
 def take_clean_shutdown(folder: Path) -> BrokerEpoch:
     """Returns the broker epoch in the file that marks a clean shutdown, and deletes the file.
-    Returns -1 if the file does not exist.
+    Returns -1 if the file does not exist. Raises BadDataDir if the file is malformed.
     """
     file = folder / CLEAN_SHUTDOWN
     if not file.exists():

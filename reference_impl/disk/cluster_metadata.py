@@ -69,8 +69,8 @@ class ClusterMetadata:
         return metadata
 
     def keep(self, image: MetadataImage, starts: int) -> None:
-        """Appends the new image to the file and flushes the file. Does nothing if `image` is the
-        image that was written most recently.
+        """Appends the changes of the new image to the file, and flushes the file. Does nothing if
+        `image` is the image that was written most recently.
 
         `starts` is the number of times that brokers of this cluster were started.
         """

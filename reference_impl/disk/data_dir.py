@@ -235,6 +235,9 @@ class DataDir:
     ) -> DataDir:
         """Opens the data directory, or creates it if it does not exist. Raises BadDataDir if the
         directory cannot be used.
+
+        `topic_id` maps the name and the incarnation of a topic to the topic's id. `note` is called
+        with a message for each repair.
         """
         lock = _locked(folder)
         metadata = ClusterMetadata.open(folder / METADATA)
@@ -254,7 +257,7 @@ class DataDir:
         """Opens the folder of one broker, or creates it if it does not exist. Raises BadDataDir if
         the folder cannot be used.
 
-        `image` is the controller's metadata image.
+        `image` is the controller's metadata image. `open` explains `topic_id` and `note`.
         """
         lock = _locked(folder / f"broker-{broker_id}")
         return cls(folder, note, ClusterMetadata.of(image), cluster_id, topic_id, lock)

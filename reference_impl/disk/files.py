@@ -1,7 +1,7 @@
 """All operations that change a file or folder in a data directory.
 
-If the process is killed, a small file has either its old or its new content. An append may be
-incomplete. The next reader of the file removes the incomplete end.
+If the process is killed, a file that `replace_file` writes has either its old or its new content.
+An append may be incomplete. The next reader of the file removes the incomplete end.
 
 A power loss may undo any change that was not flushed. `flush` and `replace_file` flush the content
 of a file. `flush_folder` flushes the names in a folder.
@@ -42,8 +42,8 @@ def replace_file(path: Path, data: bytes, *, flushes: bool = True) -> None:
 
 
 def append(path: Path, data: bytes, *, flushes: bool = False) -> None:
-    """Appends `data` to the file with one call of write(). Creates the file if it does not exist.
-    If `flushes` is True, waits until the data are on the disk.
+    """Appends `data` to the file, usually with one call of write(). Creates the file if it does not
+    exist. If `flushes` is True, waits until the data are on the disk.
     """
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:

@@ -53,8 +53,8 @@ NOTHING = Checkpointed()
 
 
 def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
-    """Repairs the folder of a log, and returns the log. `note` is called with a message for each
-    repair of a segment.
+    """Repairs the folder of a log, and returns the log. `known` has the offsets that the checkpoint
+    files have for this log. `note` is called with a message for each repair of a segment.
     """
     files = sorted(folder.glob("*.log"))
     segments: list[Segment] = []

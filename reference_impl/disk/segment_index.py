@@ -10,8 +10,9 @@ The first two files get an entry for a batch that begins more than 4096 bytes af
 previous entry. The last file has an entry for each aborted transaction whose marker is in the
 segment; without such a transaction there is no file.
 
-Every closed segment has index files. The open segment has index files after a clean stop. Kafka and
-its tools read these files. This broker does not read them, because it searches in memory.
+Every closed segment has index files. The open segment has at most the `.txnindex` before a clean
+stop. Kafka and its tools read these files. This broker does not read them, because it searches in
+memory.
 
 Source: LogSegment.recover, OffsetIndex, TimeIndex.maybeAppend, TransactionIndex and AbortedTxn of
 Kafka; ProducerStateManager.lastStableOffset.

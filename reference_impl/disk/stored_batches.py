@@ -75,7 +75,7 @@ def with_stored_segments(log: PartitionLog, folder: Path, *, most: int = IN_MEMO
     unchanged while the closed segments in memory are few (fewer than `most`) and small (less than 4
     MiB).
 
-    Of the producer snapshots, only the newest remains in memory.
+    Only the newest producer snapshot remains in memory.
     """
     closed = first = max(0, len(log.segments) - 1)
     size = 0

@@ -197,7 +197,7 @@ def offset_deletion_error(classic: ClassicGroup, *, exists: bool) -> ErrorCode:
 def is_read(place: TopicPartition, classic: ClassicGroup, consumer: ConsumerGroup) -> bool:
     """Returns True if a member of the group may read the topic of the topic partition `place`. A
     member may read the topic in three cases: it subscribes to the topic, its subscription is
-    unreadable, or a classic group of consumers has chosen no protocol yet.
+    unreadable, or it is in a classic group of consumers that has chosen no protocol yet.
 
     Kafka: ClassicGroup.computeSubscribedTopics.
     """

@@ -1,10 +1,11 @@
-"""Writes the log4j2 configuration of a node. It defines up to three files: the node's log, a log of
-its flushes, and a trace for `urteil trace`.
+"""Writes the log4j2 configuration of a node. It defines up to three outputs: the node's log, a log
+of its flushes, and a trace for `urteil trace`.
 
 The log of flushes shows which records survive a power loss (see the module `power_loss`). The times
 in the trace come from the monotonic clock `%nano`, which all processes of a machine share. The
-traces of several brokers can therefore be merged. After SIGTERM, log4j2 must continue to write,
-because a broker still leads, fetches and appends during its controlled shutdown.
+traces of several brokers can therefore be merged. The configuration disables the shutdown hook of
+log4j2. So log4j2 continues to write after SIGTERM, while the broker still leads, fetches and
+appends during its controlled shutdown.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ def configuration(*, traced: bool) -> str:
 
 
 def _appenders(name: str, traced: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the log4j2 appenders of the logger `name`. The result maps each appender to the
-    lowest level of the lines that it writes.
+    """Returns the log4j2 appenders of the logger `name`, each with the lowest level of the lines
+    that it writes. The keys of `traced` are the loggers that write to the trace.
     """
     flushes = {"flushes": "debug"} if name in FLUSHING else {}
     return flushes | ({"trace": "trace"} if name in traced else {"out": "info"})

@@ -1,10 +1,10 @@
 """The settings of nodes: `EVERY_NODE` for all clusters, and two sets of settings to compare, `SAFE`
 and `UNSAFE`.
 
-`SAFE`, with acks=all, has the settings that Kafka's documentation recommends to prevent data loss.
-`UNSAFE`, with acks=1, prefers availability, and the documentation promises less for these settings.
-The controller has the same settings as the brokers, because it decides elections, and because
-topics inherit the settings of the controller.
+`SAFE` has the settings that Kafka's documentation recommends, together with acks=all, to prevent
+data loss. `UNSAFE`, which is used with acks=1, prefers availability, and the documentation promises
+less for these settings. The controller has the same settings as the brokers, because it decides
+elections, and because topics inherit the settings of the controller.
 
 Source: Kafka documentation, "Broker Configs"; KIP-966 for the settings of the controller.
 """

@@ -44,7 +44,8 @@ def format_first(java: Sequence[str], properties: Path, features: Mapping[str, i
 
 
 def _reason(output: str) -> str:
-    """Returns the first line that names an exception, or the last line if there is none.
+    """Returns the line of the tool's output that has the reason of its failure. This is the first
+    line that names an exception, or the last line if no line names one.
 
     The other lines of the output are settings and a stack trace.
     """

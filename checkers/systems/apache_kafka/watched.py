@@ -1,8 +1,8 @@
 """Starts processes that end when this process ends, even if this process is killed.
 
-The *watchdog* is a process that outlives this one, and then kills the others. A new process
-registers with the watchdog before it executes its program. So the watchdog knows every running
-program.
+The *watchdog* is a process that outlives this one, and then kills the processes that this one has
+started. A new process registers with the watchdog before it executes its program. So the watchdog
+knows every running program.
 """
 
 from __future__ import annotations

@@ -111,8 +111,8 @@ class ActiveRules:
     def of_request(
         self, sender: int, receiver: int, header: Header, contents: ReadContents
     ) -> tuple[ActiveRule, ...]:
-        """Counts the request, and returns the fault rules that will act on the request or on its
-        response.
+        """Returns the fault rules that will act on the request or on its response. Also counts the
+        request, in `requests` and in each rule that it matches.
         """
         selected: list[ActiveRule] = []
         with self._lock:

@@ -78,9 +78,9 @@ class Proxies:
         target_host: str,
         target_port: int,
     ) -> int:
-        """Opens a proxy between two nodes, and returns the port at which it listens. If
-        `listen_port` is 0, the proxy listens at a free port. Raises CannotListen if the address
-        cannot be used.
+        """Opens a proxy for the connections from `sender` to `receiver`, and returns the port at
+        which the proxy listens. If `listen_port` is 0, this is a free port. The proxy connects to
+        the target address. Raises CannotListen if the proxy cannot listen at the listen address.
         """
         at, target = (listen_host, listen_port), (target_host, target_port)
         try:

@@ -11,9 +11,9 @@ Each example of a rule below is followed by its effect:
     DropRequest(of=...)
         the request never arrives
     Hold(of=..., part="request", for_ms=500)
-        the request, or the response, arrives later; without `for_ms`, when the rule is lifted
+        the request arrives 500 ms later; without `for_ms`, it arrives when the rule is lifted
     SwapRequests(of=...)
-        the first matching request of a connection arrives after the next one
+        the first matching request of a connection arrives after the next matching request
 
 A `Match` selects requests by their nodes, API and client id. It also selects requests by the
 partitions and producers in their bodies. For example:
@@ -54,9 +54,9 @@ CLIENT: Final = Node(-1)  # every client; brokers and controllers have their nod
 class Match:
     """Selects the requests on which a fault rule acts. A field that is None matches every request.
 
-    If a request has several partitions or producers, one match is sufficient. The matching requests
-    are numbered 1, 2, 3 and so on, from the time at which the rule is added. The rule selects at
-    most `count` of them, from the number `first` on.
+    If a request has several partitions or producers, it is sufficient that one of them matches. The
+    matching requests are numbered 1, 2, 3 and so on, from the time at which the rule is added. The
+    rule selects at most `count` of them, from the number `first` on.
     """
 
     sender: int | None = None

@@ -152,7 +152,7 @@ class Brokers(ElectedPartition):
         leader then waits for a response.
 
         The argument `proposed_broker_epoch` is the broker epoch of the replica that the request
-        adds, or 0.
+        adds. It is 0 if the request adds no replica.
         """
         log = s.broker[leader]
         s.broker[leader].is_pending = log.is_pending | test
@@ -315,7 +315,7 @@ class Brokers(ElectedPartition):
         return (s.broker[r].leader != r) & (s.broker[r].leader != nothing)
 
     def leave_last_fetch(s, r: Replica) -> None:
-        """Keeps the newest fetch request of a broker that follows a leader in flight."""
+        """Leaves the broker's newest fetch request in flight, if the broker follows a leader."""
         known = s.broker[r]
         end = known.end_offset
         late = LateFetch(

@@ -10,7 +10,7 @@ broker decides:
 1. the current leader, if it is live and in the ISR (or in the ELR, if the ISR is empty);
 2. the first live member of the ISR, in the order of the replica list;
 3. if the ISR is empty, the first live member of the ELR;
-4. the last known leader, by the rule of the version.
+4. the last known leader, if `is_last_known_leader` is true for it.
 
 Source: Kafka's PartitionChangeBuilder and ReplicationControlManager; KIP-631, KIP-497, KIP-966.
 Simplified: a controlled shutdown is one step. A change of the controller is committed at once, and
@@ -56,9 +56,11 @@ class Controller(Brokers):
         that other replicas lack.
 
         Without this rule, the claim `candidate_completeness` breaks (bug `eligible-for-ever`, 6
-        steps). Kafka limits min.insync.replicas by the number of replicas. If the controller counts
-        the replicas of another partition, the claim `leader_completeness` breaks (bug
-        `min-isr-of-partition-0`, 9 steps).
+        steps).
+
+        The ISR can commit records if it has min.insync.replicas members, or if it has all replicas.
+        If the controller uses the number of replicas of another partition, the claim
+        `leader_completeness` breaks (bug `min-isr-of-partition-0`, 9 steps).
         """
         return s.is_enough(isr)
 
@@ -69,8 +71,8 @@ class Controller(Brokers):
         return isr[r] | (elr[r] & is_empty)
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
-        """Returns True if the replica is the last known leader and may be elected: it is alive, and
-        the ISR and the ELR are empty.
+        """Returns True if the replica is the last known leader and may be elected. It must be
+        alive, and the ISR and the ELR must be empty (`none_eligible`).
 
         Without the check that the replica is alive, the claim `leader_is_alive_and_in_isr` breaks
         (bug `elects-the-dead`, KAFKA-19522).
@@ -80,8 +82,8 @@ class Controller(Brokers):
     def is_kept_as_last_known(
         s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
     ) -> Bool:
-        """Returns True if the replica was the leader when the ISR became empty, and no replica
-        has led after it.
+        """Returns True if the replica was the leader when the ISR became empty, and no replica has
+        led after it. The argument `leads` is true if a replica leads after the change.
         """
         had_isr = exists(s.partition_registration.isr[x] for x in Replica)
         return ~leads & ite(

@@ -175,8 +175,8 @@ class Writer(Naming):
         return made
 
     def _equal_fields(self, of: Sequence[t.Node]) -> int:
-        """A list of conjuncts (`of`) may begin with the equality of two records, field by field.
-        Returns how many conjuncts this equality has, or 0 if there is none.
+        """Returns how many conjuncts at the start of `of` state, field by field, that two records
+        are equal. If `of` does not begin with such an equality, returns 0.
 
         For a record with the fields a and b, and the conjuncts `r.a = q.a`, `r.b = q.b` and any
         others, returns 2.
@@ -285,7 +285,9 @@ class Writer(Naming):
                 return None
 
     def set_where(self, n: t.Node, b: t.Local, names: Names) -> Part | None:
-        """Returns a short form of the set `{b \\in T : n}`, such as `S \\union {x}`, or None."""
+        """Returns a short form of the set `{b \\in T : n}`, such as `S \\union {x}`. If the writer
+        knows no short form, returns None.
+        """
         if n in self.local:
             return None
         match n:

@@ -42,7 +42,7 @@ class Nest:
 
 @dataclass(frozen=True)
 class Align:
-    """A document in which every line begins in the column of the first line."""
+    """A document in which every line begins in the column where the first line begins."""
 
     of: Doc
 
@@ -138,8 +138,8 @@ class _Printer:
     column: int = 0
 
     def print(self, doc: Doc, indent: int, after: int) -> None:
-        """Prints a document. `after` is the number of characters that follow the document on its
-        final line.
+        """Prints a document. Each new line begins in the column `indent`. `after` is the number of
+        characters that follow the document on its final line.
         """
         match doc:
             case str():

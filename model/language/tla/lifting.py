@@ -43,9 +43,9 @@ def times(growth: int, names: Sequence[str]) -> dict[str, int]:
 
     The sum is computed twice: with the constants, and with larger constants. The second time, the
     first constant in `names` is larger by 1, the second constant by 4, and the third constant by
-    16. `growth` is the difference of the two results. Each digit of `growth` in base 4 is the
-        number of occurrences of one constant, if no constant occurs more than three times: `a + b +
-        b` grows by 1 + 2 * 4 = 9.
+    16. `growth` is the difference of the two results. If no constant occurs more than three times,
+    each digit of `growth` in base 4 is the number of occurrences of one constant. So `a + b + b`
+    grows by 1 + 2 * 4 = 9.
 
     Raises Differs if `growth` is negative or too large.
     """

@@ -43,8 +43,8 @@ Last(S, P(_), d) ==
 
 
 def branches(n: t.Node) -> bool:
-    """Returns True if TLC would split the guard into several next states, as it does for `\\/` and
-    `\\E`.
+    """Returns True if TLC would split the guard `n` into several next states, as it does for `\\/`
+    and `\\E`.
     """
     match n:
         case t.Or():

@@ -36,7 +36,7 @@ class Naming:
     def labels(self) -> Mapping[str, tuple[str, ...]]:
         """Maps each type whose elements have names to these names, such as `EMPTY` and `OPEN`.
 
-        If the module already uses the name of an element, its type is not in the result, and its
+        If one of these names has another use in the module, the type is not in the result, and its
         elements are written as numbers.
         """
         found: dict[str, tuple[str, ...]] = {}

@@ -132,8 +132,8 @@ class Prepared:
 
     @property
     def fixed(self) -> dict[str, int | bool]:
-        """Some constants have no name in the TLA+ module: the module has their values instead. Maps
-        these constants to their values.
+        """The constants that have no name in the TLA+ module, with their values. The module
+        contains these values instead of names.
         """
         sizes = self._sizes()
         names = (n for n in self.spec.constants if camel(n) not in self.constants)

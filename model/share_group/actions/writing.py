@@ -36,7 +36,7 @@ class Writes(Deliveries):
         """The coordinator stores a write and answers it. If the coordinator knows a newer leader,
         it does not store the write.
 
-        If the leader still waits for the answer, the record is no longer in transition, and the
+        If the leader still waits for the answer, the answer ends the record's transition, and the
         member learns the result.
 
         Kafka: ShareCoordinatorShard.writeState, SharePartition.rollbackOrProcessStateUpdates.
@@ -119,8 +119,8 @@ class Writes(Deliveries):
         )
 
     def store(s, w: Slot, accepted: Bool) -> None:
-        """Merges the write `w` into the coordinator's stored state if `accepted` holds. The
-        coordinator drops the stored states of records below the start offset.
+        """If `accepted` holds, merges the write `w` into the coordinator's stored state, and drops
+        the stored states of records below the start offset.
 
         Kafka: ShareCoordinatorShard.merge, PersisterStateBatchCombiner.combineStateBatches.
         """
@@ -181,7 +181,7 @@ class Writes(Deliveries):
 
     def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
         """Returns True if the leader looks for a new start offset when it learns the result of the
-        write `w`. This spec always returns true.
+        write `w`. Here, the leader always does so; a version replaces this method.
 
         Kafka's leader does not look for a new start offset after a failed acknowledgement. So the
         claim `start_offset_reaches_the_end` breaks (bug `start-offset-waits`, 7 steps).

@@ -11,8 +11,8 @@ class AbstractShareGroupActions(Writes):
     # ---- the start offset
 
     def is_passed(s, x: Offset) -> Bool:
-        """Returns True if the start offset may move past the record `x`: the record is final, and
-        the leader waits for no write that stores its final state.
+        """Returns True if the record `x` is final, and the leader waits for no write that stores
+        its final state. Only then may the start offset move past the record.
 
         If the start offset may pass a record without a stored state, the claim
         `no_record_is_skipped` breaks (bug `skips-gaps`, 3 steps; KAFKA-18494).

@@ -15,7 +15,7 @@ class Writes(Deliveries):
         """The coordinator receives and answers a write. It stores the write unless it knows a newer
         leader than the sender.
 
-        If the leader still waits for the answer, the record is no longer in transition, and the
+        If the leader still waits for the answer, the answer ends the record's transition, and the
         member learns the result.
 
         Kafka: ShareCoordinatorShard.writeState, SharePartition.rollbackOrProcessStateUpdates.

@@ -90,7 +90,7 @@ class ConsumerGroupHarness:
             self.send_heartbeat(m)
 
     def send_heartbeat(self, m: int) -> None:
-        """Sends a heartbeat of member `m`. Its response replaces an earlier response that the
+        """Sends a heartbeat of member `m`. The response replaces an earlier response that the
         member has not read.
         """
         consumer = self.consumers[m]

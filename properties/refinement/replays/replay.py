@@ -85,8 +85,7 @@ class Replay(Generic[HarnessT]):
         """Carries out the actions on a new harness, and returns the harness.
 
         If `defective` is True, the broker of the harness has this replay's bug. Raises KeyError for
-        an unknown action: the broker does not perform it on its own (`by_itself`), and no function
-        carries it out (`effects`).
+        an action that is neither in `effects` nor in `by_itself`.
         """
         harness = self.start(self.defect if defective else SOUND)
         times: Counter[str] = Counter()

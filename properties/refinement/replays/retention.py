@@ -10,9 +10,9 @@ claim that the counterexample violates. The dots stand for `retention`:
     ... cleans-past-hw                 compacts-uncommitted         latest_values_are_kept
 
 The harness is one topic partition on two brokers, a leader and a follower, and the fetches between
-them. When a broker with the bug deletes uncommitted records, the broker's high watermark moves up
-with its log start. The spec's high watermark does not move. So the harness reads the high watermark
-that the broker had before the deletion.
+them. When a broker with the bug `deletes-uncommitted` deletes uncommitted records, its high
+watermark moves up with its log start. The spec's high watermark does not move. So the harness reads
+the high watermark that the broker had before the deletion.
 
 Simplified: the broker deletes in one step all records that it may delete; the model deletes one
 record at a time. A broker does not compact the active segment, so the harness appends one more

@@ -1,12 +1,12 @@
 """The Hypothesis rules of the suite `delivery`: an application is killed or paused at any step.
 
 A producer sends records to `orders-0`. An application (see the module `applications`) consumes them
-as a member of a group. It writes its results to a database that survives its process, to the output
-topic `invoices`, or to both. The rules also *replace* the application: its first instance is
-paused, another instance takes over the partitions, and then the first instance continues as a
-zombie. Brokers may crash, and requests and responses of clients may be lost. Links between brokers
-are never cut. After all faults have ended, the contents of the database and of the output topic are
-compared with the sent records.
+as a member of a group. The application writes its results to a database that survives its process,
+to the output topic `invoices`, or to both. The rules also *replace* the application: its first
+instance is paused, another instance takes over the partitions, and then the first instance
+continues as a zombie. Brokers may crash, and requests and responses of clients may be lost. Links
+between brokers are never cut. After all faults have ended, the contents of the database and of the
+output topic are compared with the sent records.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ class Worker:
     def new_events(self) -> list[str]:
         """Returns sentences on the events of this member since the previous call of this method.
 
-        There are two kinds of sentences. One sentence reports each partition that the member began
-        to process. One sentence reports the latest committed position in each epoch and partition.
+        For each partition that the member began to process, one sentence has the first position.
+        For each epoch and partition, one sentence has the latest committed position.
         """
         began, committed = self._printed
         self._printed = len(self.began), len(self.committed)
@@ -68,8 +68,8 @@ class Worker:
     def resumes(
         self, epoch: int, committed: Mapping[TopicPartition, Offset | None], ns: int
     ) -> None:
-        """Begins to process each assigned partition at the committed position. If there is none,
-        the position is 0.
+        """Begins to process each assigned partition at its committed position, or at 0 if the
+        partition has no committed position.
 
         `committed` maps each assigned partition to its committed position, or to None. `ns` is the
         time at which the member requested the positions.

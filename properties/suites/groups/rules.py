@@ -82,8 +82,9 @@ class GroupsMachine(ClusterMachine):
     def come_and_go(self, number: int) -> None:
         """Starts a member, and stops it before an older member has handed partitions over.
 
-        The older member owns partitions that the coordinator has assigned to the new member. It is
-        paused before it revokes them, and the new member leaves the group during this pause.
+        The older member owns partitions that the coordinator has assigned to the new member. The
+        older member is paused before it revokes these partitions, and the new member leaves the
+        group during this pause.
         """
         self._start()
         newcomer = [*self._workers.values()][-1]

@@ -192,8 +192,8 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields a tuple for each record and each group offset of the operation: (sentence with
-    placeholders, key, value, offset).
+    """Yields (sentence with placeholders, key, value, offset) for each record and each group offset
+    of the operation.
 
     An example of a sentence is `reads {values} at offset {offsets} of {key}`.
     """

@@ -115,9 +115,10 @@ def run(
     """Returns a verdict on each claim of the suite, for a broker with the seeded `bugs`.
 
     The settings of the runs satisfy the conditions of the claims. The claims that must *always*
-    hold are checked together, on the same runs. This search ends at the first run that breaks one
-    of these claims, and the verdict on the remaining claims is undecided. Each claim of the kind "X
-    *can* happen" has its own search. If `bugs` is not empty, these claims are not checked.
+    hold in a setting are checked together, on the same runs. The search ends at the first run that
+    breaks one of these claims, and the verdict on the remaining claims is undecided. Each claim of
+    the kind "X *can* happen" has its own search. If `bugs` is not empty, no claim of this kind is
+    checked.
     """
     started = time.process_time()
     tally = Tally(progress=progress)
@@ -161,8 +162,9 @@ def decide(
 ) -> ClaimVerdict:
     """Returns the verdict of a search on the claim of `side`.
 
-    A side inside the claim's condition gets `runs` runs. A side outside the condition gets ten
-    times as many; if none of these breaks the claim, the verdict is undecided.
+    The search makes at most `runs` runs. If `side` expects that some run exists, the search makes
+    up to ten times as many, and the verdict is undecided if it finds no such run. The expected run
+    breaks the claim or, for a claim "X can happen", reaches a goal.
     """
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)

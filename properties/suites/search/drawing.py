@@ -3,8 +3,8 @@ runs.
 
 Hypothesis needs a state machine that behaves in the same way in every run, but a machine on a
 cluster in real time does not. This module therefore draws each call among the rules that are
-possible at the moment. They include the rules in `TRIAL_RULES`: faults that a cluster in real time
-can have, but the simulation cannot.
+possible at the moment. Among them are the rules in `TRIAL_RULES`. They apply faults that a cluster
+in real time can have, but the simulation cannot.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> C
 
 
 def undrawn(machine: type[JudgedMachine], powers: Collection[Power]) -> dict[str, Power]:
-    """Returns the rules that the cluster cannot carry out: each needs an ability that is not in
-    `powers`. The result maps the rule to this ability.
+    """Maps each rule that the cluster cannot carry out to the missing ability, which is not in
+    `powers`.
     """
     return {rule: power for rule, power in machine.NEEDS.items() if power not in powers}
 

@@ -93,7 +93,8 @@ class TransactionsMachine(OneIdMachine):
     def mark_late(self) -> None:
         """Delays the first marker request of a commit until the next transaction is open.
 
-        In the meantime, the coordinator repeats the request, and its retry ends the transaction.
+        In the meantime, the coordinator repeats the request, and the repeated request ends the
+        transaction.
         """
         self.calm_down()
         self.send(2)
