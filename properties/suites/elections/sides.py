@@ -1,7 +1,7 @@
 """The expected verdicts of the suite `elections`.
 
 An expected verdict states that a claim holds in a setting, or that some run in the setting breaks
-the claim. The class `Suite` explains the details.
+the claim. The module `suite` explains the details.
 """
 
 from __future__ import annotations
