@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from checkers.explicit.exploration import Budget, Exploration, Progress
@@ -50,33 +52,24 @@ OTHERS = [
 
 @pytest.mark.parametrize("variant", [*DEFAULTS, *BROKEN.values(), *OTHERS], ids=label)
 def test_every_spec_has_equal_results(variant: Variant) -> None:
-    spec, seen, expected = variant.make(variant.at), Levels(), Levels()
+    """The default versions are also searched by fingerprints, on two threads."""
+    spec, expected = variant.make(variant.at), Levels()
     plain = explore(spec, engine="python", budget=ENOUGH, progress=expected)
-    exact = explore(spec, engine="compiled", budget=ENOUGH, progress=seen)
-    assert (exact.engine, exact.notes) == ("compiled", ())
-    both = min(max(seen), max(expected))
-    assert seen.upto(both) == expected.upto(both)
-    if plain.why_stopped != "states":
-        assert results(exact) == results(plain)
-        assert exact.discoveries == plain.discoveries
-        assert exact.witnesses == plain.witnesses
-        assert exact.deadlock == plain.deadlock
-
-
-@pytest.mark.parametrize("variant", DEFAULTS, ids=label)
-def test_fingerprints_on_two_threads_have_equal_results(variant: Variant) -> None:
-    spec, seen, expected = variant.make(variant.at), Levels(), Levels()
-    plain = explore(spec, engine="python", budget=ENOUGH, progress=expected)
-    found = explore(
-        spec, engine="compiled", budget=ENOUGH, fingerprints=True, threads=2, progress=seen
-    )
-    assert 0 < found.collision < 1e-9
-    both = min(max(seen), max(expected))
-    assert seen.upto(both) == expected.upto(both)
-    if plain.why_stopped != "states":
-        assert results(found) == results(plain)
-        assert found.discoveries == plain.discoveries
-        assert found.witnesses == plain.witnesses
+    searches: list[dict[str, Any]] = [{}]
+    if variant.default:
+        searches.append({"fingerprints": True, "threads": 2})
+    for options in searches:
+        seen = Levels()
+        found = explore(spec, engine="compiled", budget=ENOUGH, progress=seen, **options)
+        assert found.engine == "compiled"
+        assert (0 < found.collision < 1e-9) if options else (found.notes == ())
+        both = min(max(seen), max(expected))
+        assert seen.upto(both) == expected.upto(both)
+        if plain.why_stopped != "states":
+            assert results(found) == results(plain)
+            assert found.discoveries == plain.discoveries
+            assert found.witnesses == plain.witnesses
+            assert options or found.deadlock == plain.deadlock
 
 
 def test_coverage_counts_the_conjuncts_that_disable_actions() -> None:
