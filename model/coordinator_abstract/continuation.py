@@ -3,7 +3,8 @@
 
 A client that continues sends InitProducerId with its producer id and epoch. The coordinator raises
 the epoch, and stores the previous producer id and epoch in its log. The coordinator recognizes a
-repeated request by the previous producer id and epoch, and sends the same response again.
+repeated request by the previous producer id and epoch, and sends the same response again. Kafka 4.3
+keeps the previous epoch in memory only (KAFKA-20357): after a failover, it fences the client.
 
 A new instance sends no producer id and epoch. The coordinator then stores no previous producer id
 and epoch in its log, so a replaced instance cannot repeat its request.

@@ -173,7 +173,7 @@ class ConfirmsAfterFailover(Verification):
     the lemma `a_verified_request_is_covered`.
 
     Source: TransactionCoordinator.handleVerifyPartitionsInTransaction of Apache Kafka 3.9, which
-    writes nothing to the log.
+    writes nothing to the log. Kafka 4.0 to 4.3 do the same for clients of transaction version 1.
     """
 
     remembered: Map[TransactionalId, Metadata]  # in the memory of the replaced coordinator

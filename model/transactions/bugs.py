@@ -329,7 +329,8 @@ class ReturnsAfterExpiry(Transactions):
     one.
 
     The old instance does not know that a newer instance has replaced it. It should close when it
-    receives INVALID_PRODUCER_ID_MAPPING (KAFKA-18019).
+    receives INVALID_PRODUCER_ID_MAPPING (KAFKA-18019). Since Kafka 4.0, the Java client closes;
+    the coordinator of Kafka 4.3 still gives it another producer id.
     """
 
     @action

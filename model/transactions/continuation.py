@@ -4,6 +4,9 @@ The client sends InitProducerId with its producer id and epoch (KIP-360). The co
 epoch, and stores the previous producer id and epoch in its log. So if the client repeats its
 request, the coordinator recognizes the request, and answers with the same epoch again.
 
+This is the rule of KIP-360. Kafka 4.3 keeps the previous epoch in memory only (KAFKA-20357). After
+a failover, its coordinator answers the repeated request with PRODUCER_FENCED.
+
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit and
 TransactionMetadata.prepareIncrementProducerEpoch of Apache Kafka 4.3.
 Simplified: a client continues at most once, and only after it knows how all its transactions ended.

@@ -160,7 +160,8 @@ class Version1(Transactions):
 
         Kafka: the callback of TransactionStateManager.appendTransactionToLog gets
         NOT_ENOUGH_REPLICAS; a failed fence sets TransactionMetadata.hasFailedEpochFence.
-        Simplified: the failed record never reaches the log.
+        Simplified: the failed record never reaches the log. In Kafka, it stays in the log after
+        NOT_ENOUGH_REPLICAS_AFTER_APPEND or a timeout, and may be committed later.
 
         Every claim also holds without the guard `is_appending`, because without a pending append
         the action changes no log.
