@@ -6,6 +6,10 @@ KIP-903, a leader does not check the broker epoch of a fetch. The version `kip-9
 last known eligible leaders (LastKnownELR). If the ISR and the ELR are empty, the controller elects
 the member of this set that has the longest log.
 
+The version `kip-966` adds one action:
+
+    controller   WF recover_balanced
+
 Source: KIP-903 (3.5); KAFKA-15583 (3.7: no commit below min.insync.replicas); KIP-966.
 """
 

@@ -8,6 +8,10 @@ the rule that fences the previous owner of a partition.
 Kafka Streams has the rule of `id-per-partition` with processing.guarantee=exactly_once, up to Kafka
 3.9. It has the rule of `kip-447` with exactly_once_v2.
 
+The version `id-per-partition` adds one action:
+
+    instances    choose_id
+
 Source: KIP-98; KIP-447.
 """
 

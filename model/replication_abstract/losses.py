@@ -12,6 +12,7 @@ The table lists the actions that this version adds, each with its effect:
     elect_last_known       the ISR is empty, and the last leader leads, even if it has lost records
     lose_power, lose_disk  a replica restarts with a shorter log: what was flushed, or nothing
     become_leader_without  a leader begins, and committed records that it lacks are lost
+    flush                  a replica writes its log to the disk, up to an offset
     commit_too_late        a deposed leader commits records that the leader of a newer, lossy epoch
                            lacked when it began; these records are lost at once
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from model.language import Bool, true
-from model.releases import UNRELEASED, kafka
+from model.language import Bool, forall, true
+from model.releases import LATEST, UNRELEASED, kafka
+from model.retention.eligible import WithElr
 from model.retention.state import Offset, Replica
 from model.retention.versions import Retention
 from model.variants import bug
@@ -84,3 +85,28 @@ class TakesLeadersStart(Retention):
 
     def start_after_fetch(s, r: Replica) -> Offset:
         return s.log[s.leader].log_start
+
+
+@bug(
+    "waits-for-the-live",
+    breaks="deleted_stays_deleted",
+    steps=7,
+    in_force=kafka("4.1", LATEST, "reproduced on real brokers of 4.3"),
+    fixed_by="with-elr",
+)
+class WaitsForTheLive(WithElr):
+    """A DeleteRecords request waits for live replicas only. It does not wait for a replica in the
+    ELR that is down.
+
+    If the leader then stops, the replica in the ELR becomes leader. Its log still begins with the
+    deleted records. This rule of KIP-107 was safe before Kafka had an ELR.
+    """
+
+    def is_deleted(s, r: Replica) -> Bool:
+        """Returns True if every member of the ISR has deleted all records below the offset of the
+        DeleteRecords request.
+
+        Kafka: Partition.lowWatermarkIfLeader, which waits for the live replicas.
+        Simplified: the live replicas are the members of the ISR.
+        """
+        return forall(s.requested <= s.log[x].log_start for x in s.isr)

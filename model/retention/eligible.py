@@ -16,10 +16,10 @@ Simplified: min.insync.replicas is 2. The leader stops when another replica is e
 from __future__ import annotations
 
 from model.language import Bool, Set, action, count, exists, forall, implies, when, witness
-from model.releases import LATEST, kafka, unreleased
+from model.releases import unreleased
 from model.retention.state import Replica
 from model.retention.versions import Retention
-from model.variants import bug, version
+from model.variants import version
 
 
 @version(
@@ -104,28 +104,3 @@ class WithElr(Retention):
         epoch.
         """
         return exists(s.elr[r] & (s.epoch[r] < s.leader_epoch) for r in Replica)
-
-
-@bug(
-    "waits-for-the-live",
-    breaks="deleted_stays_deleted",
-    steps=7,
-    in_force=kafka("4.1", LATEST, "reproduced on real brokers of 4.3"),
-    fixed_by="with-elr",
-)
-class WaitsForTheLive(WithElr):
-    """A DeleteRecords request waits for live replicas only. It does not wait for a replica in the
-    ELR that is down.
-
-    If the leader then stops, the replica in the ELR becomes leader. Its log still begins with the
-    deleted records. This rule of KIP-107 was safe before Kafka had an ELR.
-    """
-
-    def is_deleted(s, r: Replica) -> Bool:
-        """Returns True if every member of the ISR has deleted all records below the offset of the
-        DeleteRecords request.
-
-        Kafka: Partition.lowWatermarkIfLeader, which waits for the live replicas.
-        Simplified: the live replicas are the members of the ISR.
-        """
-        return forall(s.requested <= s.log[x].log_start for x in s.isr)

@@ -9,8 +9,10 @@ version `topic-ids` and its bugs have topics that are deleted.
 from model.transactions import (
     aborts,
     bugs,
+    client_bugs,
     continuation,
     deletion,
+    deletion_bugs,
     fences,
     two_phase_aborts,
     two_phase_bugs,
@@ -21,14 +23,16 @@ from model.variants import variants_in
 
 VARIANTS = variants_in(
     versions,
-    bugs,
     fences,
     continuation,
     aborts,
     deletion,
     two_phase_commit,
-    two_phase_bugs,
     two_phase_aborts,
+    bugs,
+    client_bugs,
+    deletion_bugs,
+    two_phase_bugs,
 )
 
 __all__ = ["VARIANTS"]

@@ -27,7 +27,6 @@ from model.language import (
     forall,
     implies,
     nothing,
-    true,
     when,
     witness,
 )
@@ -35,7 +34,7 @@ from model.releases import kafka
 from model.transactions.continuation import Continuation
 from model.transactions.state import ABORT, COMMIT, QUIET, Instance, TopicPartition, Transaction
 from model.transactions.versions import Verification
-from model.variants import bug, version
+from model.variants import version
 
 
 @version(
@@ -128,24 +127,3 @@ class AbortAndContinue(Continuation, Verification):
             for j in Transaction
             for k in Transaction
         )
-
-
-@bug(
-    "keeps-epoch-after-abort",
-    breaks="no_hanging_transaction",
-    steps=12,
-    at={**QUIET, "records_late": True},
-    fixed_by="kip-360-v1",
-    issue="KAFKA-8805",
-    in_force=kafka("3.6", "3.9", needs="a client of Kafka 2.4 or older"),
-)
-class KeepsEpochAfterAbort(AbortAndContinue):
-    """A client begins the next transaction under the epoch of the aborted transaction.
-
-    A late record of the aborted transaction arrives during the next transaction. The coordinator
-    confirms the record's epoch, so the leader appends the record to the next transaction. If the
-    next transaction is committed, the record is committed too (KAFKA-8805).
-    """
-
-    def has_next_epoch(s, k: Transaction, i: Instance) -> Bool:
-        return true

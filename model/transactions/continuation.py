@@ -7,6 +7,11 @@ request, the coordinator recognizes the request, and answers with the same epoch
 This is the rule of KIP-360. Kafka 4.3 keeps the previous epoch in memory only (KAFKA-20357). After
 a failover, its coordinator answers the repeated request with PRODUCER_FENCED.
 
+This version adds three actions:
+
+    coordinator  raise_epoch, repeat_response
+    clients      lose_response
+
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit and
 TransactionMetadata.prepareIncrementProducerEpoch of Apache Kafka 4.3.
 Simplified: a client continues at most once, and only after it knows how all its transactions ended.

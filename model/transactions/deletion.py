@@ -15,6 +15,11 @@ coordinator sends no marker, and the record of the new topic stays open. In the 
 the leader's request contains the topic id, so the coordinator confirms a topic only if it knows the
 leader's topic id.
 
+This version adds four actions:
+
+    topics       delete_topic, create_topic, WF learn_topic
+    coordinator  WF skip_marker
+
 Source: KAFKA-5202; TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue,
 KafkaApis.handleAddPartitionsToTxnRequest and KafkaApis.handleWriteTxnMarkersRequest of Apache Kafka
 4.3.
@@ -39,17 +44,15 @@ from model.language import (
     forall,
     implies,
     invariant,
-    true,
     when,
     witness,
 )
-from model.releases import LATEST, kafka, unreleased
+from model.releases import unreleased
 from model.transactions.claims.promises import TransactionsClaims
 from model.transactions.state import (
     ABORT,
     COMMIT,
     PREPARE,
-    QUIET,
     CoordinatorEpoch,
     Instance,
     Offset,
@@ -57,7 +60,7 @@ from model.transactions.state import (
     Transaction,
 )
 from model.transactions.versions import Transactions
-from model.variants import bug, version
+from model.variants import version
 
 
 class TopicState(Int):
@@ -337,45 +340,3 @@ class TopicIds(Transactions):
             for p in TopicPartition
             for o in Offset
         )
-
-
-@bug(
-    "confirms-by-name",
-    breaks="no_hanging_transaction",
-    steps=12,
-    at={**QUIET, "transactions": 1},
-    fixed_by="topic-ids",
-    in_force=kafka("4.0", LATEST, needs="a topic that is created again"),
-)
-class ConfirmsByName(TopicIds):
-    """The coordinator confirms a partition if its broker knows any topic of this name.
-
-    The broker still knows the deleted topic, so the coordinator confirms a record of the new topic.
-    The broker then learns of the deletion, but not yet of the new topic, so the coordinator sends
-    no marker. The record of the new topic stays open for ever, or until a marker of the next
-    transaction ends it, perhaps with the opposite outcome. docs/findings/recreated-topic.md shows
-    this on real brokers.
-    """
-
-    def confirms_topic(s, p: TopicPartition) -> Bool:
-        return s.known_topic[p] != DELETED
-
-
-@bug(
-    "skips-marker",
-    breaks="no_hanging_transaction",
-    steps=9,
-    at={**QUIET, "transactions": 1},
-    fixed_by="topic-ids",
-    issue="KAFKA-20734",
-    in_force=kafka("4.3", LATEST),
-)
-class SkipsMarker(TopicIds):
-    """The coordinator sends no marker to a partition that has no leader (KAFKA-20734).
-
-    In Kafka 4.3, such a partition counts as deleted, although its topic exists and it will have a
-    leader again.
-    """
-
-    def counts_as_deleted(s, p: TopicPartition) -> Bool:
-        return true

@@ -9,6 +9,10 @@ EndTxn also has the previous epoch, so the coordinator cannot distinguish the tw
 epoch. The version `strict-fence` refuses every EndTxn of a fenced transaction. The bug
 `fence-looks-like-an-end` treats the EndTxn as a retry, and answers with the new epoch.
 
+This version adds one action:
+
+    coordinator  init_producer_id
+
 Source: KIP-890; KAFKA-19367; TransactionMetadata.prepareAbortOrCommit and
 TransactionCoordinator.endTransaction of Apache Kafka 4.3.
 Simplified: all clients have transaction version 2, and receive the new epoch by EndTxn. Older
@@ -26,14 +30,13 @@ from model.language import (
     action_property,
     all_of,
     exists,
-    false,
     forall,
     implies,
     nothing,
     true,
     when,
 )
-from model.releases import LATEST, kafka, unreleased
+from model.releases import unreleased
 from model.transactions.state import (
     ABORT,
     QUIET,
@@ -43,7 +46,7 @@ from model.transactions.state import (
     Transaction,
 )
 from model.transactions.versions import Transactions
-from model.variants import Constants, bug, version
+from model.variants import Constants, version
 
 TWO_INSTANCES: Constants = {**QUIET, "instances": 2, "transactions": 1}
 
@@ -130,26 +133,3 @@ class StrictFence(Transactions):
             for k in Transaction
             for i in Instance
         )
-
-
-@bug(
-    "fence-looks-like-an-end",
-    breaks="the_fenced_get_no_epoch",
-    steps=8,
-    at=TWO_INSTANCES,
-    fixed_by="strict-fence",
-    issue="KAFKA-19367",
-    in_force=kafka("4.0", LATEST, "since 4.0.1; reproduced on a real broker of 4.3"),
-)
-class FenceLooksLikeAnEnd(StrictFence):
-    """A late EndTxn of a fenced instance looks like a retry, so the instance receives the new
-    epoch.
-
-    A fence raises the epoch, as every end of a transaction does. If the old instance requests an
-    abort after the fence, the coordinator treats the request as a retry, and answers with the new
-    epoch. The old instance may then begin its next transaction before the new instance receives an
-    epoch. The new instance must fence again, and may wait for ever.
-    """
-
-    def is_barred(s, k: Transaction) -> Bool:
-        return false

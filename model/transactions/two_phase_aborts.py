@@ -9,6 +9,11 @@ database has committed no part of the ongoing transaction, and it will never com
 
 A client removes its prepared state from the database when it knows that Kafka has committed too.
 
+This version adds two actions:
+
+    database     refuse_older
+    coordinator  abort_ongoing
+
 Source: KIP-939; TransactionCoordinator.prepareInitProducerIdTransit of Apache Kafka 4.3.
 Simplified: the simplifications of the module `two_phase_commit` apply. The new instance looks for a
 prepared state when its request arrives. A prepared state that another instance has completed is
@@ -17,12 +22,11 @@ never removed.
 
 from __future__ import annotations
 
-from model.language import Bool, action, any_of, exists, true, when, witness
-from model.releases import UNRELEASED, unreleased
+from model.language import Bool, action, any_of, exists, when, witness
+from model.releases import unreleased
 from model.transactions.state import ABORT, ONGOING, Instance, Transaction
-from model.transactions.two_phase_bugs import ONE
 from model.transactions.two_phase_commit import TwoPhaseCommit
-from model.variants import bug, version
+from model.variants import version
 
 
 @version(
@@ -125,23 +129,3 @@ class WithoutKeeping(TwoPhaseCommit):
             for k in Transaction
             for i in Instance
         )
-
-
-@bug(
-    "aborts-first",
-    breaks="a_database_commit_stays",
-    steps=8,
-    at=ONE,
-    fixed_by="kip-939-without-keeping",
-    in_force=UNRELEASED,
-)
-class AbortsFirst(WithoutKeeping):
-    """A new instance sends InitProducerId without keepPreparedTxn before the database refuses the
-    old instance.
-
-    The new instance finds no prepared state in the database. Then the old instance commits in the
-    database, and Kafka aborts the transaction.
-    """
-
-    def is_refused_before(s, i: Instance) -> Bool:
-        return true

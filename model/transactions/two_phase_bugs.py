@@ -1,5 +1,5 @@
-"""Bugs of two-phase commit. Each class changes a rule of the version `kip-939`, so that a claim
-breaks.
+"""Bugs of two-phase commit. Each class changes a rule of the version `kip-939` or
+`kip-939-without-keeping`, so that a claim breaks.
 
 No release of Kafka has KIP-939, so nobody has reported these bugs. The rules of KIP-939 prevent
 them.
@@ -21,6 +21,7 @@ from model.transactions.state import (
     Stamp,
     Transaction,
 )
+from model.transactions.two_phase_aborts import WithoutKeeping
 from model.transactions.two_phase_commit import TwoPhaseCommit
 from model.transactions.versions import Transactions
 from model.variants import Constants, bug
@@ -147,4 +148,24 @@ class ZombieCommitsDatabase(TwoPhaseCommit):
     """
 
     def may_decide(s, i: Instance) -> Bool:
+        return true
+
+
+@bug(
+    "aborts-first",
+    breaks="a_database_commit_stays",
+    steps=8,
+    at=ONE,
+    fixed_by="kip-939-without-keeping",
+    in_force=UNRELEASED,
+)
+class AbortsFirst(WithoutKeeping):
+    """A new instance sends InitProducerId without keepPreparedTxn before the database refuses the
+    old instance.
+
+    The new instance finds no prepared state in the database. Then the old instance commits in the
+    database, and Kafka aborts the transaction.
+    """
+
+    def is_refused_before(s, i: Instance) -> Bool:
         return true

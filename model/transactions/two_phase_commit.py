@@ -13,6 +13,11 @@ abort.
 
 A transaction of two-phase commit has no timeout. So it stays open until an instance completes it.
 
+This version adds four actions:
+
+    coordinator  keep_prepared
+    clients      commit_in_database, WF complete_prepared, WF receive_completion
+
 Source: KIP-939; TransactionManager and TransactionStateManager.timedOutTransactions of Apache Kafka
 4.3; KAFKA-15370.
 Simplified: every client takes part in two-phase commit, and every new instance sets

@@ -7,6 +7,10 @@ Each line has the name of a version of the spec, and the releases of Kafka whose
     lax-markers    Kafka 4.0 and 4.1: transaction version 2 (KIP-890), but without KIP-1228
     v2             Kafka 4.2 and later: transaction version 2 with KIP-1228
 
+The version `verification` adds one action:
+
+    coordinator  fail_append
+
 In all of these versions, a client closes after an error. The modules `continuation` and `aborts`
 have clients that continue after an error.
 

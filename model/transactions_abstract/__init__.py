@@ -2,9 +2,9 @@
 transactions.
 """
 
-from model.transactions_abstract import topic_ids, versions
+from model.transactions_abstract import bugs, topic_ids, versions
 from model.variants import variants_in
 
-VARIANTS = variants_in(versions, topic_ids)
+VARIANTS = variants_in(versions, topic_ids, bugs)
 
 __all__ = ["VARIANTS"]

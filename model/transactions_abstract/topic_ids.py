@@ -9,6 +9,11 @@ Kafka's coordinator identifies a partition by name when a leader asks it to veri
 it may confirm a record for the deleted topic, although the leader already has the new topic (bug
 `confirms-by-name`). In the version `topic-ids`, the coordinator compares topic ids.
 
+This version adds eight actions. No action is fair.
+
+    topics       delete_topic, create_topic, learn_deletion, learn_creation
+    coordinator  verify, skip_marker, acknowledge_marker, fail_over
+
 Source: KAFKA-5202; KIP-890 part 1 (verification);
 TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue and
 KafkaApis.handleAddPartitionsToTxnRequest of Apache Kafka 4.3.
@@ -35,10 +40,10 @@ from model.language import (
     when,
     witness,
 )
-from model.releases import LATEST, kafka, unreleased
+from model.releases import unreleased
 from model.transactions_abstract.state import Producer, ProducerEpoch, TopicPartition, Transaction
 from model.transactions_abstract.versions import Transactions
-from model.variants import bug, version
+from model.variants import version
 
 
 class TopicId(Ordered):
@@ -361,22 +366,3 @@ class TopicIds(Transactions):
             )
             for t in TopicPartition
         )
-
-
-@bug(
-    "confirms-by-name",
-    breaks="no_hanging_transaction",
-    steps=10,
-    fixed_by="topic-ids",
-    in_force=kafka("4.0", LATEST, needs="a topic that is created again"),
-)
-class ConfirmsByName(TopicIds):
-    """The coordinator confirms a partition if its broker knows any topic of this name.
-
-    The broker still knows the deleted topic, so the coordinator confirms a record of the new topic.
-    The broker then learns of the deletion, and the coordinator sends no marker. The record stays
-    open for ever. docs/findings/recreated-topic.md shows this on real brokers.
-    """
-
-    def knows_topic(s, t: TopicPartition) -> Bool:
-        return ~s.known_deleted[t]

@@ -1,9 +1,7 @@
-"""Four variants of the spec `transactions-abstract`: two versions of Kafka's protocol, and two bugs
-of the version `v2`. The version `topic-ids` has a file of its own.
+"""The versions `v2` and `v1` of the spec `transactions-abstract`. The version `topic-ids` has its
+own file.
 
 - `v2`: `transaction.version` 2 (KIP-890), the default.
-- `lax-markers`: up to Kafka 4.1, a partition accepts a marker with an epoch that it has seen.
-- `skips-marker`: Kafka 4.3 completes a transaction although a partition has no marker.
 - `v1`: the protocol before KIP-890.
 
 Source: KIP-98; KIP-890; KIP-1228.
@@ -11,11 +9,11 @@ Source: KIP-98; KIP-890; KIP-1228.
 
 from __future__ import annotations
 
-from model.language import Bool, true
+from model.language import Bool
 from model.releases import LATEST, kafka
 from model.transactions_abstract.claims import AbstractTransactionsClaims
 from model.transactions_abstract.state import ProducerEpoch, TopicPartition, Transaction
-from model.variants import bug, version
+from model.variants import version
 
 
 @version("v2", in_force=kafka("4.2", LATEST), default=True)
@@ -25,37 +23,8 @@ class Transactions(AbstractTransactionsClaims):
     """
 
 
-@bug("lax-markers", breaks="faithful", steps=9, in_force=kafka("4.0", "4.1"))
-class LaxMarkers(Transactions):
-    """Transaction version 2 up to Kafka 4.1: a partition accepts a marker whose epoch equals the
-    largest epoch that the partition has seen (KIP-1228).
-
-    A marker that is delivered a second time ends the producer's next transaction, because the
-    records of this transaction carry the epoch of the marker. The action `write_marker` breaks the
-    claims `atomic` and `faithful`.
-    """
-
-    def accepts_marker(s, t: TopicPartition, x: Transaction) -> Bool:
-        return s.seen_epoch[t][s.producer[x]] <= s.marker_epoch[x]
-
-
-@bug("skips-marker", breaks="faithful", steps=9, issue="KAFKA-20734", in_force=kafka("4.3", LATEST))
-class SkipsMarker(Transactions):
-    """The coordinator completes a transaction although a partition does not have the transaction's
-    marker (KAFKA-20734).
-
-    Kafka 4.3.0 treats a partition without a leader as a deleted partition. The transaction stays
-    pending in this partition, and the marker of the producer's next transaction ends both
-    transactions. The claim `no_hanging_transaction` breaks in 5 steps (at `append`), the claim
-    `faithful` in 9 (at `write_marker`).
-    """
-
-    def may_complete(s, x: Transaction) -> Bool:
-        return true
-
-
 @version("v1", breaks="no_hanging_transaction", steps=6, in_force=kafka("0.11", "3.5"))
-class Version1(LaxMarkers):
+class Version1(Transactions):
     """Before KIP-890: all transactions of a producer and all their markers have the same epoch.
 
     If a late record arrives after the marker of its transaction, it opens the transaction again,
@@ -69,3 +38,6 @@ class Version1(LaxMarkers):
 
     def ends_above_records(s, x: Transaction) -> Bool:
         return s.producer_epoch[x] <= s.marker_epoch[x]
+
+    def accepts_marker(s, t: TopicPartition, x: Transaction) -> Bool:
+        return s.seen_epoch[t][s.producer[x]] <= s.marker_epoch[x]

@@ -55,6 +55,24 @@ def test_find_returns_the_default_or_the_named_variant() -> None:
     assert find("transactions-abstract", "lax-markers").kind == "bug"
 
 
+def test_a_spec_has_the_variables_of_its_bases_and_its_own_constants(tmp_path: Path) -> None:
+    path = tmp_path / "counter.py"
+    more = """
+
+class Limit(Spec):
+    limit: Count
+
+
+class Sum(HastyCounter, Limit):
+    pass
+"""
+    path.write_text(COUNTER + more)
+    hasty, mixed = (find(str(path), name).make() for name in ("hasty-counter", "sum"))
+    assert [v.name for v in hasty.variables] == ["count"]
+    assert {v.name for v in mixed.variables} == {"count", "limit"}
+    assert hasty.constants["most"].default == mixed.constants["most"].default == 7
+
+
 def test_the_table_lists_every_package_of_the_model_that_has_variants() -> None:
     packages = [it for it in Path(model.__file__).parent.iterdir() if (it / "versions.py").exists()]
     assert {package.name.replace("_", "-") for package in packages} == set(SPECS)

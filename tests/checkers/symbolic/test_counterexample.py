@@ -22,7 +22,8 @@ from model.idempotence_abstract.state import Offset, Producer, ProducerEpoch, Se
 from model.idempotence_abstract.versions import IdempotentProducer
 from model.language import Bool, Scope, Set, Sort, Spec, SpecError, action, forall, invariant, when
 from model.language.interpreter import Interpreter, State
-from model.transactions_abstract.versions import LaxMarkers, Transactions, Version1
+from model.transactions_abstract.bugs import LaxMarkers
+from model.transactions_abstract.versions import Transactions, Version1
 
 
 def shown(spec: Spec, taken: str, claim: str) -> CounterexampleToInduction:

@@ -34,7 +34,8 @@ from model.language import (
     nothing,
     when,
 )
-from model.transactions_abstract.versions import LaxMarkers, Transactions, Version1
+from model.transactions_abstract.bugs import LaxMarkers
+from model.transactions_abstract.versions import Transactions, Version1
 
 SEEDS = range(3)
 

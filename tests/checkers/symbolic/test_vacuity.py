@@ -5,7 +5,8 @@ from __future__ import annotations
 from checkers.symbolic import prove, vacuity_of
 from model.idempotence_abstract.versions import IdempotentProducer
 from model.language import Bool, Ordered, Scope, Spec, action, invariant, lemma, when
-from model.transactions_abstract.versions import LaxMarkers, Transactions, Version1
+from model.transactions_abstract.bugs import LaxMarkers
+from model.transactions_abstract.versions import Transactions, Version1
 
 LIMIT_MS = 5_000
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from checkers.explicit.search import explore
 from model.language import SpecError
 from model.specs import all_variants, find
 from model.user_specs import read_whole
@@ -57,6 +58,48 @@ class Voting(Spec):
         f"voting.py:{FIRST + 3}: Voting.bounded: the invariant returns True, which is not a"
         " formula of the spec\n  return a comparison of terms"
     )
+
+
+@pytest.mark.parametrize(
+    ("returns", "shown"),
+    [
+        ("return", "None"),
+        ('return {"Voter": "3"}', "{'Voter': '3'}"),
+        ("return {3: 3}", "{3: 3}"),
+        ("return [3]", "[3]"),
+    ],
+)
+def test_a_scope_that_gives_no_elements_is_named_with_its_line(
+    tmp_path: Path, returns: str, shown: str
+) -> None:
+    text = f"""\
+class Voting(Spec):
+    votes: Map[Voter, Vote]
+
+    def scope(s) -> Scope:
+        {returns}
+"""
+    assert error(tmp_path, text) == (
+        f"voting.py:{FIRST + 3}: Voting.scope: scope returns {shown}\n"
+        "  return the number of elements of each sort, for example {Replica: 2}"
+    )
+
+
+def test_the_error_for_an_empty_scope_names_the_sort_and_an_example(tmp_path: Path) -> None:
+    path = tmp_path / "voting.py"
+    path.write_text(
+        HEAD
+        + """\
+class Voting(Spec):
+    votes: Map[Voter, Vote]
+
+    def scope(s) -> Scope:
+        return Scope()
+"""
+    )
+    _read(path)
+    with pytest.raises(SpecError, match=r"(?s)no scope for the sort Voter.*\{Voter: 2\}"):
+        explore(find(str(path)).make())
 
 
 @pytest.mark.parametrize("role", ["invariant", "lemma", "witness"])

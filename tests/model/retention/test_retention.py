@@ -9,8 +9,9 @@ from model.retention.bugs import (
     ExpiresUncommitted,
     LeavesHighWatermarkBehind,
     TakesLeadersStart,
+    WaitsForTheLive,
 )
-from model.retention.eligible import WaitsForTheLive, WithElr
+from model.retention.eligible import WithElr
 from model.retention.versions import Kafka43, Retention
 from tests.model.conftest import Begin
 

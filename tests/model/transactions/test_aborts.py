@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from checkers.explicit.search import explore
-from model.transactions.aborts import AbortAndContinue, KeepsEpochAfterAbort
+from model.transactions.aborts import AbortAndContinue
+from model.transactions.client_bugs import KeepsEpochAfterAbort
 from model.transactions.state import QUIET
 from model.variants import Constants
 from tests.model.transactions.test_scripts import taken

@@ -7,7 +7,8 @@ from __future__ import annotations
 import pytest
 
 from checkers.explicit.search import explore
-from model.transactions.deletion import ConfirmsByName, TopicIds
+from model.transactions.deletion import TopicIds
+from model.transactions.deletion_bugs import ConfirmsByName
 from model.transactions.state import QUIET
 from model.variants import Constants
 from tests.model.runs import broken

@@ -9,7 +9,8 @@ from __future__ import annotations
 import pytest
 
 from checkers.explicit.search import explore
-from model.transactions.fences import TWO_INSTANCES, FenceLooksLikeAnEnd, StrictFence
+from model.transactions.client_bugs import FenceLooksLikeAnEnd
+from model.transactions.fences import TWO_INSTANCES, StrictFence
 from model.variants import Constants
 
 FENCED = ("init_producer_id", "write_marker", "complete")

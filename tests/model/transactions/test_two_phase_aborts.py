@@ -7,8 +7,8 @@ import pytest
 from checkers.explicit.search import explore
 from model.language import Bool, false
 from model.transactions.state import QUIET
-from model.transactions.two_phase_aborts import AbortsFirst, WithoutKeeping
-from model.transactions.two_phase_bugs import ONE
+from model.transactions.two_phase_aborts import WithoutKeeping
+from model.transactions.two_phase_bugs import ONE, AbortsFirst
 from model.variants import Constants
 from tests.model.transactions.test_scripts import taken
 

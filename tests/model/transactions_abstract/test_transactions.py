@@ -6,7 +6,8 @@ import pytest
 
 from checkers.explicit.search import explore
 from model.language import Spec
-from model.transactions_abstract.versions import LaxMarkers, Transactions, Version1
+from model.transactions_abstract.bugs import LaxMarkers
+from model.transactions_abstract.versions import Transactions, Version1
 from tests.model.runs import Call, broken, refused, run
 
 FIRST, SECOND = 0, 1  # transactions

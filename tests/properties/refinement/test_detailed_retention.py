@@ -14,8 +14,9 @@ from model.retention.bugs import (
     ExpiresUncommitted,
     LeavesHighWatermarkBehind,
     TakesLeadersStart,
+    WaitsForTheLive,
 )
-from model.retention.eligible import WaitsForTheLive, WithElr
+from model.retention.eligible import WithElr
 from model.retention.versions import Kafka43, Retention
 from model.retention_abstract.versions import Kafka43 as AbstractKafka43
 from model.variants import Constants

@@ -9,7 +9,8 @@ from collections import Counter
 import pytest
 
 from checkers.explicit.graph import compiled_graph
-from model.transactions.deletion import ConfirmsByName, SkipsMarker, TopicIds
+from model.transactions.deletion import TopicIds
+from model.transactions.deletion_bugs import ConfirmsByName, SkipsMarker
 from model.transactions.state import QUIET
 from model.variants import Constants
 from properties.refinement.detailed_topic_ids import TopicIdsRefinement
