@@ -67,37 +67,25 @@ class Draw:
     def past_session(self) -> float:
         return self.session_s + self.rng.uniform(*PAST_SESSION_S)
 
-
-def _stop(draw: Draw) -> Round:
-    node = draw.rng.choice(draw.brokers)
-    return (
-        Planned(after_s=CALM_S, do=Ability.STOP, node=node),
-        Planned(after_s=draw.rng.uniform(*DOWN_S), do=Ability.START, node=node),
-    )
+    def down(self) -> float:
+        return self.rng.uniform(*DOWN_S)
 
 
-def _kill(draw: Draw) -> Round:
-    node = draw.rng.choice(draw.brokers)
-    return (
-        Planned(after_s=CALM_S, do=Ability.KILL, node=node),
-        Planned(after_s=draw.rng.uniform(*DOWN_S), do=Ability.START, node=node),
-    )
+def _of_one(
+    begin: Ability, end: Ability, lasts_s: Callable[[Draw], float] = Draw.down
+) -> Callable[[Draw], Round]:
+    """Returns a kind of round with two actions on one broker. `lasts_s` draws the seconds between
+    them.
+    """
 
+    def drawn(draw: Draw) -> Round:
+        node = draw.rng.choice(draw.brokers)
+        return (
+            Planned(after_s=CALM_S, do=begin, node=node),
+            Planned(after_s=lasts_s(draw), do=end, node=node),
+        )
 
-def _pause(draw: Draw) -> Round:
-    node = draw.rng.choice(draw.brokers)
-    return (
-        Planned(after_s=CALM_S, do=Ability.PAUSE, node=node),
-        Planned(after_s=draw.past_session(), do=Ability.RESUME, node=node),
-    )
-
-
-def _power_loss(draw: Draw) -> Round:
-    node = draw.rng.choice(draw.brokers)
-    return (
-        Planned(after_s=CALM_S, do=Ability.LOSE_POWER, node=node),
-        Planned(after_s=draw.rng.uniform(*DOWN_S), do=Ability.START, node=node),
-    )
+    return drawn
 
 
 def _blackout(draw: Draw) -> Round:
@@ -106,14 +94,6 @@ def _blackout(draw: Draw) -> Round:
         Planned(after_s=CALM_S, do=Ability.LOSE_POWER, node=first),
         *(Planned(after_s=0, do=Ability.LOSE_POWER, node=node) for node in others),
         *(Planned(after_s=0.1, do=Ability.START, node=node) for node in (first, *others)),
-    )
-
-
-def _reassign(draw: Draw) -> Round:
-    node = draw.rng.choice(draw.brokers)
-    return (
-        Planned(after_s=CALM_S, do=Ability.REASSIGN, node=node),
-        Planned(after_s=draw.rng.uniform(*DOWN_S), do=Ability.ELECT, node=node),
     )
 
 
@@ -128,13 +108,13 @@ def _last_standing(draw: Draw) -> Round:
 
 
 KINDS: Final[Mapping[str, Callable[[Draw], Round]]] = {
-    "kill": _kill,
-    "pause": _pause,
-    "power-loss": _power_loss,
+    "kill": _of_one(Ability.KILL, Ability.START),
+    "pause": _of_one(Ability.PAUSE, Ability.RESUME, Draw.past_session),
+    "power-loss": _of_one(Ability.LOSE_POWER, Ability.START),
     "blackout": _blackout,
-    "reassign": _reassign,
+    "reassign": _of_one(Ability.REASSIGN, Ability.ELECT),
     "last-standing": _last_standing,
-    "stop": _stop,
+    "stop": _of_one(Ability.STOP, Ability.START),
 }
 NEEDS: Final[Mapping[str, frozenset[Ability]]] = {  # the abilities that a kind of round needs
     "kill": frozenset({Ability.KILL, Ability.START}),

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from checkers.client_config import Acks
-from checkers.reproduce.actions import begin_send, create_topic, nothing, read, rules, send, to
+from checkers.reproduce.actions import begin_send, nothing, read, rules, send, to
 from checkers.reproduce.checks import acknowledged, acted, done, partition, unanswered, was_read
+from checkers.reproduce.common_steps import two_replicas
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.proxies.rules import DropResponse, Match
 from checkers.systems.system import Ability, Layout
@@ -23,11 +24,7 @@ FETCHES: Final = Match(sender=2, receiver=1, api=Api.FETCH)
 
 def _steps(acks: Acks) -> tuple[Step, ...]:
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2, min_insync_replicas="1", unclean_leader_election_enable="false"),
-            partition(leader=1, isr=(1, 2)),
-        ),
+        two_replicas(min_insync_replicas="1", unclean_leader_election_enable="false"),
         Step("a is acknowledged with acks=all", send("a"), acknowledged("a")),
         Step(
             "answers to the fetches of broker 2 are lost",

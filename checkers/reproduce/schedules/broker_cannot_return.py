@@ -13,16 +13,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import (
-    all_of,
-    create_topic,
-    delete_topic,
-    nothing,
-    pause_for,
-    set_config,
-    to,
-)
+from checkers.reproduce.actions import all_of, delete_topic, nothing, pause_for, set_config, to
 from checkers.reproduce.checks import deleted, done, logged, partition, registered
+from checkers.reproduce.common_steps import two_replicas
 from checkers.reproduce.reproduction import Case, Reproduction, Step
 from checkers.systems.administration import TOPIC_RESOURCE
 from checkers.systems.apache_kafka.addresses import CONTROLLER
@@ -35,11 +28,7 @@ WAITED_S: Final = 20.0
 
 def _steps(*, changed: bool) -> tuple[Step, ...]:
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2, min_insync_replicas="2"),
-            partition(leader=1, isr=(1, 2)),
-        ),
+        two_replicas(min_insync_replicas="2"),
         Step("broker 2 is killed", to(Ability.KILL, 2), partition(leader=1, isr=(1,), elr=(2,))),
         Step(
             "min.insync.replicas of the topic is set to 1",

@@ -15,7 +15,6 @@ from typing import Final
 from checkers.reproduce.actions import (
     all_of,
     cancel_reassignment,
-    create_topic,
     elect_unclean,
     nothing,
     pause_for,
@@ -26,6 +25,7 @@ from checkers.reproduce.actions import (
     to,
 )
 from checkers.reproduce.checks import acknowledged, done, folders, partition, was_read
+from checkers.reproduce.common_steps import two_replicas
 from checkers.reproduce.partition_state import NO_LEADER
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.system import Ability, Layout
@@ -50,11 +50,7 @@ CONTINUED: Final = (
 
 # Broker 3 has joined the ISR, and the reassignment waits for broker 4.
 REASSIGNMENT_WAITS: Final[tuple[Step, ...]] = (
-    Step(
-        "broker 1 leads, and broker 2 is in the ISR",
-        create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
-        partition(leader=1, isr=(1, 2)),
-    ),
+    two_replicas(min_insync_replicas="2", unclean_leader_election_enable="false"),
     Step("broker 4 stops", to(Ability.STOP, 4), done),
     Step(
         "the operator adds brokers 3 and 4: broker 3 joins the ISR",

@@ -20,17 +20,16 @@ from checkers.reproduce.actions import (
     read,
     reassign,
     send,
-    set_config,
     start,
     to,
 )
-from checkers.reproduce.checks import acknowledged, done, folders, partition, was_read
+from checkers.reproduce.checks import acknowledged, folders, partition, was_read
+from checkers.reproduce.common_steps import elr_case, end_throttle, throttle
 from checkers.reproduce.partition_state import NO_LEADER
-from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
+from checkers.reproduce.reproduction import Instance, Reproduction, Step
 from checkers.reproduce.schedules.cancelled_reassignment import REASSIGNMENT_WAITS
-from checkers.reproduce.schedules.stale_elr_member import LARGE, RATE, THROTTLED, VALUES
-from checkers.systems.administration import BROKER_RESOURCE, TOPIC_RESOURCE
-from checkers.systems.system import Ability, Layout
+from checkers.reproduce.schedules.stale_elr_member import LARGE, VALUES
+from checkers.systems.system import Ability
 
 
 def _steps(*, elr: bool) -> tuple[Step, ...]:
@@ -48,15 +47,7 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
             partition(leader=1, isr=(1,), elr=(3,) if elr else (), replicas=(1, 2)),
         ),
         Step("broker 3 deletes its log", nothing, folders(3, r"t-0\..+-delete")),
-        Step(
-            "broker 1 gives its followers one byte a second",
-            all_of(
-                set_config(TOPIC_RESOURCE, "t", THROTTLED, "*"),
-                set_config(BROKER_RESOURCE, "1", RATE, "1"),
-                pause_for(1),
-            ),
-            done,
-        ),
+        throttle(1),
         Step(
             "the operator adds broker 3 again, which copies slowly",
             all_of(reassign(1, 2, 3), pause_for(3)),
@@ -71,7 +62,7 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
         ),
         Step(
             "the throttle ends, and brokers 1 and 2 return",
-            all_of(set_config(TOPIC_RESOURCE, "t", THROTTLED, ""), start(1, 2)),
+            all_of(end_throttle, start(1, 2)),
             partition(leader=3 if elr else 1, isr=(1, 2, 3)),
             within_s=60,
         ),
@@ -90,16 +81,8 @@ REPRODUCTION: Final = Reproduction(
         "A cancelled reassignment leaves a removed replica in the ELR, so it can be elected when it"
         " is added again, after its log was deleted."
     ),
-    case=Case(
-        about="eligible.leader.replicas.version=1, as in a new cluster",
-        layout=Layout(brokers=4, features={"eligible.leader.replicas.version": 1}),
-        steps=_steps(elr=True),
-    ),
-    control=Case(
-        about="eligible.leader.replicas.version=0",
-        layout=Layout(brokers=4, features={"eligible.leader.replicas.version": 0}),
-        steps=_steps(elr=False),
-    ),
+    case=elr_case(1, _steps(elr=True), brokers=4),
+    control=elr_case(0, _steps(elr=False), brokers=4),
     anomalies=("lost-write", "unseen"),
     model=(
         Instance(

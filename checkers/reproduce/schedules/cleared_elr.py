@@ -12,16 +12,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import (
-    all_of,
-    create_topic,
-    nothing,
-    pause_for,
-    send,
-    set_config,
-    to,
-)
+from checkers.reproduce.actions import all_of, nothing, pause_for, send, set_config, to
 from checkers.reproduce.checks import acknowledged, done, partition, registered
+from checkers.reproduce.common_steps import two_replicas
 from checkers.reproduce.partition_state import NO_LEADER
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.administration import TOPIC_RESOURCE
@@ -33,11 +26,7 @@ WAITED_S: Final = 15.0
 
 def _steps(*, changed: bool) -> tuple[Step, ...]:
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
-            partition(leader=1, isr=(1, 2)),
-        ),
+        two_replicas(min_insync_replicas="2", unclean_leader_election_enable="false"),
         Step("a is acknowledged with acks=all", send("a"), acknowledged("a")),
         Step(
             "brokers 2 and 1 stop cleanly: the partition has no leader",

@@ -18,7 +18,6 @@ from typing import Final
 
 from checkers.reproduce.actions import (
     all_of,
-    create_topic,
     delete_records,
     elect_preferred,
     lift,
@@ -32,6 +31,7 @@ from checkers.reproduce.actions import (
     to,
 )
 from checkers.reproduce.checks import acknowledged, acted, done, partition, refused, was_read
+from checkers.reproduce.common_steps import two_replicas
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.proxies.rules import Cut, Hold, Match
 from checkers.systems.system import Ability, Layout
@@ -44,11 +44,7 @@ ANSWERS: Final = Hold(of=Match(sender=1, receiver=2, api=Api.FETCH), part="respo
 def _steps(*, answers_lost: bool) -> tuple[Step, ...]:
     joined = partition(leader=2, isr=(1, 2), at=2)
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2, min_insync_replicas="1", unclean_leader_election_enable="false"),
-            partition(leader=1, isr=(1, 2)),
-        ),
+        two_replicas(min_insync_replicas="1", unclean_leader_election_enable="false"),
         Step(
             "broker 2 becomes the preferred leader",
             reassign(2, 1),

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import create_topic, delete_all, list_offsets, pause_for, send, to
+from checkers.reproduce.actions import delete_all, list_offsets, pause_for, send, to
 from checkers.reproduce.checks import acknowledged, is_noted, partition
+from checkers.reproduce.common_steps import elr_case, two_replicas
 from checkers.reproduce.partition_state import NO_LEADER
-from checkers.reproduce.reproduction import Case, Reproduction, Step
-from checkers.systems.system import Ability, Layout
+from checkers.reproduce.reproduction import Reproduction, Step
+from checkers.systems.system import Ability
 
 VALUES: Final = tuple(f"v{number}" for number in range(3))
 EARLIEST: Final = -2
@@ -22,11 +23,7 @@ EARLIEST: Final = -2
 
 def _steps(*, elr: bool) -> tuple[Step, ...]:
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
-            partition(leader=1, isr=(1, 2)),
-        ),
+        two_replicas(min_insync_replicas="2", unclean_leader_election_enable="false"),
         Step("3 records are acknowledged with acks=all", send(*VALUES), acknowledged(*VALUES)),
         Step("broker 2 has heard the high watermark", pause_for(2), partition(isr=(1, 2))),
         Step(
@@ -72,18 +69,8 @@ REPRODUCTION: Final = Reproduction(
         "DeleteRecords waits for live replicas only, and a replica that is down may be elected from"
         " the ELR."
     ),
-    case=Case(
-        about="eligible.leader.replicas.version=1, as in a new cluster",
-        layout=Layout(features={"eligible.leader.replicas.version": 1}),
-        steps=_steps(elr=True),
-        breaks=True,
-    ),
-    control=Case(
-        about="eligible.leader.replicas.version=0",
-        layout=Layout(features={"eligible.leader.replicas.version": 0}),
-        steps=_steps(elr=False),
-        breaks=False,
-    ),
+    case=elr_case(1, _steps(elr=True), breaks=True),
+    control=elr_case(0, _steps(elr=False), breaks=False),
     since=(4, 0),
     page="deleted-records-return",
 )

@@ -20,7 +20,6 @@ from typing import Final
 
 from checkers.reproduce.actions import (
     all_of,
-    create_topic,
     delete_all,
     lift,
     list_offsets,
@@ -31,6 +30,7 @@ from checkers.reproduce.actions import (
     to,
 )
 from checkers.reproduce.checks import acknowledged, is_noted, partition, registered
+from checkers.reproduce.common_steps import two_replicas
 from checkers.reproduce.reproduction import Case, Reproduction, Step
 from checkers.reproduce.schedules.deleted_records_return import EARLIEST, VALUES
 from checkers.systems.proxies.rules import Cut
@@ -43,11 +43,7 @@ RESPONSES: Final = Cut(sender=1, receiver=2)
 def _steps(*, responses_arrive: bool) -> tuple[Step, ...]:
     log_start = 3 if responses_arrive else 0
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2, min_insync_replicas="1", unclean_leader_election_enable="false"),
-            partition(leader=1, isr=(1, 2)),
-        ),
+        two_replicas(min_insync_replicas="1", unclean_leader_election_enable="false"),
         Step("3 records are acknowledged with acks=all", send(*VALUES), acknowledged(*VALUES)),
         Step("broker 2 has heard the high watermark", pause_for(2), partition(isr=(1, 2))),
         Step(

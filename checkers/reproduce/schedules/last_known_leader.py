@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import create_topic, nothing, read, send, to
+from checkers.reproduce.actions import nothing, read, send, to
 from checkers.reproduce.checks import acknowledged, done, partition, was_read
+from checkers.reproduce.common_steps import two_replicas
 from checkers.reproduce.partition_state import NO_LEADER
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.system import Ability, Layout
@@ -19,11 +20,7 @@ LAYOUT: Final = Layout(brokers=2, features={"eligible.leader.replicas.version": 
 
 def _steps(*, disk_lost: bool) -> tuple[Step, ...]:
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
-            partition(leader=1, isr=(1, 2)),
-        ),
+        two_replicas(min_insync_replicas="2", unclean_leader_election_enable="false"),
         Step("10 records are acknowledged with acks=all", send(*VALUES), acknowledged(*VALUES)),
         Step("broker 1 is killed: broker 2 leads", to(Ability.KILL, 1), partition(leader=2)),
         Step("broker 2 is killed", to(Ability.KILL, 2), done),

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import all_of, create_topic, read, send, to
+from checkers.reproduce.actions import all_of, read, send, to
 from checkers.reproduce.checks import acknowledged, done, partition, was_read
+from checkers.reproduce.common_steps import two_replicas
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.system import Ability, Layout
 
@@ -22,11 +23,7 @@ VALUES: Final = tuple(f"v{number}" for number in range(10))
 
 def _steps(*, elr: bool) -> tuple[Step, ...]:
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
-            partition(leader=1, isr=(1, 2)),
-        ),
+        two_replicas(min_insync_replicas="2", unclean_leader_election_enable="false"),
         Step("10 records are acknowledged with acks=all", send(*VALUES), acknowledged(*VALUES)),
         *broker_1_loses_its_disk(elr=elr),
         Step("a consumer reads the partition to its end", read, was_read),

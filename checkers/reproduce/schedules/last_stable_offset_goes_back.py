@@ -18,7 +18,6 @@ from checkers.reproduce.actions import (
     begin,
     begin_commit,
     coordinate_at,
-    create_topic,
     fetch_committed,
     lift,
     nothing,
@@ -28,6 +27,7 @@ from checkers.reproduce.actions import (
     to,
 )
 from checkers.reproduce.checks import coordinates, done, is_noted, log_has, partition
+from checkers.reproduce.common_steps import two_replicas
 from checkers.reproduce.reproduction import Case, Reproduction, Step
 from checkers.systems.apache_kafka.settings import replicated
 from checkers.systems.proxies.rules import Hold, Match
@@ -50,11 +50,7 @@ A: Final = "last stable offset 1, records [a]"
 
 def _steps(*, restarted: bool) -> tuple[Step, ...]:
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
-            partition(leader=1, isr=(1, 2)),
-        ),
+        two_replicas(min_insync_replicas="2", unclean_leader_election_enable="false"),
         Step("broker 3 coordinates the transactions", coordinate_at(3), coordinates(3)),
         Step("a transaction appends a", all_of(begin("a"), pause_for(1)), log_has(1, 2)),
         Step(

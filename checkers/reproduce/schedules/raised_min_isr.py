@@ -15,7 +15,6 @@ from typing import Final
 from checkers.reproduce.actions import (
     all_of,
     begin_send,
-    create_topic,
     lift,
     nothing,
     pause_for,
@@ -26,6 +25,7 @@ from checkers.reproduce.actions import (
     to,
 )
 from checkers.reproduce.checks import acknowledged, done, partition, unanswered, was_read
+from checkers.reproduce.common_steps import two_replicas
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.administration import TOPIC_RESOURCE
 from checkers.systems.apache_kafka.addresses import CONTROLLER
@@ -49,11 +49,7 @@ METADATA: Final = Hold(of=Match(sender=1, receiver=CONTROLLER, api=Api.FETCH), p
 
 def _steps(*, late: bool) -> tuple[Step, ...]:
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2, min_insync_replicas="1", unclean_leader_election_enable="false"),
-            partition(leader=1, isr=(1, 2)),
-        ),
+        two_replicas(min_insync_replicas="1", unclean_leader_election_enable="false"),
         Step("a is acknowledged with acks=all", send("a"), acknowledged("a")),
         Step(
             "broker 1 receives no more metadata",

@@ -14,16 +14,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import (
-    all_of,
-    create_topic,
-    nothing,
-    pause_for,
-    reassign,
-    send,
-    to,
-)
+from checkers.reproduce.actions import all_of, nothing, pause_for, reassign, send, to
 from checkers.reproduce.checks import acknowledged, partition
+from checkers.reproduce.common_steps import two_replicas
 from checkers.reproduce.reproduction import Case, Reproduction, Step
 from checkers.systems.system import Ability, Layout
 
@@ -32,11 +25,7 @@ LAYOUT: Final = Layout(brokers=3)
 
 def _steps(*, ends: bool) -> tuple[Step, ...]:
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2),
-            partition(leader=1, isr=(1, 2)),
-        ),
+        two_replicas(),
         Step("broker 3 stops", to(Ability.STOP, 3), partition(leader=1, isr=(1, 2))),
         Step(
             "the operator moves the replica of broker 1 to broker 3",

@@ -20,15 +20,14 @@ from checkers.reproduce.actions import (
     read,
     reassign,
     send,
-    set_config,
     to,
 )
-from checkers.reproduce.checks import acknowledged, done, folders, partition, was_read
+from checkers.reproduce.checks import acknowledged, folders, partition, was_read
+from checkers.reproduce.common_steps import elr_case, end_throttle, throttle
 from checkers.reproduce.partition_state import NO_LEADER
-from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
-from checkers.reproduce.schedules.stale_elr_member import LARGE, RATE, THROTTLED, VALUES
-from checkers.systems.administration import BROKER_RESOURCE, TOPIC_RESOURCE
-from checkers.systems.system import Ability, Layout
+from checkers.reproduce.reproduction import Instance, Reproduction, Step
+from checkers.reproduce.schedules.stale_elr_member import LARGE, VALUES
+from checkers.systems.system import Ability
 
 
 def _steps(*, elr: bool) -> tuple[Step, ...]:
@@ -54,15 +53,7 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
             to(Ability.STOP, 2),
             partition(leader=3, isr=(3,), elr=(1, 2) if elr else ()),
         ),
-        Step(
-            "broker 3 gives its followers one byte a second",
-            all_of(
-                set_config(TOPIC_RESOURCE, "t", THROTTLED, "*"),
-                set_config(BROKER_RESOURCE, "3", RATE, "1"),
-                pause_for(1),
-            ),
-            done,
-        ),
+        throttle(3),
         Step(
             "the partition is reassigned to all brokers; broker 1 copies slowly",
             all_of(reassign(1, 2, 3), pause_for(3)),
@@ -77,7 +68,7 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
         ),
         Step(
             "the throttle ends, and brokers 3 and 2 return",
-            all_of(set_config(TOPIC_RESOURCE, "t", THROTTLED, ""), to(Ability.START, 3, 2)),
+            all_of(end_throttle, to(Ability.START, 3, 2)),
             partition(leader=1 if elr else 3, isr=(1, 2, 3)),
             within_s=90,
         ),
@@ -96,16 +87,8 @@ REPRODUCTION: Final = Reproduction(
         "A reassignment leaves a removed replica in the ELR, so it can be elected when it is added"
         " again, after its log was deleted."
     ),
-    case=Case(
-        about="eligible.leader.replicas.version=1, as in a new cluster",
-        layout=Layout(features={"eligible.leader.replicas.version": 1}),
-        steps=_steps(elr=True),
-    ),
-    control=Case(
-        about="eligible.leader.replicas.version=0",
-        layout=Layout(features={"eligible.leader.replicas.version": 0}),
-        steps=_steps(elr=False),
-    ),
+    case=elr_case(1, _steps(elr=True)),
+    control=elr_case(0, _steps(elr=False)),
     anomalies=("lost-write", "unseen"),
     model=(Instance(spec="reassignment", variant="kafka-4.1", claim="candidate_completeness"),),
     since=(4, 1),

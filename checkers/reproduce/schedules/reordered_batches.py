@@ -12,17 +12,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import (
-    all_of,
-    create_topic,
-    java_send,
-    lift,
-    nothing,
-    read,
-    rules,
-    to,
-)
+from checkers.reproduce.actions import all_of, java_send, lift, nothing, read, rules, to
 from checkers.reproduce.checks import acknowledged, acted, done, partition, was_read
+from checkers.reproduce.common_steps import two_replicas
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.proxies.rules import CLIENT, Hold, Match
 from checkers.systems.system import Ability, Layout
@@ -38,11 +30,7 @@ ONE_SEND: Final = Match(sender=CLIENT, receiver=1, api=Api.PRODUCE, count=1)
 
 def _steps(*known: Step) -> tuple[Step, ...]:
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2, min_insync_replicas="2"),
-            partition(leader=1, isr=(1, 2)),
-        ),
+        two_replicas(min_insync_replicas="2"),
         *known,
         Step("broker 2 is paused", to(Ability.PAUSE, 2), partition(leader=1, isr=(1,))),
         Step(

@@ -11,27 +11,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import (
-    all_of,
-    create_topic,
-    nothing,
-    pause_for,
-    read,
-    reassign,
-    send,
-    set_config,
-    to,
-)
-from checkers.reproduce.checks import acknowledged, done, folders, partition, was_read
+from checkers.reproduce.actions import all_of, nothing, pause_for, read, reassign, send, to
+from checkers.reproduce.checks import acknowledged, folders, partition, was_read
+from checkers.reproduce.common_steps import elr_case, end_throttle, throttle, two_replicas
 from checkers.reproduce.partition_state import NO_LEADER
-from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
-from checkers.systems.administration import BROKER_RESOURCE, TOPIC_RESOURCE
-from checkers.systems.system import Ability, Layout
+from checkers.reproduce.reproduction import Instance, Reproduction, Step
+from checkers.systems.system import Ability
 
 VALUES: Final = tuple(f"v{number}" for number in range(30))
 LARGE: Final = bytes(200_000)  # the key of each record: a throttled follower gets a part of the log
-THROTTLED: Final = "leader.replication.throttled.replicas"
-RATE: Final = "leader.replication.throttled.rate"
 
 
 def _steps(*, elr: bool) -> tuple[Step, ...]:
@@ -46,11 +34,7 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
         partition(leader=NO_LEADER, isr=(3,)),
     )
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
-            partition(leader=1, isr=(1, 2)),
-        ),
+        two_replicas(min_insync_replicas="2", unclean_leader_election_enable="false"),
         Step(
             "30 records are acknowledged with acks=all",
             send(*VALUES, key=LARGE),
@@ -67,15 +51,7 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
             partition(leader=3, isr=(3,), elr=(1, 2) if elr else (), replicas=(2, 3)),
         ),
         Step("broker 1 deletes its replica", nothing, folders(1, r"t-0\..+-delete")),
-        Step(
-            "broker 3 gives its followers one byte a second",
-            all_of(
-                set_config(TOPIC_RESOURCE, "t", THROTTLED, "*"),
-                set_config(BROKER_RESOURCE, "3", RATE, "1"),
-                pause_for(1),
-            ),
-            done,
-        ),
+        throttle(3),
         Step(
             "the partition is reassigned to brokers 1 and 3; broker 1 copies slowly",
             all_of(reassign(1, 3), pause_for(3)),
@@ -84,7 +60,7 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
         lost if elr else waits,
         Step(
             "the throttle ends, and broker 3 returns",
-            all_of(set_config(TOPIC_RESOURCE, "t", THROTTLED, ""), to(Ability.START, 3)),
+            all_of(end_throttle, to(Ability.START, 3)),
             partition(leader=1 if elr else 3, isr=(1, 3)),
             within_s=60,
         ),
@@ -103,16 +79,8 @@ REPRODUCTION: Final = Reproduction(
         "A reassignment leaves a removed replica in the ELR, so it can be elected later, after its"
         " log was deleted."
     ),
-    case=Case(
-        about="eligible.leader.replicas.version=1, as in a new cluster",
-        layout=Layout(features={"eligible.leader.replicas.version": 1}),
-        steps=_steps(elr=True),
-    ),
-    control=Case(
-        about="eligible.leader.replicas.version=0",
-        layout=Layout(features={"eligible.leader.replicas.version": 0}),
-        steps=_steps(elr=False),
-    ),
+    case=elr_case(1, _steps(elr=True)),
+    control=elr_case(0, _steps(elr=False)),
     anomalies=("lost-write", "unseen"),
     model=(
         Instance(

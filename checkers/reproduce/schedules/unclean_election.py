@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import create_topic, read, send, to
+from checkers.reproduce.actions import read, send, to
 from checkers.reproduce.checks import acknowledged, done, partition, was_read
+from checkers.reproduce.common_steps import two_replicas
 from checkers.reproduce.partition_state import NO_LEADER
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.system import Ability, Layout
@@ -19,11 +20,7 @@ LAYOUT: Final = Layout(brokers=2)
 def _steps(*, unclean: bool) -> tuple[Step, ...]:
     allowed = "true" if unclean else "false"
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2, min_insync_replicas="1", unclean_leader_election_enable=allowed),
-            partition(leader=1, isr=(1, 2)),
-        ),
+        two_replicas(min_insync_replicas="1", unclean_leader_election_enable=allowed),
         Step("a is acknowledged with acks=all", send("a"), acknowledged("a")),
         Step("broker 2 is killed", to(Ability.KILL, 2), partition(leader=1, isr=(1,))),
         Step("b is acknowledged with acks=all", send("b"), acknowledged("b")),
