@@ -74,7 +74,8 @@ def read_whole(variant: Variant, spec: Spec) -> None:
     if not variant.spec.endswith(".py"):
         return
     try:
-        _ = spec.scope(), spec.initial, spec.actions, spec.claims, spec.witnesses
+        spec.check_scope()
+        _ = spec.initial, spec.actions, spec.claims, spec.witnesses
         _ = spec.action_properties, spec.liveness_properties
         spec.check_replaced()
     except Exception as error:

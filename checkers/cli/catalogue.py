@@ -136,27 +136,25 @@ def left_out() -> Iterator[Listed]:
         )
 
 
+ROLES: Final = {  # the mark of a spec's method -> what it is
+    "invariant": "invariant",
+    "lemma": "lemma",
+    "action property": "action property",
+    "liveness": "liveness property",
+    "witness": "witness",
+}
+
+
 def properties() -> Iterator[Listed]:
+    from model.language.spec import summaries
     from model.specs import SPECS, find
 
     for spec in SPECS:
-        made = find(spec).make()
-        for claim in made.claims:
-            kind = "lemma" if claim.lemma else "invariant"
-            yield _property(claim.name, claim.summary, spec, kind)
-        for step in made.action_properties:
-            yield _property(step.name, step.summary, spec, "action property")
-        for lively in made.liveness_properties:
-            yield _property(lively.name, lively.summary, spec, "liveness property")
-        for witness in made.witnesses:
-            yield _property(witness.name, witness.summary, spec, "witness")
+        for mark, role in ROLES.items():
+            for name, summary in summaries(find(spec).cls, mark).items():
+                facts = {"of": spec, "role": role}
+                yield Listed(kind="property", item=name, statement=summary, facts=facts)
     yield from (replace(row, kind="property") for row in anomalies())
-
-
-def _property(name: str, text: str, spec: str, role: str) -> Listed:
-    first, _, rest = text.partition("\n\n")
-    facts = {"of": spec, "role": role, **({"details": " ".join(rest.split())} if rest else {})}
-    return Listed(kind="property", item=name, statement=" ".join(first.split()), facts=facts)
 
 
 def anomalies() -> Iterator[Listed]:
@@ -222,6 +220,14 @@ def shortest_counterexample(runs: Iterable[Decided]) -> str | None:
     """
     texts = [run.counterexample for run in runs if run.counterexample]
     return min(texts, key=lambda text: ("\n" not in text, len(text)), default=None)
+
+
+def suite_names() -> list[str]:
+    """Returns the names of the suites, without an import of the suites: it takes seconds."""
+    from properties.claims.catalogue import CLAIMS
+
+    deciders = (by for claim in CLAIMS for by in claim.decided_by)
+    return [by.name for by in deciders if by.engine == "suite"]
 
 
 def suites() -> Iterator[Listed]:
@@ -317,8 +323,11 @@ def named(name: str) -> list[Listed]:
     """
     if name.endswith(".py"):
         return [_spec(name)]
-    every = [row for kind in KINDS if kind != "anomalies" for row in KINDS[kind]()]
+    skipped = {"anomalies"}  # they are properties, too
+    if name not in suite_names():
+        skipped.add("suites")
+    every = [row for kind in KINDS if kind not in skipped for row in KINDS[kind]()]
     found = [row for row in every if name in (row.item, row.facts.get("reported_as"))]
     if not found:
-        raise UnknownName("item", name, dict.fromkeys(row.item for row in every))
+        raise UnknownName("item", name, {*suite_names(), *(row.item for row in every)})
     return found

@@ -99,11 +99,10 @@ def _bugs(context: click.Context) -> Iterable[str]:
 
 
 def _suites(context: click.Context) -> Iterable[str]:
-    # Importing the suites would import Hypothesis, which takes too long.
-    from properties.claims.catalogue import CLAIMS
+    from checkers.cli.catalogue import suite_names
 
     del context
-    return [by.name for claim in CLAIMS for by in claim.decided_by if by.engine == "suite"]
+    return suite_names()
 
 
 def _sweeps(context: click.Context) -> Iterable[str]:

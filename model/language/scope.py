@@ -7,14 +7,29 @@ its name.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from model.language.expressions import SpecError
 
-Scope = Mapping[Any, int | range]  # sort -> number of elements, or range of integers
+if TYPE_CHECKING:
+    Scope = Mapping[Any, int | range]  # sort -> number of elements, or range of integers
+else:
+    Scope = dict  # so that a spec's `return Scope()` returns an empty scope
 Ranges = Mapping[str, range]  # the name of a sort -> its elements, least first
 
 LARGEST_SORT = 255  # elements: with `nothing` they still fit into one byte of a packed state
+
+
+def check_scope(scope: object) -> None:
+    """Raises SpecError if the scope does not map sorts to numbers of elements or ranges."""
+    entries = scope.items() if isinstance(scope, Mapping) else None
+    if entries is None or not all(
+        isinstance(sort, str | type) and isinstance(size, int | range) for sort, size in entries
+    ):
+        raise SpecError(
+            f"scope returns {scope!r}\n"
+            "  return the number of elements of each sort, for example {Replica: 2}"
+        )
 
 
 def ranges_of(scope: Scope) -> Ranges:

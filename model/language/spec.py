@@ -28,7 +28,7 @@ from model.language.expressions import (
     wrap,
 )
 from model.language.names import watching_returns
-from model.language.scope import Scope
+from model.language.scope import Scope, check_scope
 from model.language.state_variables import (
     LeafShape,
     MapShape,
@@ -118,14 +118,19 @@ def witness(method: F) -> F:
 class Spec:
     """The base class of every spec. The first parameter of a spec's methods is the state, `s`."""
 
-    shapes: ClassVar[dict[str, Shape]]
+    shapes: ClassVar[dict[str, Shape]] = {}
     constants: ClassVar[dict[str, Constant]]
+    _hints: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
-        hints = typing.get_type_hints(cls, include_extras=True)
-        check_annotations(cls, hints)
-        cls.shapes = {n: s for n, h in hints.items() if (s := shape_of(h)) is not None}
-        rest = {n: h for n, h in hints.items() if n not in cls.shapes}
+        if len(cls.__bases__) > 1 or "__annotations__" in vars(cls):
+            hints = typing.get_type_hints(cls, include_extras=True)
+            check_annotations(cls, hints)
+            cls._hints = hints
+            cls.shapes = {n: s for n, h in hints.items() if (s := shape_of(h)) is not None}
+        # Otherwise, as in most bugs, the class shares the hints and the shapes of its base: to
+        # resolve hints takes most of the time in which all variants are imported.
+        rest = {n: h for n, h in cls._hints.items() if n not in cls.shapes}
         cls.constants = declared(rest, {n: getattr(cls, n) for n in rest if hasattr(cls, n)})
 
     def __init__(self, **constants: int | bool) -> None:
@@ -208,6 +213,13 @@ class Spec:
         """The methods that return a formula and have no mark such as `@invariant`."""
         return tuple(p for m in self._methods(None) if (p := self._predicate(m)) is not None)
 
+    def check_scope(self) -> None:
+        """Checks what the method `scope` returns. Raises SpecError for a mistake."""
+        try:
+            check_scope(self.scope())
+        except SpecError as error:
+            raise self._located(type(self).scope, error) from error
+
     def check_replaced(self) -> None:
         """Checks the replaced methods: those of a base class that this class overrides. Raises
         SpecError for a mistake in such a method.
@@ -229,10 +241,11 @@ class Spec:
 
     # ---- one tracing
 
-    def _methods(self, role: str | None) -> list[Method]:
-        mro = type(self).__mro__[: type(self).__mro__.index(Spec)]
+    @classmethod
+    def _methods(cls, role: str | None) -> list[Method]:
+        mro = cls.__mro__[: cls.__mro__.index(Spec)]
         names = dict.fromkeys(n for c in reversed(mro) for n in vars(c))
-        methods = (getattr(type(self), n) for n in names)
+        methods = (getattr(cls, n) for n in names)
         return [m for m in methods if getattr(m, "role", None) == role]
 
     def _check_precedence(self) -> None:
@@ -375,6 +388,13 @@ def with_title(cls: type[S], title: str, constants: Mapping[str, int | bool]) ->
 def title_of(spec: Spec) -> str:
     title: str = spec.__dict__.get("_title", type(spec).__name__)
     return title
+
+
+def summaries(cls: type[Spec], role: str) -> dict[str, str]:
+    """Returns the summary of each method of a spec class that has the mark `role`, such as
+    `invariant`, by the name of the method. It traces no method, so it is fast.
+    """
+    return {m.__name__: summary_of(m) for m in cls._methods(role)}
 
 
 def _not_a_formula(role: str, returned: object) -> str:

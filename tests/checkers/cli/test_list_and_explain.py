@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from checkers.cli.catalogue import KINDS
+from checkers.cli.catalogue import KINDS, named
 from checkers.cli.explain import explained
 from checkers.events import Listed
 from checkers.report.terminal import Terminal
+from model.language import Spec
+from model.specs import find
 from properties.claims.catalogue import BY_ID, CLAIMS
 from properties.claims.claim import Decider
 from properties.suites.registry import SUITES
@@ -51,6 +53,23 @@ def test_every_name_can_be_explained(call: Any) -> None:
         output = call("explain", first.item)
         assert output.exit_code == 0, kind
         assert any(first.statement[:40] in e["text"] for e in output.named("evidence"))
+
+
+def test_properties_are_listed_without_tracing_a_spec(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a method of a spec is traced")
+
+    monkeypatch.setattr(Spec, "_call", refuse)
+    assert [row.facts["of"] for row in named("strong_isr")] == ["replication"]
+
+
+@pytest.mark.parametrize("spec", ["replication", "transactions-abstract", "share-group"])
+def test_the_listed_properties_are_those_that_the_spec_has(spec: str) -> None:
+    made = find(spec).make()
+    traced = [(one.name, one.summary) for one in (*made.properties, *made.witnesses)]
+    assert [
+        (row.item, row.statement) for row in KINDS["properties"]() if row.facts["of"] == spec
+    ] == traced
 
 
 def test_a_spec_in_a_file_is_explained_like_a_built_in_one(call: Any, tmp_path: Path) -> None:
