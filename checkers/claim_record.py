@@ -50,9 +50,9 @@ class Decided:
 
 
 def kept() -> tuple[Decided, ...]:
-    return tuple(Decided(**row) for row in json.loads(KEPT.read_text()))
+    return tuple(Decided(**row) for row in json.loads(KEPT.read_text(encoding="utf-8")))
 
 
 def keep(record: Iterable[Decided]) -> None:
     lines = ",\n".join(json.dumps(asdict(decided)) for decided in record)
-    KEPT.write_text(f"[\n{lines}\n]\n")
+    KEPT.write_text(f"[\n{lines}\n]\n", encoding="utf-8")

@@ -118,7 +118,7 @@ def read(path: Path) -> ClientConfig:
     is unreadable, if a line is malformed, or if a line sets a key that an earlier line has set.
     """
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadClientConfig(
             f"{path}: {error}; --client-config needs a text file of key=value lines"

@@ -89,7 +89,7 @@ def _compile(call: Sequence[str], files: Mapping[str, str], main: str, kept: Pat
     kept.parent.mkdir(parents=True, exist_ok=True)
     with scratch(kept.parent) as folder:
         for name, text in files.items():
-            (folder / name).write_text(text)
+            (folder / name).write_text(text, encoding="utf-8")
         made = folder / kept.name
         words = [*call, "-o", str(made), str(folder / main)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)

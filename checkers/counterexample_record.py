@@ -56,7 +56,7 @@ def kept() -> Mapping[tuple[str, str], Counterexample]:
     """Returns the recorded counterexamples. The key of each one is the pair of its spec and its
     variant.
     """
-    rows = [Counterexample(**row) for row in json.loads(KEPT.read_text())]
+    rows = [Counterexample(**row) for row in json.loads(KEPT.read_text(encoding="utf-8"))]
     return {found.row: replace(found, steps=tuple(found.steps)) for found in rows}
 
 
@@ -65,4 +65,4 @@ def keep(record: Iterable[Counterexample]) -> None:
     one step changes one line.
     """
     rows = [asdict(found) for found in record]
-    KEPT.write_text(json.dumps(rows, indent=1) + "\n")
+    KEPT.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")

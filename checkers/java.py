@@ -108,7 +108,8 @@ def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -
         '  [[ $word == --add-modules=jdk.incubator.vector ]] || kept+=("$word")\n'
         "done\n"
         f"{_UNSET_SPARK_HOME if python_has_spark else ''}"
-        f'exec {real} "${{kept[@]}}"\n'
+        f'exec {real} "${{kept[@]}}"\n',
+        encoding="utf-8",
     )
     launcher.chmod(0o755)
     return folder

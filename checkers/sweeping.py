@@ -137,6 +137,6 @@ def save_run(swept: Swept, seed: int, folder: Path) -> None:
         "seed": seed,
         "finished": True,
     }
-    (history / METADATA).write_text(json.dumps(described, indent=1) + "\n")
-    with (folder / "trace.ndjson").open("w") as file:
+    (history / METADATA).write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
+    with (folder / "trace.ndjson").open("w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in found.trace.lines())

@@ -51,10 +51,10 @@ def kept() -> Mapping[tuple[str, str], Caught]:
     """Returns the results in `track_record.json`. The key of each result is the pair of its spec
     and its variant.
     """
-    rows = [Caught(**row) for row in json.loads(KEPT.read_text())]
+    rows = [Caught(**row) for row in json.loads(KEPT.read_text(encoding="utf-8"))]
     return {caught.row: caught for caught in rows}
 
 
 def keep(record: Iterable[Caught]) -> None:
     lines = ",\n".join(json.dumps(asdict(caught)) for caught in record)
-    KEPT.write_text(f"[\n{lines}\n]\n")
+    KEPT.write_text(f"[\n{lines}\n]\n", encoding="utf-8")

@@ -34,7 +34,10 @@ class ErrorMessage:
 def error_messages(folders: Iterable[str] = FOLDERS) -> list[ErrorMessage]:
     """Returns the error messages that the code in the folders creates, sorted by file and line."""
     files = sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
-    trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in files}
+    trees = {
+        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in files
+    }
     classes = error_classes(trees)
     return [one for file, tree in trees.items() for one in _created(file, tree, classes)]
 

@@ -94,8 +94,8 @@ def main(folder: Path) -> None:
         "track-record": "\n".join(("# Track record", "", TRACK_RECORD, "", track_record())),
     }
     for name, lines in pages.items():
-        (folder / f"{name}.md").write_text(lines + "\n")
-    (folder / "index.md").write_text("\n".join(index(pages)) + "\n")
+        (folder / f"{name}.md").write_text(lines + "\n", encoding="utf-8")
+    (folder / "index.md").write_text("\n".join(index(pages)) + "\n", encoding="utf-8")
 
 
 def index(pages: Iterable[str]) -> Iterator[str]:

@@ -26,7 +26,7 @@ def read(file: Path = FILE) -> Mapping[str, Any]:
     the table does not exist. Raises InputFault if the file is unreadable.
     """
     try:
-        text = file.read_text()
+        text = file.read_text(encoding="utf-8")
         import tomllib  # late: most folders have no such file
 
         whole = tomllib.loads(text)

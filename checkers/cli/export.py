@@ -65,7 +65,7 @@ def _write_tla(run: Run, spec: Spec, names: Sequence[str], to: Path) -> None:
     texts = {f"{name}.tla": tla.module(spec), f"{name}.cfg": tla.configuration(spec, names=names)}
     to.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
-        (to / file).write_text(text)
+        (to / file).write_text(text, encoding="utf-8")
         run.emit(Measured(metric=f"tla {file}", value=len(text.splitlines()), unit="lines"))
 
 

@@ -285,7 +285,7 @@ def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
             result = recording.record(options)
             if (result.unsent or result.unread) and isinstance(system, ServedCluster):
                 lines = system.served.state() or ["each broker has a process of its own"]
-                options.folder.joinpath(STATE).write_text("\n".join(lines) + "\n")
+                options.folder.joinpath(STATE).write_text("\n".join(lines) + "\n", encoding="utf-8")
             return result
         finally:
             if options.folder.exists() and fault_log.exists():

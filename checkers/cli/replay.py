@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,10 +85,10 @@ def replay_command(
     number of runs that showed the violation again.
     """
     from checkers.explicit.replay import replay
-    from checkers.report.itf import recorded
+    from checkers.report import itf
     from model.language.interpreter import Interpreter
 
-    read = _read(file)
+    read = itf.read(file, "*.itf.json")
     meta: Mapping[str, Any] = read.get("#meta", {})
     if on is not None:
         raise InputFault(_on_real_brokers(file, on, meta))
@@ -107,7 +106,7 @@ def replay_command(
     if wanted not in claims:
         raise UnknownName("property", str(wanted), claims, of=f"{chosen.spec} {chosen.name}")
     interpreter = Interpreter.of(made)
-    steps = recorded(made, interpreter.ranges, read)
+    steps = itf.recorded(made, interpreter.ranges, read)
     found = replay(made, interpreter, steps, claims[wanted], read.get("loop"))
     selection.note_releases(run, chosen)
     text = "\n".join(step_lines(made, interpreter, found, len(steps)))
@@ -145,18 +144,6 @@ def _on_real_brokers(file: Path, on: str, meta: Mapping[str, Any]) -> str:
     move = f"urteil reproduce {found[0]} --on {on}" if found else "`urteil reproduce` lists those"
     why = f"{file}: a trace of a model has no schedule for real brokers"
     return f"{why}; this bug has one: {move}" if found else f"{why}: {move} that have one"
-
-
-def _read(file: Path) -> Mapping[str, Any]:
-    try:
-        read: object = json.loads(file.read_text())
-    except OSError as why:
-        raise InputFault(f"{file}: {why.strerror}; name a trace, *.itf.json") from why
-    except ValueError as why:
-        raise InputFault(f"{file}: not JSON: {why}; name a trace, *.itf.json") from why
-    if not isinstance(read, dict):
-        raise InputFault(f"{file}: not a trace: ITF is a JSON object with `states`")
-    return read
 
 
 def step_lines(spec: Spec, interpreter: Any, found: Replayed, steps: int) -> Iterator[str]:

@@ -7,7 +7,6 @@ actions of the spec that explain it.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from checkers.explore.paths import Path, follow
 from checkers.explore.scopes import scope_text
 from checkers.explore.trace_lines import TraceLines
 from checkers.explore.walks import Call, Walk
-from checkers.report import explained_trace
+from checkers.report import explained_trace, itf
 from checkers.report.itf import Recorded, recorded
 from model.faults import InputFault
 from model.specs import find
@@ -79,7 +78,7 @@ def opened(file: File, variant: str | None = None) -> Opened:
 
     Raises InputFault if the file is not a trace, or if the variant does not allow a step.
     """
-    read = _read(file)
+    read = itf.read(file, f"{KINDS}, or a run folder")
     if explained_trace.is_explained(read):
         return _explained(file, explained_trace.read_trace(read, str(file)), variant)
     meta: Mapping[str, Any] = read.get("#meta", {})
@@ -122,18 +121,6 @@ def _explained(file: File, trace: explained_trace.ExplainedTrace, variant: str |
     if path.stopped is not None:
         raise InputFault(f"{file}: {path.why_stopped()}")
     return Opened(walk=walk, path=path, title=file.name, lines=TraceLines.of(trace, path))
-
-
-def _read(file: File) -> Mapping[str, Any]:
-    try:
-        read: object = json.loads(file.read_text())
-    except OSError as why:
-        raise InputFault(f"{file}: {why.strerror}; name a trace {KINDS}, or a run folder") from why
-    except ValueError as why:
-        raise InputFault(f"{file}: not JSON: {why}; name a trace {KINDS}") from why
-    if not isinstance(read, dict):
-        raise InputFault(f"{file}: not a trace: ITF is a JSON object with `states`")
-    return read
 
 
 def _call(walk: Walk, path: Path, step: Recorded, where: str) -> Call | None:

@@ -225,5 +225,5 @@ class HistoryWriter:
             "resumed": self.described.resumed,
         }
         hidden = self.folder / f"{METADATA}.new"
-        hidden.write_text(json.dumps(description, indent=1) + "\n")
+        hidden.write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
         hidden.rename(self.folder / METADATA)

@@ -58,7 +58,9 @@ class RunFolder:
             path.mkdir(parents=True)
             (path / RUNNING).touch()
             running = _locked(path / RUNNING)
-            (path / DESCRIPTION).write_text(json.dumps(described, indent=1) + "\n")
+            (path / DESCRIPTION).write_text(
+                json.dumps(described, indent=1) + "\n", encoding="utf-8"
+            )
         except OSError as why:
             raise InputFault(
                 f"cannot create a run folder below {base}: {why.strerror}; name another by --out"
@@ -66,7 +68,7 @@ class RunFolder:
         return cls(path, running)
 
     def __call__(self, event: Event) -> None:
-        with (self.path / EVENTS).open("a") as lines:
+        with (self.path / EVENTS).open("a", encoding="utf-8") as lines:
             lines.write(event.as_json() + "\n")
         if isinstance(event, PropertyDecided | AnomalyDecided):
             self._decided = True

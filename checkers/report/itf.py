@@ -9,9 +9,11 @@ Source: Apalache ADR 015, https://apalache-mc.org/docs/adr/015adr-trace.html
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from checkers.explicit.exploration import Discovery
@@ -35,6 +37,21 @@ class Recorded:
     action: str | None
     values: tuple[int, ...]
     state: State
+
+
+def read(file: Path, accepted: str) -> Document:
+    """Returns the JSON object in a trace file. Raises InputFault if the file has none. The message
+    lists what the caller accepts, such as `*.itf.json`.
+    """
+    try:
+        found: object = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as why:
+        raise InputFault(f"{file}: {why.strerror}; name a trace, {accepted}") from why
+    except ValueError as why:
+        raise InputFault(f"{file}: not JSON: {why}; name a trace, {accepted}") from why
+    if not isinstance(found, dict):
+        raise InputFault(f"{file}: not a trace: ITF is a JSON object with `states`")
+    return found
 
 
 def document(

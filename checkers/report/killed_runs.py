@@ -48,7 +48,7 @@ def _kept(folder: Path) -> str:
 def _has_cluster(history: Path) -> bool:
     """Returns True if the history was recorded on a cluster that Urteil did not start."""
     try:
-        settings = json.loads((history / "history.json").read_text())["settings"]
+        settings = json.loads((history / "history.json").read_text(encoding="utf-8"))["settings"]
         return bool(settings["system"] == settings["bootstrap_servers"])
     except (ValueError, KeyError, TypeError, OSError):  # not written by `urteil record`
         return False
@@ -59,6 +59,6 @@ def _search(checkpoint: Path) -> str | None:
     readable checkpoint.
     """
     try:
-        return str(json.loads(checkpoint.read_text())["checkpoint"]["command"])
+        return str(json.loads(checkpoint.read_text(encoding="utf-8"))["checkpoint"]["command"])
     except (ValueError, KeyError, TypeError, OSError):
         return None

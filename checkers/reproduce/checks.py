@@ -153,7 +153,7 @@ def acted(rule: str, times: int) -> Check:
 
 def logged(node: int, pattern: str) -> Check:
     def check(stage: Stage) -> Seen:
-        lines = stage.log_of(node).read_text(errors="replace").splitlines()
+        lines = stage.log_of(node).read_text(errors="replace", encoding="utf-8").splitlines()
         found = next((line for line in lines if re.search(pattern, line)), None)
         return Seen(reached=found is not None, text=found or f"no line matches {pattern}")
 

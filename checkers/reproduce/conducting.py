@@ -78,8 +78,8 @@ def conduct(
         write_faults(folder / HISTORY, stage.faults)
         if cluster.proxies is not None:
             happened = "".join(f"{one.at_ns} {one}\n" for one in cluster.proxies.log)
-            (folder / PROXIES).write_text(happened)
-    (folder / STEPS).write_text("".join(f"{one}\n" for one in taken))
+            (folder / PROXIES).write_text(happened, encoding="utf-8")
+    (folder / STEPS).write_text("".join(f"{one}\n" for one in taken), encoding="utf-8")
     return tuple(taken)
 
 

@@ -96,6 +96,6 @@ def _built() -> Path:
 
 
 def _version() -> str:
-    lines = (_SOURCES / "go.mod").read_text().splitlines()
+    lines = (_SOURCES / "go.mod").read_text(encoding="utf-8").splitlines()
     version = next(line.split()[-1] for line in lines if "pkg/kfake " in line)
     return f"{version}-{zlib.crc32((_SOURCES / 'main.go').read_bytes()):08x}"

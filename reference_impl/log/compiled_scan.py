@@ -30,7 +30,7 @@ class _Facts(ctypes.Structure):
 
 
 def source() -> str:
-    return files("reference_impl.log").joinpath(SOURCE).read_text()
+    return files("reference_impl.log").joinpath(SOURCE).read_text(encoding="utf-8")
 
 
 def use(library: ctypes.CDLL) -> None:

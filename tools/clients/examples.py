@@ -66,7 +66,8 @@ EXAMPLES: Final = (
 
 def on_page(example: Example) -> str:
     """Returns the Markdown section of faults-in-your-tests.md that contains the program."""
-    return f"## {example.title}\n\n```{example.language}\n{example.source.read_text()}```\n"
+    source = example.source.read_text(encoding="utf-8")
+    return f"## {example.title}\n\n```{example.language}\n{source}```\n"
 
 
 def try_example(broker: Broker, example: Example) -> Cell:

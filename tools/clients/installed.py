@@ -70,7 +70,9 @@ def python(module: str, package: str) -> Install:
 
 def node(program: str, package: str) -> Install:
     def install() -> Installed:
-        pinned = json.loads((HERE / "node" / "package.json").read_text())["dependencies"]
+        pinned = json.loads((HERE / "node" / "package.json").read_text(encoding="utf-8"))[
+            "dependencies"
+        ]
         folder = built(HERE / "node", ("npm", "install", "--ignore-scripts", "--silent"))
         return Installed(
             version=pinned[package], command=(_program("node"), str(folder / f"{program}.mjs"))
@@ -81,7 +83,7 @@ def node(program: str, package: str) -> Install:
 
 def go(program: str, module: str) -> Install:
     def install() -> Installed:
-        pinned = (HERE / "go" / "go.mod").read_text()
+        pinned = (HERE / "go" / "go.mod").read_text(encoding="utf-8")
         folder = built(HERE / "go", ("go", "build", "-o", "bin/", "./..."))
         (version,) = re.findall(rf"^\s*(?:require )?{re.escape(module)} v(\S+)", pinned, re.M)
         return Installed(version=version, command=(str(folder / "bin" / program),))
@@ -93,7 +95,7 @@ def java(main: str) -> Install:
     def install() -> Installed:
         (version,) = re.findall(
             r"kafka-streams</artifactId>\s*<version>(.*)</version>",
-            (HERE / "java" / "pom.xml").read_text(),
+            (HERE / "java" / "pom.xml").read_text(encoding="utf-8"),
         )
         folder = built(
             HERE / "java",
@@ -117,7 +119,7 @@ def java(main: str) -> Install:
 
 def rust(program: str, crate: str) -> Install:
     def install() -> Installed:
-        pinned = (HERE / "rust" / "Cargo.toml").read_text()
+        pinned = (HERE / "rust" / "Cargo.toml").read_text(encoding="utf-8")
         (version,) = re.findall(rf'{crate} = .*version = "=(.*?)"', pinned)
         folder = built(HERE / "rust", ("cargo", "build", "--release", "--quiet"))
         return Installed(version=version, command=(str(folder / "target/release" / program),))

@@ -28,7 +28,7 @@ def run(target: str, folder: Path, call: list[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
     with (
-        log.open("w") as file,
+        log.open("w", encoding="utf-8") as file,
         subprocess.Popen(call, stderr=subprocess.PIPE, text=True, errors="replace") as process,
     ):
         assert process.stderr is not None
@@ -36,7 +36,9 @@ def run(target: str, folder: Path, call: list[str]) -> int:
             file.write(line)
             sys.stderr.write(line)
         code = process.wait()
-    write_results(f"fuzz-{target}", [], result(log.read_text(), code, failures(folder)))
+    write_results(
+        f"fuzz-{target}", [], result(log.read_text(encoding="utf-8"), code, failures(folder))
+    )
     return code
 
 

@@ -77,9 +77,11 @@ def conduct(plan: Plan, folder: Path) -> Row:
         row = replace(row, verdict="interrupted")
     except (InputFault, KafkaException) as error:  # the cluster or a client gave up: no verdict
         row = replace(row, verdict="failed", reason=str(error))
-        (folder / FAILURE).write_text(traceback.format_exc())
+        (folder / FAILURE).write_text(traceback.format_exc(), encoding="utf-8")
     changes = () if done.changer is None else done.changer.done
-    (folder / CHANGES).write_text("".join(json.dumps(asdict(one)) + "\n" for one in changes))
+    (folder / CHANGES).write_text(
+        "".join(json.dumps(asdict(one)) + "\n" for one in changes), encoding="utf-8"
+    )
     if row.verdict == "holds":
         shutil.rmtree(folder)
     return replace(
@@ -150,7 +152,7 @@ def judged(row: Row, folder: Path) -> Row:
     """
     history = folder / HISTORY
     analysis = analyze(history, declared=assumptions_of(history))
-    (folder / VERDICT).write_text(explained(analysis) + "\n")
+    (folder / VERDICT).write_text(explained(analysis) + "\n", encoding="utf-8")
     broken = tuple(one.assumption.id for one in analysis.broken)
     audited = audit(log_dirs(folder))
     violated = {

@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
         left = f"; not finished: {', '.join(row.unfinished)}" if row.unfinished else ""
         sys.stdout.write(f"{name}: {verdict}{left}; {row.distinct:,} states, {row.seconds} s\n")
         sys.stdout.flush()
-        options.out.write_text(written(in_order(rows)))
+        options.out.write_text(written(in_order(rows)), encoding="utf-8")
     return int(any(row.differences for row in rows.values()))
 
 
@@ -60,7 +60,7 @@ def _matches(variant: Variant, patterns: Sequence[str]) -> bool:
 
 def kept(file: Path) -> dict[str, Row]:
     """Returns the earlier results by SPEC/VARIANT."""
-    rows = [Row(**row) for row in json.loads(file.read_text())["rows"]]
+    rows = [Row(**row) for row in json.loads(file.read_text(encoding="utf-8"))["rows"]]
     return {f"{row.spec}/{row.variant}": row for row in rows}
 
 

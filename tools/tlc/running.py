@@ -91,8 +91,8 @@ def run(spec: Spec, properties: Sequence[str], *, seconds: float, jar: Path) -> 
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        (folder / f"{name}.tla").write_text(module(spec))
-        (folder / f"{name}.cfg").write_text(configuration(spec, names=properties))
+        (folder / f"{name}.tla").write_text(module(spec), encoding="utf-8")
+        (folder / f"{name}.cfg").write_text(configuration(spec, names=properties), encoding="utf-8")
         call = [java, *JAVA, "-cp", str(jar), "tlc2.TLC", "-workers", "1", "-lncheck", "final"]
         try:
             ended = subprocess.run(

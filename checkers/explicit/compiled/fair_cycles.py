@@ -59,7 +59,7 @@ class _Graph(ctypes.Structure):
 
 @cache
 def _compiled(label_bytes: int) -> ctypes.CDLL:
-    text = files(compiled).joinpath(SOURCE).read_text()
+    text = files(compiled).joinpath(SOURCE).read_text(encoding="utf-8")
     c = library({SOURCE: text}, SOURCE, [f"-DLABEL=uint{8 * label_bytes}_t"])
     for name, (returns, takes) in SIGNATURES.items():
         function = getattr(c, name)

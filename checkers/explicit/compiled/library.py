@@ -116,7 +116,9 @@ class Library:
         self.claims: Sequence[Claim] = (*spec.claims, *spec.action_properties)
         self.source = Source(at, self.claims, spec.witnesses, spec.liveness_properties)
         texts = {
-            **{name: files(compiled).joinpath(name).read_text() for name in WRITTEN},
+            **{
+                name: files(compiled).joinpath(name).read_text(encoding="utf-8") for name in WRITTEN
+            },
             "sizes.h": self.source.sizes,
             "spec.h": self.source.spec,
         }

@@ -61,7 +61,9 @@ def convert(history: Location, folder: Path) -> Converted:
             metadata = {**recorded.metadata(history), "schema_version": SCHEMA_VERSION}
         if faults := file_in_history(history, FILE):
             (writing / FILE).write_bytes(faults.read_bytes())
-        (writing / recorded.METADATA).write_text(json.dumps(metadata, indent=2) + "\n")
+        (writing / recorded.METADATA).write_text(
+            json.dumps(metadata, indent=2) + "\n", encoding="utf-8"
+        )
     return Converted(rows=rows, parts=parts, unmapped=unmapped)
 
 

@@ -165,8 +165,8 @@ class Remote:
         with self.open("rb") as file:
             return bytes(file.read())
 
-    def read_text(self) -> str:
-        return self.read_bytes().decode()
+    def read_text(self, encoding: str = "utf-8") -> str:
+        return self.read_bytes().decode(encoding)
 
     def version(self) -> Version | None:
         info = self._info()

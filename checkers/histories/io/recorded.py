@@ -56,7 +56,7 @@ def metadata(folder: Place) -> dict[str, Any]:
     """
     path = folder / METADATA
     try:
-        content: Any = json.loads(path.read_text())
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UnreadableHistory(
             f"{folder}: the folder has no {METADATA}; pass a folder that `urteil record` wrote"

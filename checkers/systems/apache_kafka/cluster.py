@@ -109,11 +109,11 @@ class Cluster:
 
     def format(self) -> None:
         text = logging.configuration(traced=self.layout.traced)
-        (self.folder / "log4j2.properties").write_text(text)
+        (self.folder / "log4j2.properties").write_text(text, encoding="utf-8")
         for node in self.nodes:
             self._home(node).mkdir(parents=True)
-            self._hosts(node).write_text(self.addresses.hosts_file(node))
-            self._properties(node).write_text(properties(self._settings(node)))
+            self._hosts(node).write_text(self.addresses.hosts_file(node), encoding="utf-8")
+            self._properties(node).write_text(properties(self._settings(node)), encoding="utf-8")
         storage.format_first(
             self._java(CONTROLLER), self._properties(CONTROLLER), self.layout.features
         )
@@ -189,7 +189,7 @@ class Cluster:
         flushes = self._flushes(broker)
         lost = [one for disk in disks for one in power_loss.lose_unflushed(disk, flushes)]
         self._lost.setdefault(broker, []).extend(lost)
-        with (self._home(broker) / "lost.txt").open("a") as file:
+        with (self._home(broker) / "lost.txt").open("a", encoding="utf-8") as file:
             file.writelines(f"{one}\n" for one in lost)
 
     def lose_disk(self, broker: int, *, listed: bool) -> None:
@@ -207,7 +207,9 @@ class Cluster:
             storage.add_disk(disks[0], disks[-1])
         else:
             self._without_last_disk.add(broker)
-            self._properties(broker).write_text(properties(self._settings(broker)))
+            self._properties(broker).write_text(
+                properties(self._settings(broker)), encoding="utf-8"
+            )
 
     def close(self) -> None:
         for process in self._running.values():

@@ -101,7 +101,7 @@ def download(version: str) -> Jars:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with scratch(folder.parent) as temporary:
         pom, copied = temporary / "pom.xml", temporary / "jars"
-        pom.write_text(_POM.format(version=version))
+        pom.write_text(_POM.format(version=version), encoding="utf-8")
         goal = ("dependency:copy-dependencies", "-DincludeScope=runtime")
         call = [maven, "-q", "-B", "-f", str(pom), *goal, f"-DoutputDirectory={copied}"]
         ended = subprocess.run(call, capture_output=True, text=True, check=False)

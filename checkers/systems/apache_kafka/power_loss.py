@@ -143,7 +143,7 @@ def _flushes(flush_log: Path) -> Iterator[tuple[str, str, int]]:
 
 
 def _recovery_points(file: Path) -> Iterator[tuple[str, int]]:
-    for line in file.read_text().splitlines()[2:] if file.exists() else ():
+    for line in file.read_text(encoding="utf-8").splitlines()[2:] if file.exists() else ():
         topic, partition, offset = line.split()
         yield f"{topic}-{partition}", int(offset)
 
@@ -151,9 +151,11 @@ def _recovery_points(file: Path) -> Iterator[tuple[str, int]]:
 def _truncate_leader_epochs(file: Path, end: int) -> None:
     if not file.exists():
         return
-    version, _, *entries = file.read_text().splitlines()
+    version, _, *entries = file.read_text(encoding="utf-8").splitlines()
     kept = [entry for entry in entries if int(entry.split()[1]) < end]
-    file.write_text("".join(f"{line}\n" for line in (version, str(len(kept)), *kept)))
+    file.write_text(
+        "".join(f"{line}\n" for line in (version, str(len(kept)), *kept)), encoding="utf-8"
+    )
 
 
 def _is_partition(folder: Path) -> bool:

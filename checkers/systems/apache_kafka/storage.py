@@ -60,8 +60,8 @@ def copy_to(formatted: Path, others: Iterable[tuple[int, Path]]) -> None:
     for node, folder in others:
         shutil.copytree(formatted, folder)
         meta = folder / META
-        text = _NODE.sub(f"node.id={node}", meta.read_text())
-        meta.write_text(_DIRECTORY.sub(f"directory.id={_directory_id()}", text))
+        text = _NODE.sub(f"node.id={node}", meta.read_text(encoding="utf-8"))
+        meta.write_text(_DIRECTORY.sub(f"directory.id={_directory_id()}", text), encoding="utf-8")
 
 
 def add_disk(formatted: Path, folder: Path) -> None:
@@ -69,8 +69,10 @@ def add_disk(formatted: Path, folder: Path) -> None:
     `formatted` is the first log directory of the node.
     """
     folder.mkdir()
-    text = (formatted / META).read_text()
-    (folder / META).write_text(_DIRECTORY.sub(f"directory.id={_directory_id()}", text))
+    text = (formatted / META).read_text(encoding="utf-8")
+    (folder / META).write_text(
+        _DIRECTORY.sub(f"directory.id={_directory_id()}", text), encoding="utf-8"
+    )
 
 
 def wipe(folder: Path) -> None:

@@ -91,7 +91,7 @@ def applied_but_unanswered(log: Path) -> int:
     answered.
     """
     unanswered: set[tuple[object, ...]] = set()
-    for line in log.read_text().splitlines():
+    for line in log.read_text(encoding="utf-8").splitlines():
         entry = json.loads(line)
         if not entry["answered"]:
             unanswered.update(_records(entry))
@@ -100,7 +100,7 @@ def applied_but_unanswered(log: Path) -> int:
 
 def applied(log: Path) -> int:
     """Returns the number of distinct records in the applied log."""
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     return len({record for entry in lines for record in _records(entry)})
 
 

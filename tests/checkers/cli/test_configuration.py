@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,22 @@ def test_every_option_that_can_be_typed_can_be_configured() -> None:
     for name in COMMANDS:
         typed = {p for p in load(name).params if p.param_type_name == "option"}
         assert set(named_options(load(name)).values()) == typed
+
+
+def test_a_configuration_is_read_as_utf_8_whatever_the_locale(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "größe"\n[tool.urteil]\nseed = 7\n', encoding="utf-8"
+    )
+    listed = subprocess.run(
+        [sys.executable, "-c", "from checkers.cli.main import main; main()", "list"],
+        cwd=tmp_path,
+        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONWARNDEFAULTENCODING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert listed.returncode == 0, listed.stderr
+    assert "EncodingWarning" not in listed.stderr  # of a file that is read in the locale's encoding
 
 
 @pytest.mark.parametrize(
