@@ -65,6 +65,27 @@ def create_topic(*replicas: int, **configs: str) -> Do:
     return do
 
 
+def create_internal(name: str, *brokers: int, **configs: str) -> Do:
+    """Returns an action that creates an internal topic with one partition, which has its replicas
+    on `brokers`. The first of them is the coordinator of everything in this topic.
+
+    In the names of `configs`, `_` stands for `.`.
+    """
+
+    def do(stage: Stage) -> None:
+        topic = {
+            "name": name,
+            "num_partitions": -1,
+            "replication_factor": -1,
+            "assignments": [{"partition_index": 0, "broker_ids": brokers}],
+            "configs": [{"name": k.replace("_", "."), "value": v} for k, v in configs.items()],
+        }
+        body = {"topics": [topic], "timeout": TIMEOUT_MS, "validate_only": False}
+        accept(stage.call(Api.CREATE_TOPICS, 5, body)["topics"][0])
+
+    return do
+
+
 def to(action: Ability, *brokers: int) -> Do:
     def do(stage: Stage) -> None:
         for broker in brokers:
@@ -322,13 +343,16 @@ def list_offsets(timestamp: int, at: int) -> Do:
     return do
 
 
-def fetch_committed(at: int) -> Do:
-    """Returns an action that fetches the partition from the broker `at`, at read_committed. It
+def fetch_committed(at: int, index: int | None = None) -> Do:
+    """Returns an action that fetches a partition from the broker `at`, at read_committed. It
     stores the last stable offset and the values of the records in `stage.noted`.
+
+    The partition is number `index`, or the last one of the topic if `index` is None.
     """
 
     def do(stage: Stage) -> None:
-        partition = {"partition": stage.index, "fetch_offset": 0, "partition_max_bytes": A_LOT}
+        number = stage.index if index is None else index
+        partition = {"partition": number, "fetch_offset": 0, "partition_max_bytes": A_LOT}
         body = {
             "replica_id": -1,
             "max_wait": 0,

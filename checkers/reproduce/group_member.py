@@ -53,5 +53,23 @@ class GroupMember:
             if time.monotonic() > until:
                 return "no record"
 
+    def commit_in_transaction(self, servers: str) -> None:
+        """Commits the positions of the consumer in a transaction that has no records. Raises
+        KafkaException if the commit fails.
+        """
+        producer = confluent_kafka.Producer(
+            {
+                "bootstrap.servers": servers,
+                "transactional.id": GROUP,
+                "log_level": 0,
+            }
+        )
+        producer.init_transactions(WITHIN_S)
+        producer.begin_transaction()
+        positions = self.consumer.position(self.consumer.assignment())
+        group = self.consumer.consumer_group_metadata()
+        producer.send_offsets_to_transaction(positions, group, WITHIN_S)
+        producer.commit_transaction(WITHIN_S)
+
     def close(self) -> None:
         self.consumer.close()

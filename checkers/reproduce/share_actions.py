@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import TIMEOUT_MS, Do
+from checkers.reproduce.actions import Do, create_internal
 from checkers.reproduce.share_member import GROUP, WITHIN_S
 from checkers.reproduce.stage import Stage
 from checkers.systems.administration import GROUP_RESOURCE, accept
@@ -19,18 +19,7 @@ def create_share_coordinator(broker: int) -> Do:
     """Returns an action that creates the topic `__share_group_state` on one broker. So this
     broker is the share coordinator.
     """
-
-    def do(stage: Stage) -> None:
-        topic = {
-            "name": SHARE_GROUP_STATE,
-            "num_partitions": -1,
-            "replication_factor": -1,
-            "assignments": [{"partition_index": 0, "broker_ids": (broker,)}],
-        }
-        body = {"topics": [topic], "timeout": TIMEOUT_MS, "validate_only": False}
-        accept(stage.call(Api.CREATE_TOPICS, 5, body)["topics"][0])
-
-    return do
+    return create_internal(SHARE_GROUP_STATE, broker)
 
 
 def join(*members: str) -> Do:

@@ -24,6 +24,7 @@ from checkers.record.clients import Clients
 from checkers.record.processes import Shared, Topic
 from checkers.record.reading import read_to_the_end
 from checkers.record.sending import SharedProducer
+from checkers.reproduce.assigned_pipeline import AssignedPipeline
 from checkers.reproduce.group_member import GroupMember
 from checkers.reproduce.java_producer import JavaProducer, JavaSends
 from checkers.reproduce.partition_state import PartitionState, partition_state
@@ -69,6 +70,7 @@ class Stage:
     _java: list[JavaSends] = field(default_factory=list[JavaSends])
     _client: TransactionalClient | None = None
     group_members: dict[str, GroupMember] = field(default_factory=dict[str, GroupMember])
+    pipelines: dict[str, AssignedPipeline] = field(default_factory=dict[str, AssignedPipeline])
     _share_members: dict[str, ShareMember] = field(default_factory=dict[str, ShareMember])
     rules: dict[str, ActiveRule] = field(default_factory=dict[str, ActiveRule])
     unread: tuple[str, ...] = ()
@@ -88,6 +90,8 @@ class Stage:
             share_member.close()
         for group_member in self.group_members.values():
             group_member.close()
+        for pipeline in self.pipelines.values():
+            pipeline.close()
 
     # ------------------------------------------------------------ brokers
 

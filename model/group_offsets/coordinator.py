@@ -90,8 +90,8 @@ class GroupOffsetsCoordinator(GroupOffsetsState):
         """Another coordinator takes over the group, and starts with an empty cache.
 
         Kafka: GroupCoordinatorService.onElection.
-        Simplified: the new coordinator has the same log as the old one. The action has no guard,
-        because a failover may happen in any state.
+        Simplified: the new coordinator has the same log as the old one, which answers no request
+        any more. The action has no guard, because a failover may happen in any state.
         """
         for p in TopicPartition:
             s.cache.committed[p] = Commit.blank()
