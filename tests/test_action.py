@@ -38,6 +38,7 @@ def run_step(
     installed = folder / "urteil" / "bin"
     if not installed.exists():
         installed.mkdir(parents=True)
+        (installed / "python").symlink_to(sys.executable)
         (installed / "urteil").symlink_to(Path(sys.executable).with_name("urteil"))
     output = folder / "output"
     ran = subprocess.run(
@@ -105,6 +106,43 @@ def test_a_violation_fails_the_step_and_leaves_its_files(tmp_path: Path) -> None
     assert "violated → known" in comment
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("", []),
+        ("log --set replicas=2", ["log", "--set", "replicas=2"]),
+        (
+            """check --take 'become_*=4' "two words" it\\'s\n  ''""",
+            ["check", "--take", "become_*=4", "two words", "it's", ""],
+        ),
+        ("* $HOME `id` $(id) a;id", ["*", "$HOME", "`id`", "$(id)", "a;id"]),
+    ],
+)
+def test_arguments_are_split_as_by_a_shell_and_not_expanded(
+    tmp_path: Path, arguments: str, words: list[str]
+) -> None:
+    installed = tmp_path / "urteil" / "bin"
+    installed.mkdir(parents=True)
+    (installed / "python").symlink_to(sys.executable)
+    (installed / "urteil").write_text('#!/bin/sh\nprintf "%s\\n" "$@" > words\n')
+    (installed / "urteil").chmod(0o755)
+    code, _ = run_step(tmp_path, "test", arguments)
+    assert code == 0
+    passed = (tmp_path / "words").read_text().splitlines()
+    assert passed[: passed.index("--github")] == ["test", *words]
+
+
+@pytest.mark.parametrize("arguments", ["log --set 'replicas=2", "log \\"])
+def test_arguments_that_end_inside_a_quote_are_refused_with_a_message(
+    tmp_path: Path, arguments: str
+) -> None:
+    code, printed = run_step(tmp_path, "test", arguments)
+    assert code == 2
+    assert printed == (
+        "::error::urteil: the input arguments ends inside a quote or after a backslash\n"
+    )
+
+
 def test_another_command_is_refused_with_a_message(tmp_path: Path) -> None:
     code, printed = run_step(tmp_path, "broker", "")
     assert code == 2
@@ -162,14 +200,80 @@ def test_the_examples_of_other_ci_systems_run_a_suite_keep_histories_and_comment
     lines = [*gitlab["script"], *gitlab["after_script"]]
     assert [command_of(line) for line in lines] == ["test", "diff", None]
     assert "notes" in lines[-1]
-    assert "runs/" in gitlab["artifacts"]["paths"]
+    assert {"runs/", "summary.md"} <= {*gitlab["artifacts"]["paths"]}
 
     jenkins = (CI / "Jenkinsfile").read_text()
     assert jenkins.count("{") == jenkins.count("}")
-    shell = re.findall(r"sh '(.*)'", jenkins)
-    assert [name for line in shell if (name := command_of(line))] == ["test", "diff"]
-    assert "archiveArtifacts artifacts: 'runs/**" in jenkins
-    assert "publishChecks" in jenkins
+    assert [name for line in jenkins_shell() if (name := command_of(line))] == ["test", "diff"]
+    assert "archiveArtifacts artifacts: 'runs/**, summary.md" in jenkins
+    assert re.search(r"publishChecks .*text: readFile\('summary.md'\)", jenkins)
+
+
+@pytest.mark.parametrize("system", ["gitlab", "jenkins"])
+def test_the_comments_of_other_ci_systems_compare_with_baseline_and_run_before(
+    tmp_path: Path, system: str
+) -> None:
+    if system == "gitlab":
+        (gitlab,) = yaml.safe_load((CI / "gitlab-ci.yml").read_text()).values()
+        before: list[str] = []
+        (judge,), [comment, post] = gitlab["script"], gitlab["after_script"]
+    else:
+        _, _, *before, judge, comment = jenkins_shell()
+        post = ""
+    tools = tmp_path / ".urteil" / "bin"
+    tools.mkdir(parents=True)
+    (tools / "urteil").symlink_to(Path(sys.executable).with_name("urteil"))
+    (tools / "curl").write_text('#!/bin/sh\nprintf "%s\\n" "$@" > posted\n')
+    (tools / "curl").chmod(0o755)
+    # a check takes the place of the suite, which needs a broker
+    on = re.compile(r'test log --on (kafka:9092|"\$BOOTSTRAP")')
+    judge, count = on.subn("check replication --variant truncate-to-hw --set replicas=2", judge)
+    assert count == 1
+
+    def comment_of_a_run() -> tuple[int, str]:
+        for script in before:
+            ran(script)
+        code = ran(judge)
+        assert [ran(comment), ran(post)] == [0, 0]
+        return code, (tmp_path / "summary.md").read_text()
+
+    def ran(script: str) -> int:
+        path = {"PATH": f"{tools}:{os.environ['PATH']}", "CI_MERGE_REQUEST_IID": "7"}
+        return subprocess.run(
+            ["sh", "-ec", script], cwd=tmp_path, env={**os.environ, **path}, check=False
+        ).returncode
+
+    (tmp_path / "baseline.toml").write_text("")
+    code, first = comment_of_a_run()
+    assert code == 1
+    assert "Against the baseline <code>baseline.toml</code>" in first
+    assert "2 new" in first
+    assert "Against the run before" not in first  # there is none
+
+    ran(".urteil/bin/urteil baseline last > known.toml; mv known.toml baseline.toml")
+    if system == "gitlab":  # each job has a folder of its own
+        (tmp_path / "summary.md").unlink()
+    code, second = comment_of_a_run()
+    assert code == 0
+    assert "2 known" in second
+    assert "2 new" not in second
+    assert "violated → known" in second.partition("Against the run before:")[2]
+    if system == "gitlab":
+        assert "body@summary.md" in (tmp_path / "posted").read_text().splitlines()
+
+    (tmp_path / "summary.md").unlink()
+    (tmp_path / "baseline.toml").write_text("known = 1")
+    code, third = comment_of_a_run()
+    assert code == 2
+    assert third.startswith("No verdict: see the log of the ")
+
+
+def jenkins_shell() -> list[str]:
+    """Returns the shell scripts of the Jenkinsfile, in the order of the file."""
+    found = re.findall(
+        r"sh '{3}(.*?)'{3}|sh '([^']+)'", (CI / "Jenkinsfile").read_text(), re.DOTALL
+    )
+    return [long or short for long, short in found]
 
 
 @pytest.mark.parametrize("line", ["urteil tset log", "urteil test log --onn kafka:9092"])
