@@ -72,6 +72,7 @@ def emit(run: Run, suite: Suite, system: System, judged: Judged, settings: Setti
     assert run.folder is not None
     side, reason = judged.side, judged.reason
     kept = evidence.kept(run.folder.path, suite, judged, system, settings)
+    evidence.keep_last(run.folder.path, suite, judged)
     if kept is not None and judged.evidence is not None and judged.verdict == "violated":
         title = f"✗ {side.claim}  {judged.verdict}  ({suite.name}, {side.setting}, {system.name})"
         program = evidence.program(suite, judged.evidence)

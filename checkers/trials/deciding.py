@@ -84,6 +84,7 @@ class Judged:
     trials: int
     seconds: float = 0.0
     evidence: Ran | None = None  # the trial that broke the claim or reached the goal
+    last: Ran | None = None  # the last trial with a history
     again: Again | None = None
     is_observed: bool = True  # at least one trial came to its end
     tried: tuple[str, ...] = ()  # kinds of faults that were possible in the trials
@@ -111,9 +112,11 @@ class _Tally:
     seconds: float = 0.0
     unobserved: int = 0
     stuck: str | None = None
+    last: Ran | None = None
 
     def add(self, ran: Ran, what: str) -> None:
         self.trials += 1
+        self.last = ran if ran.history else self.last
         self.seconds += ran.seconds
         self.unobserved += not ran.is_observed
         self.stuck = self.stuck or ran.stuck
@@ -216,6 +219,7 @@ class Trying:
             why="",
             trials=tally.trials,
             seconds=round(tally.seconds, 1),
+            last=tally.last,
         )
         if side.claim in broken:
             ran, again = self._reduced(side, side.claim, broken[side.claim])
@@ -286,6 +290,7 @@ class Trying:
             _undecided(side, why),
             trials=tally.trials,
             seconds=round(tally.seconds, 1),
+            last=tally.last,
             is_observed=kept > 0,
         )
 

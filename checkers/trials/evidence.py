@@ -1,5 +1,5 @@
-"""Writes the evidence of a trial (a test run) to a folder. Each entry below has a file of the
-folder and its contents:
+"""Writes a trial (a test run) to a folder. Each entry below has a file of the folder and its
+contents:
 
     program.txt         the verdict, how many repetitions of the trial agree, and its calls
     trial.json          the same calls and where they ran, for `urteil replay`
@@ -9,13 +9,15 @@ folder and its contents:
     node-1.trace.gz     the lines of the node's trace that name the topic partition `orders-0`, if
                         there is a trace
 
-The reference broker writes no logs, because it runs inside Urteil.
+The reference broker writes no logs, because it runs inside Urteil. A trial that is no evidence has
+only the program, the faults and the history.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
@@ -35,6 +37,7 @@ PROGRAM: Final = "program.txt"
 TRIAL: Final = "trial.json"
 FAULTS: Final = "faults.ndjson"
 HISTORY: Final = "history.parquet"
+HISTORIES: Final = "histories"  # the subfolder for trials that are no evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +82,7 @@ def kept(
     ran = judged.evidence
     own = _new(folder, f"{suite.name}-{judged.side.claim}")
     head = f"# {judged.side}: {judged.verdict}; {judged.reason}"
-    (own / PROGRAM).write_text(f"{head}\n{program(suite, ran)}\n", encoding="utf-8")
+    _write(own, head, suite, ran)
     origin = Origin(system=system.name, settings={**settings}, proxied=system.proxies is not None)
     described = {
         "suite": suite.name,
@@ -89,6 +92,28 @@ def kept(
         "programs": [[str(call) for call in calls] for calls in (ran.calls, *ran.beside)],
     }
     (own / TRIAL).write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
+    if isinstance(system, Cluster):
+        _keep_logs(own, system)
+    return own
+
+
+def keep_last(folder: Path, suite: Suite, judged: Judged) -> Path | None:
+    """Writes the last trial (test run) of a search without evidence to the subfolder `histories`,
+    and returns the folder of the trial. Returns None if the verdict has evidence or no trial.
+
+    Each suite and setting has one folder, which has the last trial in this setting.
+    """
+    if judged.evidence is not None or judged.last is None:
+        return None
+    setting = judged.side.setting
+    own = folder / HISTORIES / re.sub(r"[^\w.=-]+", "-", f"{suite.name}-{setting}")
+    own.mkdir(parents=True, exist_ok=True)
+    _write(own, f"# {suite.name} ({setting}): the last trial", suite, judged.last)
+    return own
+
+
+def _write(own: Path, head: str, suite: Suite, ran: Ran) -> None:
+    (own / PROGRAM).write_text(f"{head}\n{program(suite, ran)}\n", encoding="utf-8")
     began_ns = min((one.invoked_ns for one in ran.history), default=0)
     lines = (
         json.dumps({**asdict(fault), "after_s": round((fault.at_ns - began_ns) / 1e9, 3)})
@@ -96,9 +121,6 @@ def kept(
     )
     (own / FAULTS).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     pq.write_table(as_table(ran.history), own / HISTORY)  # pyright: ignore[reportUnknownMemberType]
-    if isinstance(system, Cluster):
-        _keep_logs(own, system)
-    return own
 
 
 def _keep_logs(own: Path, cluster: Cluster) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+LOCAL = ("--engine", "local")
+
 
 def test_a_suite_is_decided_on_the_served_broker_and_leaves_its_evidence(
     call: Any, tmp_path: Path
@@ -26,6 +28,18 @@ def test_a_suite_is_decided_on_the_served_broker_and_leaves_its_evidence(
         "program.txt",
         "trial.json",
     ]
+    folders = {folder.name: folder for folder in tmp_path.glob("runs/*/histories/*")}
+    assert "log-several" in folders  # of claims that hold without evidence
+    last = folders["log-several"]
+    assert sorted(file.name for file in last.iterdir()) == [
+        "faults.ndjson",
+        "history.parquet",
+        "program.txt",
+    ]
+    text = (last / "program.txt").read_text(encoding="utf-8")
+    assert text.startswith("# log (several): the last trial\nLogMachine('several')\n")
+    analyzed = call("analyze", str(last / "history.parquet"), *LOCAL, "--anomaly", "duplicate")
+    assert analyzed.verdicts() == {"duplicate": "holds"}
     again = call("replay", str(program.parent), "--times", "2")
     assert again.exit_code == 0
     (decided,) = again.named("property_decided")

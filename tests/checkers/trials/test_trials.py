@@ -159,19 +159,31 @@ def test_a_claim_that_needs_the_state_of_replicas_is_undecided_with_the_reason()
     assert {judged.side.claim for judged in found} == {side.claim for side in elections.inside}
 
 
-def test_a_goal_that_no_trial_shows_is_undecided_inside_and_violated_outside() -> None:
+def test_a_goal_that_no_trial_shows_is_undecided_inside_and_violated_outside(
+    tmp_path: Path,
+) -> None:
     outside = side_of(REPLICATION, "retry_duplicates", "idempotent")
     inside = replace(outside, expected="holds")
     quick = Effort(drawn=1, rules=1, tries=1)
     with trials() as on:
-        verdicts = [
-            judged.verdict
+        found = [
+            judged
             for side in (outside, inside)
             for judged in decide(
                 on, REPLICATION, (side,), seed=0, effort=quick, progress=lambda _line: None
             )
         ]
-    assert verdicts == ["violated", "undecided"]
+        assert [evidence.kept(tmp_path, REPLICATION, one, on.system) for one in found] == [None] * 2
+    assert [judged.verdict for judged in found] == ["violated", "undecided"]
+    # both searches are in one setting, so the folder has the trial of the second
+    (folder,) = {evidence.keep_last(tmp_path, REPLICATION, judged) for judged in found}
+    assert folder == tmp_path / "histories" / "replication-idempotent"
+    last = found[1].last
+    assert last is not None
+    kept = as_operations(pq.read_table(folder / evidence.HISTORY))
+    assert {one.invoked_ns for one in kept} == {one.invoked_ns for one in last.history}
+    assert evidence.keep_last(tmp_path, REPLICATION, replace(found[1], last=None)) is None
+    assert evidence.keep_last(tmp_path, REPLICATION, replace(found[1], evidence=last)) is None
 
 
 def test_the_names_of_two_trials_differ() -> None:
