@@ -18,10 +18,12 @@ from checkers.cli.run import Run
 from checkers.cli.system_options import bug_option
 from checkers.events import Measured, PropertyDecided
 from checkers.progress import Progress
+from checkers.verdicts import verdict_on
 from model.faults import InputFault
 
 if TYPE_CHECKING:
     from checkers.sweeping import Judged, Swept
+    from properties.anomalies.anomaly import Anomaly
 
 PROGRESS: Final = "progress"
 STATEMENT: Final = "Once faults have ended, the cluster recovers within bounded virtual time."
@@ -44,6 +46,20 @@ NAMED: Final = 8  # seeds that a reason lists
     "--master", help="Spark master: each seed is a task. Default: all cores of this machine."
 )
 @click.option("--budget", metavar="60s", help="Stop after this time; further seeds are not run.")
+@click.option(
+    "--anomaly",
+    "anomalies",
+    metavar="ANOMALY",
+    multiple=True,
+    shell_complete=completion.anomalies,
+    help="Report only this anomaly; repeatable. See: urteil list anomalies.",
+)
+@click.option(
+    "--require-exercised",
+    is_flag=True,
+    help="Exit with 3 if no seed could have shown one of the anomalies; each workload can show"
+    " some, so name them by --anomaly.",
+)
 @command()
 def sweep_command(
     run: Run,
@@ -53,6 +69,8 @@ def sweep_command(
     liveness: bool,
     master: str | None,
     budget: str | None,
+    anomalies: tuple[str, ...],
+    require_exercised: bool,
 ) -> None:
     """Run SWEEP: simulate a workload with faults for each seed, and analyze its history.
 
@@ -60,16 +78,21 @@ def sweep_command(
     urteil sweep publish
     urteil sweep machines --seeds 0..999 --budget 60s
     urteil sweep publish --seeds 17 --bug no-dedup
+    urteil sweep publish --anomaly lost-write --require-exercised
 
     For the first three seeds with an anomaly, the run folder contains the history and the trace. A
-    seed with which the cluster makes no progress is not one of these three.
+    seed with which the cluster makes no progress is not one of these three. Without --anomaly and
+    --require-exercised, an anomaly that no seed could have shown is left out.
     """
     from checkers.sweeping import Swept
+    from properties.anomalies.catalogue import named
     from reference_impl.node.bugs import bugs_named
     from reference_impl.simulation.sweeps import sweep_named
 
     sweep_named(sweep)
     swept = Swept(sweep=sweep, bugs=bugs_named(*bugs), liveness=liveness)
+    run.require_exercised = require_exercised
+    reported = named(anomalies)
     found: list[Judged] = []
     chosen = seed_range(seeds)
     _, seconds = selection.budget(budget)
@@ -81,7 +104,10 @@ def sweep_command(
             run.progress(Progress(stage=f"seeds of {sweep}", done=len(found), total=len(chosen)))
     finally:
         if found:
-            emit_verdicts(run, swept, chosen, found)
+            observed = {name for judged in found for name in judged.observations}
+            if not (anomalies or require_exercised):
+                reported = tuple(one for one in reported if one.id in observed)
+            emit_verdicts(run, swept, chosen, found, reported)
 
 
 def seed_range(seeds: str) -> range:
@@ -115,14 +141,21 @@ def until_budget(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[
             return
 
 
-def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged]) -> None:
-    """Emits one verdict for each property over all seeds, and the counts and the CPU time of the
-    run.
+def emit_verdicts(
+    run: Run,
+    swept: Swept,
+    seeds: range,
+    found: Sequence[Judged],
+    anomalies: Sequence[Anomaly],
+) -> None:
+    """Emits one verdict for each property and for each of `anomalies` over all seeds, and the
+    counts and the CPU time of the run.
 
-    Saves the histories of the first three seeds in which an anomaly occurred and the cluster made
-    progress.
+    Saves the histories of the first three seeds in which one of `anomalies` occurred and the
+    cluster made progress.
     """
-    failed = sorted(judged.seed for judged in found if judged.occurs or judged.stuck)
+    ids = {anomaly.id for anomaly in anomalies}
+    failed = sorted(it.seed for it in found if not ids.isdisjoint(it.occurs) or it.stuck)
     stuck = {judged.seed for judged in found if judged.stuck}
     if run.folder is not None:
         from checkers.sweeping import save_run
@@ -131,7 +164,7 @@ def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged])
             save_run(swept, seed, Path(run.folder.path) / f"seed-{seed}")
     judged = f"{len(found):,} of {len(seeds):,} seeds"
     emit_progress(run, swept, found, judged)
-    emit_anomalies(run, swept, found, judged)
+    emit_anomalies(run, swept, found, judged, anomalies)
     cpu_s = sum(it.cpu_s for it in found)
     for what, value in (
         ("seeds", len(found)),
@@ -161,26 +194,29 @@ def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) 
     )
 
 
-def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Emits a verdict on each anomaly that at least one of the simulated histories could have
-    shown.
+def emit_anomalies(
+    run: Run,
+    swept: Swept,
+    found: Sequence[Judged],
+    judged: str,
+    anomalies: Sequence[Anomaly],
+) -> None:
+    """Emits a verdict on each of `anomalies`. The verdict is `not exercised` if none of the
+    simulated histories could have shown the anomaly.
     """
     from checkers.report.anomaly_events import decided
-    from properties.anomalies.catalogue import CATALOGUE
 
     occurs, observations = Counter[str](), Counter[str]()
     for it in found:
         occurs.update(it.occurs)
         observations.update(it.observations)
-    for anomaly in CATALOGUE:
-        if not observations[anomaly.id]:
-            continue
+    for anomaly in anomalies:
         seeds = sorted(it.seed for it in found if anomaly.id in it.occurs)
         shown = ", ".join(map(str, seeds[:NAMED])) + (", ..." if len(seeds) > NAMED else "")
         run.emit(
             decided(
                 anomaly,
-                verdict="violated" if seeds else "holds",
+                verdict=verdict_on(len(seeds), observations[anomaly.id]),
                 count=occurs[anomaly.id],
                 permitted=False,
                 observations=observations[anomaly.id],

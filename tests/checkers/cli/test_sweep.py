@@ -40,12 +40,44 @@ def test_a_budget_skips_seeds_and_reports_their_number(call: Any) -> None:
     assert not progress["reason"].startswith("1,000")
 
 
+def test_required_anomalies_that_no_seed_could_show_give_exit_3(call: Any) -> None:
+    publish = ("sweep", "publish", "--seeds", "0", "--anomaly", "lost-write")
+    shown = call(*publish, "--require-exercised")
+    assert shown.verdicts() == {"progress": "holds", "lost-write": "holds"}
+    assert shown.exit_code == 0
+
+    chosen = call(*publish, "--anomaly", "G1a")  # which needs a transaction
+    assert chosen.verdicts() == {
+        "progress": "holds",
+        "lost-write": "holds",
+        "G1a": "not exercised",
+    }
+    assert chosen.exit_code == 0
+    required = call(*publish, "--anomaly", "G1a", "--require-exercised")
+    assert required.verdicts() == chosen.verdicts()
+    assert required.exit_code == 3
+    every = call("sweep", "publish", "--seeds", "0", "--require-exercised")
+    assert every.verdicts().keys() > {"G1a", "G1b", "lost-write"}
+    assert every.exit_code == 3
+
+
+def test_an_anomaly_that_was_not_chosen_is_neither_reported_nor_kept(
+    call: Any, tmp_path: Path
+) -> None:
+    bug = ("sweep", "publish", "--seeds", "0", "--bug", "no-dedup")
+    output = call(*bug, "--anomaly", "stale-end-offset")
+    assert output.verdicts() == {"progress": "holds", "stale-end-offset": "holds"}
+    assert output.exit_code == 0
+    assert not (tmp_path / output.events[0]["folder"] / "seed-0").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["publsh"], "'publsh'; the nearest: publish"),
         (["publish", "--seeds", "9..3"], "--seeds 9..3: write one seed, such as 17, or"),
         (["publish", "--seeds", "all"], "--seeds all: write one"),
+        (["publish", "--anomaly", "lost-writes"], "'lost-writes'; the nearest: lost-write"),
         (["publish", "--bug", "no-dedupe"], "'no-dedupe'; the nearest: no-dedup"),
         (["publish", "--budget", "10k-states"], "write a time such as 60s"),
     ],

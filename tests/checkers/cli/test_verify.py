@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from checkers.cli.verify import ANOMALY_OF_BUG
-from checkers.verdicts import is_expected
+from checkers.cli.run import Run
+from checkers.cli.verify import ANOMALY_OF_BUG, EXERCISED, exercised
+from checkers.histories.analysis import analyze
+from checkers.histories.io.operation_rows import as_table
+from checkers.verdicts import UNDECIDED, exit_code, is_expected
+from model.history_notation import history
 
 
 def test_the_model_part_has_the_expected_verdicts(call: Any) -> None:
@@ -24,14 +28,31 @@ def test_histories_of_real_clients_are_analyzed_on_spark(call: Any) -> None:
     output = call("verify", "--only", "histories")
     decided = output.named("anomaly_decided")
     assert output.exit_code == 0
-    (unanswered,) = output.named("property_decided")
-    assert unanswered["property"] == "sends are applied and unanswered"
-    assert unanswered["verdict"] == "holds"
+    properties = {e["property"]: e["verdict"] for e in output.named("property_decided")}
+    assert properties == {
+        "sends are applied and unanswered": "holds",
+        "the recording exercises its anomalies": "holds",
+    }
     recorded = {e["anomaly"]: e["verdict"] for e in decided if e["history"] == "recorded"}
-    assert set(recorded.values()) == {"holds", "not exercised"}
+    assert {name for name, verdict in recorded.items() if verdict == "holds"} == EXERCISED
+    assert {recorded[name] for name in recorded.keys() - EXERCISED} == {"not exercised"}
     violated = {e["anomaly"] for e in decided if e["history"].startswith("bug ")}
     assert violated == set(ANOMALY_OF_BUG.values()) <= recorded.keys()
     assert all(is_expected(e["verdict"], e["expected"]) for e in decided)
+
+
+def test_a_recording_that_exercises_too_little_is_undecided() -> None:
+    run = Run("verify", 0, judged_by_expectation=True)
+    emitted: list[Any] = []
+    run.reporters.append(emitted.append)
+    exercised(run, analyze(as_table(history("p1 send k=a -> ok @0\nc1 poll -> ok k=a@0"))))
+    (decided,) = emitted
+    assert decided.verdict == "undecided"
+    missing = decided.reason.removeprefix("not exercised: ").split(", ")
+    assert "stale-end-offset" in missing
+    assert "duplicate" not in missing
+    assert "G1a" not in missing  # it needs a transaction, which no recording of verify has
+    assert exit_code(run.decided) == UNDECIDED
 
 
 def test_a_verdict_that_is_not_the_expected_one_fails_the_job(call: Any, monkeypatch: Any) -> None:
