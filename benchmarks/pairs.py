@@ -12,8 +12,11 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+
+from checkers.report.repository import commit_of
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -86,10 +89,13 @@ def _timed(work: Callable[[], object], *, own: bool) -> float:
 def write_results(
     name: str, pairings: list[Pairing], facts: Mapping[str, object] | None = None
 ) -> Path:
-    """Writes the result file, with the machine and the versions of packages, and returns its
-    path.
+    """Writes the result file, and returns its path.
+
+    The file also has the machine, the versions of packages, and the circumstances of this call. If
+    `facts` has rows of earlier calls, each row has its own circumstances in the field `measured`.
     """
     result = {
+        "written": circumstances(),
         "machine": {
             "cpu": cpu_model(),
             "cores": os.cpu_count(),
@@ -103,6 +109,22 @@ def write_results(
     file = RESULTS / f"{name}.json"
     file.write_text(json.dumps(result, indent=1) + "\n")
     return file
+
+
+def circumstances() -> dict[str, object]:
+    """Returns the time in UTC, the processor, the load averages and the git commit.
+
+    The commit is None if it is not available. `uncommitted` is True if a tracked file differs from
+    the commit.
+    """
+    commit = commit_of(Path(__file__).parent)
+    return {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit and commit.hash,
+        "uncommitted": commit and commit.uncommitted,
+        "load": [round(load, 1) for load in os.getloadavg()],
+        "cpu": cpu_model(),
+    }
 
 
 def cpu_model() -> str:

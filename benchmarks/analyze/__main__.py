@@ -3,9 +3,9 @@
     --rows 1e6 1e7 --partitions 256 1 --checks linearizable shared all --ways in-process polars
 
 A *way* is an engine of this project, or a peer such as Polars. Each size has a result file with the
-latest measurement of each way. The last lines of the output compare the cost of a row in the
-different sizes. The exit code is 1 if a way failed, or found anomalies other than the injected
-ones.
+latest measurement of each way, and its date, commit and load averages. The last lines of the output
+compare the cost of a row in the different sizes. The exit code is 1 if a way failed, or found
+anomalies other than the injected ones.
 
 1e8 rows take about 25 minutes on two cores, and 25 GB of disk.
 """
@@ -20,7 +20,7 @@ from dataclasses import asdict
 from itertools import pairwise
 
 from benchmarks.analyze.measuring import CHECKS, OURS, PEERS, Cost, measured
-from benchmarks.pairs import RESULTS, write_results
+from benchmarks.pairs import RESULTS, circumstances, write_results
 
 
 def main() -> int:
@@ -68,7 +68,8 @@ def _keep(rows: float, cost: Cost) -> None:
     kept = json.loads(file.read_text())["costs"] if file.exists() else []
     same = ("way", "check", "partitions")
     others = [it for it in kept if any(it[field] != getattr(cost, field) for field in same)]
-    write_results(name, [], {"costs": [*others, asdict(cost)]})
+    row = {**asdict(cost), "measured": circumstances()}
+    write_results(name, [], {"costs": [*others, row]})
 
 
 def as_line(cost: Cost) -> str:

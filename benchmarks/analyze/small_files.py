@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.analyze import costs
 from benchmarks.analyze.synthesis import Synthesis, synthesize
-from benchmarks.pairs import RESULTS, write_results
+from benchmarks.pairs import RESULTS, circumstances, write_results
 from checkers.histories.analysis import analyze
 from checkers.histories.io.locations import FileSet, Location, location
 from checkers.histories.io.reading import parquet_parts
@@ -102,7 +102,7 @@ def keep(facts: dict[str, Any]) -> Path:
     sizes = json.loads(file.read_text())["sizes"] if file.exists() else []
     case = itemgetter("place", "files")
     others = [one for one in sizes if case(one) != case(facts)]
-    sizes = sorted([*others, facts], key=case)
+    sizes = sorted([*others, {**facts, "measured": circumstances()}], key=case)
     return write_results(RESULT, [], {"sizes": sizes})
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.explore.contender import Contender, ours
-from benchmarks.pairs import RESULTS, Pairing, paired, write_results
+from benchmarks.pairs import RESULTS, Pairing, circumstances, paired, write_results
 
 SMALL = {"max_leader_epoch": 3, "log_size": 2, "max_records": 2}  # 9,951,268 states
 LARGE = {"max_leader_epoch": 4, "log_size": 2, "max_records": 2}
@@ -118,6 +118,7 @@ def main(parts: Sequence[str]) -> None:
         else:
             found = measured(constants, memory)
             figures[part] = {"constants": constants, "memory": memory, **found}
+        figures[part]["measured"] = circumstances()
         sys.stdout.write(f"{part}: {figures[part]}\n")
         sys.stdout.write(f"kept in {write_results(NAME, [], {'parts': figures})}\n")
         sys.stdout.flush()
