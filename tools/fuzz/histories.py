@@ -1,4 +1,4 @@
-"""Feeds the bytes of a fuzzer to the readers of histories.
+"""Feeds the bytes of a fuzzer to the readers of histories, and analyzes each history that is read.
 
 The first byte of an input selects the format. The remaining bytes are the content of the file.
 """
@@ -17,6 +17,7 @@ import fastavro
 import pyarrow as pa
 
 from checkers.demo import __file__ as demo
+from checkers.histories.analysis import analyze
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.reading import whole
 from checkers.histories.io.unreadable import UnreadableHistory
@@ -24,17 +25,22 @@ from tools.history_format import avro_schema
 
 ENDINGS: Final = (".edn", ".ndjson", ".parquet", ".avro")
 OPERATIONS: Final = 8  # of a valid input
+ANALYZED: Final = 64  # rows: a larger history is only read
 _FOLDER: Final = tempfile.TemporaryDirectory(prefix="urteil-fuzz-")
 
 
 def run(data: bytes) -> None:
-    """Reads the bytes as a file. Any exception but UnreadableHistory is a defect of the reader."""
+    """Reads the bytes as a file, and analyzes a history of at most 64 rows in this process.
+
+    Any exception but UnreadableHistory is a defect of the reader or of the analysis.
+    """
     if not data:
         return
     path = Path(_FOLDER.name) / f"history{ENDINGS[data[0] % len(ENDINGS)]}"
     path.write_bytes(data[1:])
     with contextlib.suppress(UnreadableHistory):
-        whole(path)
+        if whole(path).num_rows <= ANALYZED:
+            analyze(path)
 
 
 def valid_inputs() -> Iterator[bytes]:
