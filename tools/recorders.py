@@ -23,6 +23,7 @@ from typing import Final
 
 from checkers.histories.analysis import analyze
 from checkers.histories.io.checking import check
+from checkers.histories.io.reading import whole
 from checkers.testing.broker import Broker
 from model.faults import InputFault
 from properties.anomalies.declarations import Declarations
@@ -31,6 +32,7 @@ from tools.clients.installed import Command, built
 ROOT: Final = Path(__file__).parents[1]
 SOURCES: Final = ROOT / "recorders"
 SAMPLES: Final = ROOT / "tests" / "data" / "recorders"
+TOPIC: Final = "orders"
 PARTITIONS: Final = 2
 RECORDS: Final = 100
 SUBSCRIBED: Final = Declarations(sub_via=frozenset({"subscribe"}))
@@ -62,6 +64,7 @@ CASES: Final = (
     Case(bug="aborted-not-listed", aborts=True),
 )
 OF_SAMPLES: Final = CASES[2]
+COMMITTING: Final = frozenset({"java"})  # recorders that see commits of offsets
 
 
 def java() -> Command:
@@ -83,8 +86,8 @@ def record(service: Command, case: Case, folder: Path) -> None:
     InputFault if the service fails.
     """
     options = ("--bug", case.bug) if case.bug else ()
-    with Broker(brokers=1, topics={"orders": PARTITIONS}, options=options) as broker:
-        words = (broker.bootstrap_servers, "orders", str(PARTITIONS), str(RECORDS), str(folder))
+    with Broker(brokers=1, topics={TOPIC: PARTITIONS}, options=options) as broker:
+        words = (broker.bootstrap_servers, TOPIC, str(PARTITIONS), str(RECORDS), str(folder))
         ended = subprocess.run(
             [*service, *words, *(["aborted"] if case.aborts else [])],
             capture_output=True,
@@ -113,6 +116,26 @@ def faults(history: Path, case: Case) -> list[str]:
     return found
 
 
+def uncommitted(history: Path) -> list[str]:
+    """Returns each reason why the history lacks commits of offsets.
+
+    The trial's consumer commits the position after its last poll of each partition.
+    """
+    rows = whole(history).select(["kind", "key", "offset"]).to_pylist()
+    found: list[str] = []
+    for key in (f"{TOPIC}-{number}" for number in range(PARTITIONS)):
+        committed, polled = (
+            max(
+                (row["offset"] for row in rows if (row["kind"], row["key"]) == (kind, key)),
+                default=-1,
+            )
+            for kind in ("commit_offset", "poll")
+        )
+        if committed <= polled or committed < 0:
+            found.append(f"{key}: offset {committed} was committed, and offset {polled} was polled")
+    return found
+
+
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -128,6 +151,8 @@ def main(words: Sequence[str] | None = None) -> int:
                 with tempfile.TemporaryDirectory() as folder:
                     record(service, case, Path(folder))
                     wrong = faults(Path(folder), case)
+                    if name in COMMITTING:
+                        wrong += uncommitted(Path(folder))
                 is_green &= not wrong
                 does = "aborts" if case.aborts else "sends"
                 sys.stderr.write(

@@ -17,10 +17,11 @@ record Operation(
         rows = rows.isEmpty() ? List.of(NO_ROWS) : List.copyOf(rows);
     }
 
-    /** Returns the fields of a row that sends or polls a value; a negative offset is unknown. */
+    /** Returns the fields of a row; a negative offset is unknown, and a commit of an offset has no value. */
     static String row(String kind, String topic, int partition, long offset, String value) {
         String known = offset < 0 ? "" : ",\"offset\":" + offset;
-        return "\"kind\":\"" + kind + "\",\"key\":" + quoted(topic + "-" + partition) + known + ",\"value\":" + quoted(value);
+        return "\"kind\":\"" + kind + "\",\"key\":" + quoted(topic + "-" + partition) + known
+                + (value == null ? "" : ",\"value\":" + quoted(value));
     }
 
     /** Returns the operation as NDJSON, one line for each row. */

@@ -13,30 +13,36 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Header;
 
 /**
- * Records each poll of a consumer that returns records.
+ * Records each poll of a consumer that returns records, and each commit of its offsets that succeeded.
  *
  * <p>A record without the header of {@link RecordSends} is left out: the history would have no send of it.
  * An interceptor does not see when a poll began, so the poll counts from the end of the poll before it. It
  * does not see seeks and rebalances either. So whenever a partition does not continue where it stopped, the
  * consumer becomes another process of the history.
+ *
+ * <p>An interceptor does not see when a commit began, and several may be open at once. So a commit counts from
+ * the start of the consumer, and has a process of its own.
  */
 public final class RecordPolls implements ConsumerInterceptor<Object, Object> {
     private final Map<TopicPartition, Long> next = new HashMap<>();
     private Recorder recorder;
+    private String group;
     private String context;
     private long process;
+    private long startedNs;
     private long pollsFromNs;
 
     @Override
     public void configure(Map<String, ?> configs) {
         recorder = Recorder.of(configs);
-        Object group = configs.get("group.id");
+        Object id = configs.get("group.id");
         Object isolation = configs.get("isolation.level");
         String level = isolation == null ? "read_uncommitted" : isolation.toString().toLowerCase(java.util.Locale.ROOT);
-        context = (group == null ? "" : ",\"group\":" + Operation.quoted(group.toString()))
-                + ",\"isolation\":" + Operation.quoted(level);
+        group = id == null ? "" : ",\"group\":" + Operation.quoted(id.toString());
+        context = group + ",\"isolation\":" + Operation.quoted(level);
         process = recorder.newProcess();
-        pollsFromNs = Recorder.now();
+        startedNs = Recorder.now();
+        pollsFromNs = startedNs;
     }
 
     @Override
@@ -63,7 +69,14 @@ public final class RecordPolls implements ConsumerInterceptor<Object, Object> {
     }
 
     @Override
-    public void onCommit(Map<TopicPartition, OffsetAndMetadata> offsets) {}
+    public void onCommit(Map<TopicPartition, OffsetAndMetadata> offsets) {
+        List<String> rows = new ArrayList<>();
+        offsets.forEach((partition, committed) -> rows.add(
+                Operation.row("commit_offset", partition.topic(), partition.partition(), committed.offset(), null)));
+        if (!rows.isEmpty()) {
+            recorder.write(new Operation("commit_offset", "ok", recorder.newProcess(), startedNs, null, group, rows));
+        }
+    }
 
     @Override
     public void close() {}

@@ -55,6 +55,8 @@ public final class Trial {
         settings.put("interceptor.classes", "urteil.recorder.RecordPolls");
         settings.put("auto.offset.reset", "earliest");
         settings.put("isolation.level", "read_committed");
+        settings.put("group.id", "billing");
+        settings.put("enable.auto.commit", false);
         try (var consumer = new KafkaConsumer<>(settings, new StringDeserializer(), new StringDeserializer())) {
             List<TopicPartition> all =
                     IntStream.range(0, partitions).mapToObj(number -> new TopicPartition(topic, number)).toList();
@@ -62,7 +64,9 @@ public final class Trial {
             var ends = consumer.endOffsets(all);
             while (all.stream().anyMatch(one -> consumer.position(one) < ends.get(one))) {
                 consumer.poll(Duration.ofMillis(100));
+                consumer.commitAsync(); // so that several commits may be open
             }
+            consumer.commitSync();
         }
     }
 }
