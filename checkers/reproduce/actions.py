@@ -351,29 +351,37 @@ def fetch_committed(at: int, index: int | None = None) -> Do:
     """
 
     def do(stage: Stage) -> None:
-        number = stage.index if index is None else index
-        partition = {"partition": number, "fetch_offset": 0, "partition_max_bytes": A_LOT}
-        body = {
-            "replica_id": -1,
-            "max_wait": 0,
-            "min_bytes": 0,
-            "max_bytes": A_LOT,
-            "isolation_level": READ_COMMITTED,
-            "topics": [{"topic": stage.topic.name, "partitions": [partition]}],
-        }
-        answer = stage.call(Api.FETCH, 4, body, at)["responses"][0]["partitions"][0]
-        accept(answer)
-        values = [
-            (record.value or b"").decode()
-            for batch in whole_batches(answer["records"] or b"")
-            if not header(batch).is_control
-            for _, record in decode(batch)
-        ]
-        stage.noted = (
-            f"last stable offset {answer['last_stable_offset']}, records [{' '.join(values)}]"
+        topic, partition = stage.place
+        last_stable, values = committed_values(
+            stage, topic, partition if index is None else index, at
         )
+        stage.noted = f"last stable offset {last_stable}, records [{' '.join(values)}]"
 
     return do
+
+
+def committed_values(stage: Stage, topic: str, index: int, at: int) -> tuple[int, list[str]]:
+    """Returns the last stable offset of a partition, and the values of its records below this
+    offset, also of aborted ones. They come from the broker `at`.
+    """
+    partition = {"partition": index, "fetch_offset": 0, "partition_max_bytes": A_LOT}
+    body = {
+        "replica_id": -1,
+        "max_wait": 0,
+        "min_bytes": 0,
+        "max_bytes": A_LOT,
+        "isolation_level": READ_COMMITTED,
+        "topics": [{"topic": topic, "partitions": [partition]}],
+    }
+    answer = stage.call(Api.FETCH, 4, body, at)["responses"][0]["partitions"][0]
+    accept(answer)
+    values = [
+        (record.value or b"").decode()
+        for batch in whole_batches(answer["records"] or b"")
+        if not header(batch).is_control
+        for _, record in decode(batch)
+    ]
+    return answer["last_stable_offset"], values
 
 
 def rules(**named: Rule) -> Do:

@@ -15,15 +15,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Final
 
-from checkers.java import choose
 from checkers.record.processes import Shared
 from checkers.record.store import HistoryWriter
-from model.faults import InputFault
+from checkers.reproduce.java_process import pipe_of, start_java
 from model.histories import Outcome, Send
 
-PROGRAM: Final = Path(__file__).with_name("Sender.java")
 Ended = Callable[[str, Outcome, int | None, str | None], None]
 
 
@@ -45,22 +42,7 @@ class JavaProducer:
         """Starts a producer with the jars of a Kafka version. Raises InputFault if there is only
         a Java runtime without a compiler.
         """
-        home = choose().home
-        if not (home / "bin" / "javac").exists():
-            raise InputFault(
-                f"{home} is a Java runtime, and this schedule compiles a Java producer:"
-                " set JAVA_HOME to a JDK of version 17 or 21"
-            )
-        java = [str(home / "bin" / "java"), "-Xmx128m", "-cp", classpath]
-        with log.open("ab") as errors:
-            process = subprocess.Popen(
-                [*java, str(PROGRAM), servers, topic],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                start_new_session=True,  # Ctrl-C reaches Urteil only
-            )
+        process = start_java("Sender.java", classpath, [servers, topic], log)
         return cls(process, ended)
 
     def __post_init__(self) -> None:
@@ -68,18 +50,18 @@ class JavaProducer:
         self._reading.start()
 
     def send(self, value: str) -> None:
-        _stream(self.process.stdin).write(f"{value}\n")
-        _stream(self.process.stdin).flush()
+        pipe_of(self.process.stdin).write(f"{value}\n")
+        pipe_of(self.process.stdin).flush()
 
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
         self._reading.join()
         for stream in (self.process.stdin, self.process.stdout):
-            _stream(stream).close()
+            pipe_of(stream).close()
 
     def _read(self) -> None:
-        for line in _stream(self.process.stdout):
+        for line in pipe_of(self.process.stdout):
             value, outcome, rest = line.rstrip("\n").split("\t")
             if outcome == "ok":
                 self.ended(value, "ok", int(rest), None)
@@ -126,8 +108,3 @@ class JavaSends:
         if not self.pending:
             did = tuple(self.values.values())
             history.complete(self.operation, self.worst, did, self.error)
-
-
-def _stream(pipe: IO[str] | None) -> IO[str]:
-    assert pipe is not None
-    return pipe

@@ -26,6 +26,7 @@ from checkers.record.reading import read_to_the_end
 from checkers.record.sending import SharedProducer
 from checkers.reproduce.assigned_pipeline import AssignedPipeline
 from checkers.reproduce.group_member import GroupMember
+from checkers.reproduce.java_consumer import JavaConsumer
 from checkers.reproduce.java_producer import JavaProducer, JavaSends
 from checkers.reproduce.partition_state import PartitionState, partition_state
 from checkers.reproduce.share_member import ShareMember
@@ -67,6 +68,7 @@ class Stage:
     offsets: dict[str, int] = field(default_factory=dict[str, int])  # value -> as acknowledged
     refused: dict[str, str] = field(default_factory=dict[str, str])  # value -> the error
     java: JavaProducer | None = None
+    java_consumers: dict[str, JavaConsumer] = field(default_factory=dict[str, JavaConsumer])
     _java: list[JavaSends] = field(default_factory=list[JavaSends])
     _client: TransactionalClient | None = None
     group_members: dict[str, GroupMember] = field(default_factory=dict[str, GroupMember])
@@ -84,6 +86,8 @@ class Stage:
             thread.join()
         if self.java is not None:
             self.java.close()
+        for consumer in self.java_consumers.values():
+            consumer.close()
         if self._client is not None:
             self._client.close()
         for share_member in self._share_members.values():
@@ -298,6 +302,12 @@ class Stage:
         else:
             self._java.append(JavaSends.begun(sent, self.shared))
         self.java.send(value)
+
+    def start_java_consumer(self, name: str, settings: Mapping[str, str]) -> None:
+        log = self.cluster.folder / "java-consumer.log"
+        self.java_consumers[name] = JavaConsumer.start(
+            self.cluster.jars.classpath, self.servers, self.topic.name, settings, log
+        )
 
     def _java_ended(
         self, value: str, outcome: Outcome, offset: int | None, error: str | None

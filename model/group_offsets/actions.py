@@ -113,16 +113,25 @@ class GroupOffsetsActions(GroupOffsetsCoordinator):
         """
         s.stop_reading(m)
 
+    def may_learn(s, m: Member) -> Bool:
+        """Returns True if the consumer `m` has no open transaction. An application learns a new
+        generation during a poll, and has ended its transaction before.
+
+        Without this rule, the claim `each_input_once` breaks (bug `rejoins-in-background`, 15
+        steps).
+        """
+        return s.has_nothing_open(m)
+
     @action
     def learn_generation(s, m: Member) -> None:
         """A consumer without an open transaction learns the group's generation, and stops reading.
 
-        Kafka: ConsumerCoordinator.onJoinPrepare and onJoinComplete.
+        Kafka: ConsumerCoordinator.onJoinPrepare and onJoinComplete, of group.protocol=classic. With
+        group.protocol=consumer, a fenced consumer may learn it at any time (bug
+        `rejoins-in-background`).
         Simplified: both methods are one step.
-        Without the guard that no transaction is open, the claim `each_input_once` breaks in 15
-        steps.
         """
-        when(s.consumer[m].generation < s.group.generation, s.has_nothing_open(m))
+        when(s.consumer[m].generation < s.group.generation, s.may_learn(m))
         s.consumer[m].generation = s.group.generation
         s.give_up(m)
 
@@ -216,6 +225,15 @@ class GroupOffsetsActions(GroupOffsetsCoordinator):
         """
         return s.consumer[m].reads[p]
 
+    def has_processed(s, m: Member) -> Bool:
+        """Returns True if the consumer `m` has no open transaction. So the application has
+        processed every input below its positions.
+
+        If a consumer commits an input that the application has not processed, the claim
+        `no_input_is_skipped` breaks (bug `commits-unprocessed`, 6 steps; KAFKA-18641).
+        """
+        return s.has_nothing_open(m)
+
     @action
     def commit(s, m: Member, p: TopicPartition) -> None:
         """The consumer commits its position in a partition outside a transaction (OffsetCommit).
@@ -223,11 +241,9 @@ class GroupOffsetsActions(GroupOffsetsCoordinator):
 
         Kafka: OffsetMetadataManager.commitOffset.
         Simplified: the coordinator accepts a commit during the whole rebalance; Kafka refuses it
-        while the members wait for their assignment.
-        Without the guard that the consumer has no output in an open transaction, the claim
-        `no_input_is_skipped` breaks in 6 steps.
+        while the members wait for their assignment. Automatic commits are commits at any time.
         """
-        when(s.has_position(m, p), s.has_nothing_open(m), s.accepts(m))
+        when(s.has_position(m, p), s.has_processed(m), s.accepts(m))
         s.append(Entry.plain(p, s.consumer[m].position[p]))
 
     @action

@@ -19,7 +19,7 @@ from model.language import (
     nothing,
     true,
 )
-from model.releases import UNRELEASED, InForce, kafka
+from model.releases import LATEST, UNRELEASED, InForce, kafka
 from model.variants import Constants, bug
 
 TWO_PARTITIONS: Final[Constants] = {"partitions": 2, "log_size": 2}
@@ -189,6 +189,55 @@ class CommitsLostPartitions(GroupOffsets):
 
     def has_position(s, m: Member, p: TopicPartition) -> Bool:
         return s.consumer[m].position[p] > 0
+
+
+@bug(
+    "commits-unprocessed",
+    breaks="no_input_is_skipped",
+    steps=6,
+    issue="KAFKA-18641",
+    in_force=kafka("4.2", LATEST, needs="group.protocol=consumer and automatic commits"),
+)
+class CommitsUnprocessed(GroupOffsets):
+    """A consumer commits its position while the application still processes the records below it
+    (KAFKA-18641).
+
+    If the application crashes, no consumer reads these records again. The Java consumer of Kafka
+    4.2 does this: its background thread commits the position while poll moves it. In 4.0 and 4.1,
+    poll waits for the commit. docs/findings/committed-before-poll.md shows this on real brokers.
+    """
+
+    def has_processed(s, m: Member) -> Bool:
+        return true
+
+
+@bug(
+    "rejoins-in-background",
+    breaks="each_input_once",
+    steps=15,
+    in_force=kafka(
+        "4.0",
+        LATEST,
+        needs="group.protocol=consumer, and an application without a ConsumerRebalanceListener",
+    ),
+)
+class RejoinsInBackground(GroupOffsets):
+    """A consumer learns a new generation while its application processes records of partitions that
+    the consumer has lost.
+
+    The application then commits the output of these records. The coordinator compares only the
+    generation, so it accepts the commit, although another consumer has committed the output of the
+    same inputs. docs/findings/fenced-member-commits.md shows this on real brokers.
+    """
+
+    def may_learn(s, m: Member) -> Bool:
+        return true
+
+    def give_up(s, m: Member) -> None:
+        for p in TopicPartition:
+            works = s.has_written(m, p)
+            s.consumer[m].reads[p] = s.consumer[m].reads[p] & works
+            s.consumer[m].position[p] = ite(works, s.consumer[m].position[p], Offset(0))
 
 
 # ---- two partitions

@@ -162,7 +162,6 @@ NEEDED = [
     Needed("idempotence", "acknowledge", "high_watermark", "acknowledged_is_there", 3),
     Needed("idempotence", "refuse", "~(leader_knows.is_known[p] & same", "at_most_once", 4),
     Needed("idempotence", "resolve", "forall", "at_most_once", 7),
-    Needed("group-offsets", "learn_generation", "exists", "each_input_once", 15),
     Needed("group-offsets", "fetch_offset", "owner", "each_input_once", 8),
     Needed("group-offsets", "process", "reads", "each_input_once", 11),
     Needed(
@@ -172,7 +171,6 @@ NEEDED = [
         "committed_is_the_last_that_counts",
         8,
     ),
-    Needed("group-offsets", "commit", "exists", "no_input_is_skipped", 6),
     Needed("group-offsets", "end_commit", "~consumer.ended", "no_input_is_skipped", 9),
     Needed(
         "group-offsets", "reset_offset", "cache.loaded", "pending_is_what_markers_will_decide", 10

@@ -5,12 +5,14 @@ from __future__ import annotations
 from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from model.group_offsets.bugs import (
+    CommitsUnprocessed,
     CountsAborted,
     DropsDeletedGroups,
     ExpiresInRebalance,
     ForgetsGeneration,
     ForgetsRefused,
     RanksByMarker,
+    RejoinsInBackground,
     ReturnsUnstable,
 )
 from model.group_offsets.state import LogOffset, Offset
@@ -46,6 +48,23 @@ def test_a_commit_without_generation_makes_an_input_count_twice(play: Begin) -> 
     assert zombie.broken_by("commit_in_transaction 0 0") == {"commits_are_current"}
     assert zombie.broken() == set()
     assert zombie.do("end_commit 0").broken() == {"each_input_once"}
+
+
+def test_a_zombie_that_learns_the_generation_makes_an_input_count_twice(play: Begin) -> None:
+    """The consumer m0 learns the new generation while its application processes an input.
+
+    So the coordinator accepts its commit, although m1 has committed the output of this input.
+    """
+    zombie = play(RejoinsInBackground()).do(
+        *TO_0, "process 0 0", *TO_1, *COMMITTED_BY_1, "write_marker 1", "learn_generation 0"
+    )
+    assert zombie.broken_by("commit_in_transaction 0 0") == {"commits_are_current"}
+    assert zombie.do("end_commit 0").broken() == {"each_input_once"}
+
+
+def test_a_commit_of_an_input_in_work_skips_this_input(play: Begin) -> None:
+    in_work = play(CommitsUnprocessed()).do(*TO_0, "process 0 0")
+    assert in_work.do("commit 0 0").broken() == {"no_input_is_skipped"}
 
 
 def test_commits_are_accepted_while_a_rebalance_is_under_way(play: Begin) -> None:
