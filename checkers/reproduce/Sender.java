@@ -1,5 +1,6 @@
-// Sends each line of stdin as a record to partition 0, and prints each outcome as a line:
-// VALUE <tab> ok <tab> OFFSET, or VALUE <tab> info <tab> ERROR. All settings are Kafka's defaults.
+// Sends each line of stdin as a record to partition 0. A line is VALUE, or VALUE <tab> TIMESTAMP in
+// ms since 1970. Prints each outcome as a line: VALUE <tab> ok <tab> OFFSET, or VALUE <tab> info
+// <tab> ERROR. All settings are Kafka's defaults.
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.util.Properties;
@@ -16,10 +17,12 @@ public class Sender {
         settings.put("value.serializer", StringSerializer.class.getName());
         try (KafkaProducer<String, String> producer = new KafkaProducer<>(settings);
                 BufferedReader lines = new BufferedReader(new InputStreamReader(System.in))) {
-            for (String value; (value = lines.readLine()) != null; ) {
-                String sent = value;
+            for (String line; (line = lines.readLine()) != null; ) {
+                String[] fields = line.split("\t");
+                String sent = fields[0];
+                Long timestamp = fields.length > 1 ? Long.valueOf(fields[1]) : null;
                 producer.send(
-                        new ProducerRecord<>(arguments[1], 0, null, sent),
+                        new ProducerRecord<>(arguments[1], 0, timestamp, null, sent),
                         (metadata, error) -> {
                             String outcome =
                                     error == null ? "ok\t" + metadata.offset() : "info\t" + error;

@@ -132,13 +132,14 @@ def send_to(broker: int, value: str) -> Do:
     return lambda stage: stage.send_once(broker, value)
 
 
-def java_send(value: str, *, joins: bool = False) -> Do:
+def java_send(value: str, *, joins: bool = False, hours_old: int = 0) -> Do:
     """Returns an action that sends a record with Kafka's Java producer, and does not wait for the
     acknowledgement.
 
-    If `joins` is true, this record and the previous one are one operation in the history.
+    If `joins` is true, this record and the previous one are one operation in the history. The
+    record's timestamp is `hours_old` hours before the time of the action.
     """
-    return lambda stage: stage.java_send(value, joins=joins)
+    return lambda stage: stage.java_send(value, joins=joins, hours_old=hours_old)
 
 
 def begin(value: str) -> Do:

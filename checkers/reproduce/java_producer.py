@@ -49,8 +49,10 @@ class JavaProducer:
         self._reading = threading.Thread(target=self._read, daemon=True)
         self._reading.start()
 
-    def send(self, value: str) -> None:
-        pipe_of(self.process.stdin).write(f"{value}\n")
+    def send(self, value: str, timestamp_ms: int | None = None) -> None:
+        """Sends a record. If `timestamp_ms` is None, its timestamp is the present time."""
+        line = value if timestamp_ms is None else f"{value}\t{timestamp_ms}"
+        pipe_of(self.process.stdin).write(f"{line}\n")
         pipe_of(self.process.stdin).flush()
 
     def close(self) -> None:

@@ -48,6 +48,7 @@ from reference_impl.wire.messages.apis import Api
 TOPIC: Final = "t"
 SENT_WITHIN_S: Final = 60.0
 ONCE_WITHIN_MS: Final = 1_500
+HOUR_MS: Final = 3_600_000
 PATIENT: Final = {"message.timeout.ms": "50000"}  # an election may take 15 s
 
 
@@ -285,10 +286,11 @@ class Stage:
         else:
             self.ended(operation, value, "info", None, error)
 
-    def java_send(self, value: str, *, joins: bool = False) -> None:
+    def java_send(self, value: str, *, joins: bool = False, hours_old: int = 0) -> None:
         """Sends a record with Kafka's Java producer. The first call starts this producer.
 
-        If `joins` is true, this record and the previous one are one operation in the history.
+        If `joins` is true, this record and the previous one are one operation in the history. The
+        record's timestamp is `hours_old` hours before the present time.
         """
         if self.java is None:
             log = self.cluster.folder / "java-producer.log"
@@ -301,7 +303,8 @@ class Stage:
             self._java[-1].add(sent, self.shared.history)
         else:
             self._java.append(JavaSends.begun(sent, self.shared))
-        self.java.send(value)
+        now_ms = time.time_ns() // 1_000_000
+        self.java.send(value, now_ms - hours_old * HOUR_MS if hours_old else None)
 
     def start_java_consumer(self, name: str, settings: Mapping[str, str]) -> None:
         log = self.cluster.folder / "java-consumer.log"

@@ -34,6 +34,7 @@ BUSY: Final = frozenset({
     "CONCURRENT_TRANSACTIONS",
 })  # fmt: skip
 BUSY_FOR_S: Final = 20.0
+NO_ANSWER: Final = "no answer within 10 s"
 Call = Callable[[Api, int, dict[str, Any]], Any]
 Send = Callable[[Api, int, Mapping[str, Any]], dict[str, Any]]
 
@@ -143,17 +144,41 @@ class RawTransactions:
         would. Returns the error of the response, or `NONE`. `version` is the version of the
         request.
         """
-        marker = {
+        marker = self._marker(commit=commit)
+        if version == 2:
+            marker["transaction_version"] = 2
+        answer = self.call(Api.WRITE_TXN_MARKERS, version, {"markers": [marker]})
+        return str(answer["markers"][0]["topics"][0]["partitions"][0]["error_code"])
+
+    def two_markers(self, *, unknown_first: bool) -> str:
+        """Sends two transaction markers in one request, as the coordinator does for transactions
+        that end at the same time. Returns both errors of the response, or `NO_ANSWER`.
+
+        One marker commits this producer's transaction. The other one is that of another producer,
+        in a partition that the broker does not have.
+        """
+        ours = self._marker(commit=True)
+        topics = [{"name": f"not-{self.topic}", "partition_indexes": (0,)}]
+        unknown = {**ours, "producer_id": self.producer_id + 1, "topics": topics}
+        markers = [unknown, ours] if unknown_first else [ours, unknown]
+        try:
+            answer = self.call(Api.WRITE_TXN_MARKERS, 1, {"markers": markers})
+        except TimeoutError:
+            return NO_ANSWER
+        errors = {
+            one["producer_id"]: one["topics"][0]["partitions"][0]["error_code"]
+            for one in answer["markers"]
+        }
+        return f"{errors[self.producer_id]}, {errors[self.producer_id + 1]}"
+
+    def _marker(self, *, commit: bool) -> dict[str, Any]:
+        return {
             "producer_id": self.producer_id,
             "producer_epoch": self.epoch,
             "transaction_result": commit,
             "topics": [{"name": self.topic, "partition_indexes": (0,)}],
             "coordinator_epoch": 0,
         }
-        if version == 2:
-            marker["transaction_version"] = 2
-        answer = self.call(Api.WRITE_TXN_MARKERS, version, {"markers": [marker]})
-        return str(answer["markers"][0]["topics"][0]["partitions"][0]["error_code"])
 
     def _settled(self, request: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         until = time.monotonic() + BUSY_FOR_S

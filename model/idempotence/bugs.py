@@ -42,14 +42,20 @@ class WindowOfOne(IdempotentProducer):
     steps=4,
     at=QUIET,
     issue="producer.id.expiration.ms",
-    in_force=kafka(None, LATEST, needs="a producer.id.expiration.ms shorter than the retries"),
+    in_force=kafka(
+        None, LATEST, needs="record timestamps older than producer.id.expiration.ms, or a low value"
+    ),
 )
 class Expires(IdempotentProducer):
     """A leader forgets a producer that still retries a batch (producer.id.expiration.ms).
 
-    This is no bug of Kafka's code. With a short expiration, the leader no longer knows the producer
-    when a retry arrives. It treats the batch as the producer's first one, and appends the batch a
-    second time.
+    A producer expires when `producer.id.expiration.ms` has passed since the timestamp of its latest
+    record. The client chooses this timestamp. If it is older than a day, the default value of a day
+    does not protect the producer. The leader no longer knows the producer when a retry arrives. It
+    treats the batch as the producer's first one, and appends the batch a second time. This was
+    reproduced on brokers of Kafka 4.3.
+
+    Source: ProducerStateManager.isProducerExpired.
     """
 
     @action

@@ -48,7 +48,8 @@ DELIVERY: Final = (
         ),
         condition=(
             "One producer session with acks=all, no unclean election, and retries that end before "
-            "producer.id.expiration.ms; a restarted producer without a transactional id is a new "
+            "producer.id.expiration.ms has passed since the timestamp of the record, which the "
+            "client may choose; a restarted producer without a transactional id is a new "
             "session. On Kafka up to 4.3 also one batch in flight "
             "(max.in.flight.requests.per.connection=1), or a client that gives up when a batch is "
             "out of order: a leader that restarts knows only a producer's newest batch, a leader "

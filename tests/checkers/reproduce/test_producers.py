@@ -10,9 +10,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from checkers.histories.analysis import analyze
-from checkers.reproduce.actions import abort, begin, begin_commit, nothing, read
+from checkers.reproduce.actions import abort, begin, begin_commit, java_send, nothing, read
 from checkers.reproduce.checks import committed, done, is_ended, partition, was_read
 from checkers.reproduce.java_producer import JavaProducer, JavaSends
 from checkers.reproduce.stage import Stage
@@ -46,6 +48,41 @@ def test_each_record_ends_once_with_its_offset_or_its_error() -> None:
         ("lost", "info", None, "TimeoutException"),
         ("b", "ok", 2, None),
     ]
+
+
+def test_a_record_has_the_present_time_or_an_older_timestamp(stage: Stage) -> None:
+    sent: list[tuple[str, int | None]] = []
+    producer: Any = SimpleNamespace(
+        send=lambda value, timestamp_ms: sent.append((value, timestamp_ms)), close=lambda: None
+    )
+    stage.java = producer
+    before_ms = time.time_ns() // 1_000_000
+    java_send("a")(stage)
+    java_send("b", hours_old=48)(stage)
+
+    (a, present), (b, old) = sent
+    assert (a, present, b) == ("a", None, "b")
+    assert old is not None
+    assert 0 <= old + 48 * 3_600_000 - before_ms < 10_000
+
+
+def test_the_java_program_gets_the_timestamp_after_the_value() -> None:
+    code = "import sys; print(repr(sys.stdin.readline()), file=sys.stderr); sys.stdin.readline()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    producer = JavaProducer(process, lambda *_: None)
+    producer.send("a", 1_700_000_000_000)
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    producer.close()
+    process.stderr.close()
+
+    assert line == ("'a\\t1700000000000\\n'\n")
 
 
 def test_records_that_are_sent_together_are_one_operation(stage: Stage, tmp_path: Path) -> None:

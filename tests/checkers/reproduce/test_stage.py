@@ -47,6 +47,7 @@ from checkers.reproduce.checks import (
 )
 from checkers.reproduce.reproduction import Seen, Step
 from checkers.reproduce.stage import Stage
+from checkers.reproduce.transactions import NO_ANSWER, RawTransactions
 from checkers.systems.administration import Administration, Refused, accept
 from checkers.systems.system import Ability
 from reference_impl.wire.messages.apis import Api
@@ -210,6 +211,31 @@ def test_epochs_are_used_up_and_a_lost_answer_is_repeated(stage: Stage) -> None:
     again = transaction(lambda it: it.next_epoch(5))
     assert take(stage, again, is_noted("NONE, epoch 6")).reached
     assert take(stage, again, is_noted("NONE, epoch 6")).reached
+
+
+@pytest.mark.parametrize("unknown_first", [False, True])
+def test_two_markers_of_one_request_are_both_answered(stage: Stage, unknown_first: bool) -> None:
+    take(stage, create(2), partition(leader=1))
+    take(stage, transaction(lambda it: it.begin()), is_noted("NONE"))
+    take(stage, transaction(lambda it: it.add_partition()), is_noted("NONE"))
+    send = transaction(lambda it: str(it.produce("a")["error_code"]))
+    assert take(stage, send, is_noted("NONE")).reached
+
+    both = transaction(lambda it: it.two_markers(unknown_first=unknown_first))
+    assert take(stage, both, is_noted("NONE, UNKNOWN_TOPIC_OR_PARTITION")).reached
+    assert take(stage, fetch_committed(at=1), is_noted("last stable offset 2, records [a]")).reached
+
+
+def test_a_request_with_two_markers_may_get_no_answer() -> None:
+    sent: list[int] = []
+
+    def call(_: Api, __: int, body: Mapping[str, Any]) -> Any:
+        sent.extend(marker["producer_id"] for marker in body["markers"])
+        raise TimeoutError
+
+    producer = RawTransactions(call, "t", version=1, producer_id=7, epoch=0)
+    assert producer.two_markers(unknown_first=False) == NO_ANSWER
+    assert sent == [7, 8]
 
 
 def test_brokers_and_a_topic_are_looked_up_in_the_metadata(stage: Stage) -> None:
