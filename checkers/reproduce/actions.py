@@ -65,27 +65,6 @@ def create_topic(*replicas: int, **configs: str) -> Do:
     return do
 
 
-def create_internal(name: str, *brokers: int, **configs: str) -> Do:
-    """Returns an action that creates an internal topic with one partition, which has its replicas
-    on `brokers`. The first of them is the coordinator of everything in this topic.
-
-    In the names of `configs`, `_` stands for `.`.
-    """
-
-    def do(stage: Stage) -> None:
-        topic = {
-            "name": name,
-            "num_partitions": -1,
-            "replication_factor": -1,
-            "assignments": [{"partition_index": 0, "broker_ids": brokers}],
-            "configs": [{"name": k.replace("_", "."), "value": v} for k, v in configs.items()],
-        }
-        body = {"topics": [topic], "timeout": TIMEOUT_MS, "validate_only": False}
-        accept(stage.call(Api.CREATE_TOPICS, 5, body)["topics"][0])
-
-    return do
-
-
 def to(action: Ability, *brokers: int) -> Do:
     def do(stage: Stage) -> None:
         for broker in brokers:

@@ -33,7 +33,10 @@ from checkers.reproduce.schedules import (
     last_replica_standing,
     last_stable_offset_goes_back,
     late_marker,
+    late_offset_commit,
+    late_offset_of_last_transaction,
     leader_trusts_old_fetches,
+    lost_decision,
     markers_unanswered,
     min_isr_of_partition_0,
     offset_of_deleted_topic,
@@ -73,6 +76,7 @@ REPRODUCTIONS: Final[dict[str, Reproduction]] = {
         leader_trusts_old_fetches,
         skipped_marker,
         committed_record_lost,
+        lost_decision,
         recreated_topic,
         recreated_topic_aborted,
         markers_unanswered,
@@ -105,6 +109,8 @@ REPRODUCTIONS: Final[dict[str, Reproduction]] = {
         hanging_transaction,
         late_marker,
         delayed_end,
+        late_offset_commit,
+        late_offset_of_last_transaction,
         reordered_batches,
     )
 }

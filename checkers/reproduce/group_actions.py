@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import TRANSACTION_STATE, Do, create_internal
+from checkers.reproduce.actions import TRANSACTION_STATE, Do
 from checkers.reproduce.assigned_pipeline import AssignedPipeline
 from checkers.reproduce.checks import Check
 from checkers.reproduce.group_member import GROUP, GroupMember
 from checkers.reproduce.reproduction import Seen
 from checkers.reproduce.stage import Stage
+from checkers.reproduce.topics import CONSUMER_OFFSETS, create
 from reference_impl.wire.messages.apis import Api
 
-CONSUMER_OFFSETS: Final = "__consumer_offsets"
 NO_OFFSET: Final = -1  # the committed offset of a group that has none
 
 
@@ -20,14 +20,14 @@ def create_group_coordinator(*brokers: int) -> Do:
     """Returns an action that creates the topic `__consumer_offsets` with one partition, which has
     its replicas on `brokers`. The first of them is the group coordinator.
     """
-    return create_internal(CONSUMER_OFFSETS, *brokers, cleanup_policy="compact")
+    return create(CONSUMER_OFFSETS, *brokers, cleanup_policy="compact")
 
 
 def create_transaction_coordinator(*brokers: int) -> Do:
     """Returns an action that creates the topic `__transaction_state` with one partition, which has
     its replicas on `brokers`. The first of them is the transaction coordinator.
     """
-    return create_internal(TRANSACTION_STATE, *brokers, cleanup_policy="compact")
+    return create(TRANSACTION_STATE, *brokers, cleanup_policy="compact")
 
 
 def coordinates_group(broker: int, *, at: int) -> Check:
@@ -109,11 +109,13 @@ def start_pipeline(name: str, at: int | None = None) -> Do:
     """
 
     def do(stage: Stage) -> None:
-        if name not in stage.pipelines:
+        if name not in stage.assigned_pipelines:
             host, port = stage.cluster.address(at or 1)
             servers = stage.servers if at is None else f"{host}:{port}"
-            stage.pipelines[name] = AssignedPipeline(servers, stage.topic.name, stage.index)
-        stage.pipelines[name].fence_others()
+            stage.assigned_pipelines[name] = AssignedPipeline(
+                servers, stage.topic.name, stage.index
+            )
+        stage.assigned_pipelines[name].fence_others()
 
     return do
 
@@ -124,7 +126,7 @@ def begin_at_committed(name: str) -> Do:
     """
 
     def do(stage: Stage) -> None:
-        stage.noted = f"offset {stage.pipelines[name].begin_at_committed()}"
+        stage.noted = f"offset {stage.assigned_pipelines[name].begin_at_committed()}"
 
     return do
 
@@ -135,6 +137,6 @@ def process(name: str) -> Do:
     """
 
     def do(stage: Stage) -> None:
-        stage.noted = stage.pipelines[name].process()
+        stage.noted = stage.assigned_pipelines[name].process()
 
     return do

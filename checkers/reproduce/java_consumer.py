@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from checkers.reproduce.java_process import pipe_of, start_java
+from checkers.reproduce.programs import java_program, pipe_of, start
 
 GROUP: Final = "g"
 SETTINGS: Final = {"group.id": GROUP, "auto.offset.reset": "earliest", "max.poll.records": "1"}
@@ -42,7 +42,8 @@ class JavaConsumer:
         Raises InputFault if there is only a Java runtime without a compiler.
         """
         chosen = [f"{name}={value}" for name, value in {**SETTINGS, **settings}.items()]
-        return cls(start_java("Consumer.java", classpath, [servers, topic, *chosen], log))
+        command = [*java_program("Consumer.java", classpath), servers, topic, *chosen]
+        return cls(start(command, log))
 
     def poll(self) -> None:
         """Polls until the consumer receives a record, for at most 90 s, and stores the record in

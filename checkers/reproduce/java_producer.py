@@ -18,7 +18,7 @@ from pathlib import Path
 
 from checkers.record.processes import Shared
 from checkers.record.store import HistoryWriter
-from checkers.reproduce.java_process import pipe_of, start_java
+from checkers.reproduce.programs import java_program, pipe_of, start
 from model.histories import Outcome, Send
 
 Ended = Callable[[str, Outcome, int | None, str | None], None]
@@ -42,8 +42,8 @@ class JavaProducer:
         """Starts a producer with the jars of a Kafka version. Raises InputFault if there is only
         a Java runtime without a compiler.
         """
-        process = start_java("Sender.java", classpath, [servers, topic], log)
-        return cls(process, ended)
+        command = [*java_program("Sender.java", classpath), servers, topic]
+        return cls(start(command, log), ended)
 
     def __post_init__(self) -> None:
         self._reading = threading.Thread(target=self._read, daemon=True)

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import Do, create_internal
+from checkers.reproduce.actions import Do
 from checkers.reproduce.share_member import GROUP, WITHIN_S
 from checkers.reproduce.stage import Stage
+from checkers.reproduce.topics import create
 from checkers.systems.administration import GROUP_RESOURCE, accept
 from reference_impl.wire.messages.apis import Api
 
@@ -19,7 +20,7 @@ def create_share_coordinator(broker: int) -> Do:
     """Returns an action that creates the topic `__share_group_state` on one broker. So this
     broker is the share coordinator.
     """
-    return create_internal(SHARE_GROUP_STATE, broker)
+    return create(SHARE_GROUP_STATE, broker)
 
 
 def join(*members: str) -> Do:

@@ -29,6 +29,7 @@ from checkers.reproduce.group_member import GroupMember
 from checkers.reproduce.java_consumer import JavaConsumer
 from checkers.reproduce.java_producer import JavaProducer, JavaSends
 from checkers.reproduce.partition_state import PartitionState, partition_state
+from checkers.reproduce.pipeline import Pipeline
 from checkers.reproduce.share_member import ShareMember
 from checkers.reproduce.transactional_client import TransactionalClient
 from checkers.reproduce.transactions import TRANSACTIONAL_ID, RawTransactions
@@ -73,8 +74,11 @@ class Stage:
     _java: list[JavaSends] = field(default_factory=list[JavaSends])
     _client: TransactionalClient | None = None
     group_members: dict[str, GroupMember] = field(default_factory=dict[str, GroupMember])
-    pipelines: dict[str, AssignedPipeline] = field(default_factory=dict[str, AssignedPipeline])
+    assigned_pipelines: dict[str, AssignedPipeline] = field(
+        default_factory=dict[str, AssignedPipeline]
+    )
     _share_members: dict[str, ShareMember] = field(default_factory=dict[str, ShareMember])
+    pipelines: list[Pipeline] = field(default_factory=list[Pipeline])
     rules: dict[str, ActiveRule] = field(default_factory=dict[str, ActiveRule])
     unread: tuple[str, ...] = ()
     noted: str = ""  # stored by the newest action that stores a text for its check
@@ -95,7 +99,9 @@ class Stage:
             share_member.close()
         for group_member in self.group_members.values():
             group_member.close()
-        for pipeline in self.pipelines.values():
+        for assigned in self.assigned_pipelines.values():
+            assigned.close()
+        for pipeline in self.pipelines:
             pipeline.close()
 
     # ------------------------------------------------------------ brokers

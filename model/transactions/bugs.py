@@ -26,7 +26,9 @@ from model.transactions.state import (
     EMPTY,
     FENCED,
     INVALID_TXN_STATE,
+    PREPARE,
     QUIET,
+    CoordinatorEpoch,
     Error,
     Instance,
     Offset,
@@ -223,6 +225,42 @@ class ConfirmsWhenIdle(Verification):
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
         return s.has_added(k, p) & ~s.is_busy()
+
+
+@bug(
+    "acts-on-unreplicated",
+    breaks="atomic",
+    steps=20,
+    at={**QUIET, "coordinator_failures": 2, "partitions": 2, "transactions": 1},
+    in_force=kafka(None, LATEST),
+)
+class ActsOnUnreplicated(Transactions):
+    """A new coordinator acts on the last record of its log before the record is committed.
+
+    The record prepares a commit. The new coordinator sends the markers, and one of them arrives.
+    Then it fails, and the next coordinator does not have the record. The transaction is open in its
+    log, and it aborts the transaction (finding `lost-decision`).
+    """
+
+    @action
+    def fail_over_with_append(s, epoch: CoordinatorEpoch) -> None:
+        """A new coordinator reads the log to its end. If the last record prepares a commit or
+        abort, the coordinator sends the markers, although the record is not committed.
+
+        Kafka: TransactionStateManager.loadTransactionMetadata.
+        Simplified: the coordinator that acted on a record never commits it.
+        """
+        appended = s.transaction_state.appended
+        when(s.is_appending(), epoch == s.coordinator_epoch + 1, epoch <= s.coordinator_failures)
+        k, decides = appended.transaction, appended.state == PREPARE
+        s.decided[k] = ite(decides, appended.outcome, s.decided[k])
+        for p in TopicPartition:
+            s.addressed[k][p] = ite(decides, appended.partitions[p], s.addressed[k][p])
+        s.marker_stamp[k] = ite(decides, s.stamp_of_markers(appended), s.marker_stamp[k])
+        s.marker_sent[k][epoch] = decides | s.marker_sent[k][epoch]
+        s.coordinator_epoch = epoch
+        s.answering = nothing
+        s.metadata = appended
 
 
 @bug(

@@ -6,8 +6,9 @@ id is *busy* in two cases: an append to the log is not committed, or a partition
 marker of a decision. While the transactional id is busy, the coordinator answers requests with
 CONCURRENT_TRANSACTIONS.
 
-A new coordinator reads the log; appends that were not committed are lost. If the log ends with a
-decision, the new coordinator sends the markers again.
+A new coordinator reads the log; appends that were not committed are lost. In Kafka, the new
+coordinator may have them (bug `acts-on-unreplicated`). If the log ends with a decision, the new
+coordinator sends the markers again.
 
 A decision moves the producer to the next epoch, and the markers carry this epoch. So partitions and
 the coordinator refuse later requests of the old epoch. When the epochs of a producer id run out,
@@ -142,7 +143,9 @@ class Coordinator(Partitions):
         """A new coordinator reads the log; appends that are not committed are lost.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition.
-        Simplified: loading is one step.
+        Simplified: loading is one step. In Kafka, the new coordinator also reads records that are
+        not committed. If it acts on such a record, the claim `atomic` breaks (bug
+        `acts-on-unreplicated`, 20 steps).
 
         If the log ends with a commit or abort, the new coordinator sends its markers again. If a
         partition refuses the repeated marker, the claim `markers_are_accepted` breaks (bug

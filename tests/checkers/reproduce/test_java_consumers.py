@@ -78,14 +78,16 @@ def test_a_consumer_is_started_with_its_settings(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     started: list[Any] = []
-    monkeypatch.setattr(java_consumer, "start_java", lambda *call: started.append(call))
+    monkeypatch.setattr(java_consumer, "start", lambda *call: started.append(call))
     log = tmp_path / "log"
     JavaConsumer.start("jars", "host:1", "t", {"group.protocol": "classic"}, log)
 
-    ((program, classpath, arguments, path),) = started
-    assert (program, classpath, path) == ("Consumer.java", "jars", log)
-    assert arguments[:2] == ["host:1", "t"]
-    assert {"group.id=g", "max.poll.records=1", "group.protocol=classic"} <= {*arguments}
+    ((command, path),) = started
+    assert path == log
+    program = next(i for i, word in enumerate(command) if word.endswith("Consumer.java"))
+    assert command[program - 2 : program] == ["-cp", "jars"]
+    assert command[program + 1 : program + 3] == ["host:1", "t"]
+    assert {"group.id=g", "max.poll.records=1", "group.protocol=classic"} <= {*command}
 
 
 def test_a_consumer_without_a_record_has_received_nothing(stage_with_consumers: Stage) -> None:

@@ -1,0 +1,131 @@
+"""Actions and checks on topics other than the topic of a reproduction, such as the internal topic
+`__transaction_state`. Each of these topics has one partition.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from checkers.reproduce.actions import TIMEOUT_MS, TRANSACTION_STATE, Do
+from checkers.reproduce.checks import Check
+from checkers.reproduce.partition_state import partition_state
+from checkers.reproduce.reproduction import Seen
+from checkers.reproduce.stage import Stage
+from checkers.systems.administration import accept
+from reference_impl.log.consecutive_batches import whole_batches
+from reference_impl.log.record_batch import decode, header
+from reference_impl.wire.messages.apis import Api
+
+CONSUMER_OFFSETS: Final = "__consumer_offsets"
+STATES: Final = (
+    "EMPTY",
+    "ONGOING",
+    "PREPARE_COMMIT",
+    "PREPARE_ABORT",
+    "COMPLETE_COMMIT",
+    "COMPLETE_ABORT",
+)  # TransactionState, by its number
+STATE: Final = struct.Struct(">hqhib")  # version, producer id and epoch, timeout, state
+
+
+def create(name: str, *replicas: int, **configs: str) -> Do:
+    """Returns an action that creates a topic with one partition on the brokers `replicas`. If it is
+    an internal topic, the first of them is the coordinator of everything in it.
+
+    In the names of `configs`, `_` stands for `.`.
+    """
+
+    def do(stage: Stage) -> None:
+        topic = {
+            "name": name,
+            "num_partitions": -1,
+            "replication_factor": -1,
+            "assignments": [{"partition_index": 0, "broker_ids": replicas}],
+            "configs": [{"name": k.replace("_", "."), "value": v} for k, v in configs.items()],
+        }
+        body = {"topics": [topic], "timeout": TIMEOUT_MS, "validate_only": False}
+        accept(stage.call(Api.CREATE_TOPICS, 5, body)["topics"][0])
+
+    return do
+
+
+def reorder(name: str, *replicas: int) -> Do:
+    """Returns an action that makes the first of the brokers `replicas` the preferred leader of the
+    topic's partition.
+    """
+    return lambda stage: stage.administration().reassign({(name, 0): replicas})
+
+
+def elect(name: str, at: int) -> Do:
+    """Returns an action that requests the election of the preferred leader of the topic's partition
+    from the broker `at`.
+    """
+    return lambda stage: stage.administration(at).elect([(name, 0)])
+
+
+def led(
+    name: str,
+    leader: int,
+    *,
+    isr: Collection[int] | None = None,
+    preferred: int | None = None,
+    at: int = 1,
+) -> Check:
+    """Returns a check that succeeds if the metadata of the broker `at` has this leader of the
+    topic's partition, this ISR and this preferred leader.
+    """
+
+    def check(stage: Stage) -> Seen:
+        state = partition_state(stage.cluster.address(at), name)
+        if state is None:
+            return Seen(reached=False, text=f"broker {at} does not know {name}")
+        reached = (
+            state.leader == leader
+            and (isr is None or state.isr == frozenset(isr))
+            and preferred in (None, state.replicas[0])
+        )
+        return Seen(reached=reached, text=str(state))
+
+    return check
+
+
+def stored_states(states: Mapping[int, str]) -> Check:
+    """Returns a check that succeeds if the newest record of `__transaction_state` in the log of
+    each broker has the state `states[broker]`. Only one transactional id may be in use.
+    """
+
+    def check(stage: Stage) -> Seen:
+        found = {broker: _newest_state(stage, broker) for broker in states}
+        text = ", ".join(f"broker {broker} {state}" for broker, state in found.items())
+        return Seen(reached=found == states, text=text)
+
+    return check
+
+
+def _newest_state(stage: Stage, broker: int) -> str:
+    newest = "nothing"
+    for batch in _batches(stage, broker, TRANSACTION_STATE):
+        for _, record in decode(batch):
+            newest = STATES[STATE.unpack_from(record.value or bytes(STATE.size))[-1]]
+    return newest
+
+
+def has_marker(name: str, broker: int) -> Check:
+    """Returns a check that succeeds if the broker's log of the topic ends with a transaction
+    marker.
+    """
+
+    def check(stage: Stage) -> Seen:
+        batches = _batches(stage, broker, name)
+        ends = bool(batches) and header(batches[-1]).is_control
+        kind = "a marker" if ends else "no marker"
+        return Seen(reached=ends, text=f"the log of {name} on broker {broker} ends with {kind}")
+
+    return check
+
+
+def _batches(stage: Stage, broker: int, name: str) -> list[bytes]:
+    segments = sorted((stage.log_dirs_of(broker)[0] / f"{name}-0").glob("*.log"))
+    return [bytes(batch) for one in segments for batch in whole_batches(one.read_bytes())]
