@@ -1,4 +1,4 @@
-"""Actions on members of a consumer group (KIP-848), for reproductions on real brokers."""
+"""Actions on members of a consumer group, for reproductions on real brokers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Final
 from checkers.reproduce.actions import TRANSACTION_STATE, Do
 from checkers.reproduce.assigned_pipeline import AssignedPipeline
 from checkers.reproduce.checks import Check
-from checkers.reproduce.group_member import GROUP, GroupMember
+from checkers.reproduce.group_member import GROUP, GroupMember, GroupProtocol
 from checkers.reproduce.reproduction import Seen
 from checkers.reproduce.stage import Stage
 from checkers.reproduce.topics import CONSUMER_OFFSETS, create
+from checkers.systems.administration import accept
 from reference_impl.wire.messages.apis import Api
 
 NO_OFFSET: Final = -1  # the committed offset of a group that has none
@@ -49,10 +50,6 @@ def commit_in_transaction(name: str) -> Do:
     return lambda stage: stage.group_members[name].commit_in_transaction(stage.servers)
 
 
-def leave_group(name: str) -> Do:
-    return lambda stage: stage.group_members.pop(name).close()
-
-
 def has_offset(offset: int | None, *, at: int) -> Check:
     """Returns a check that succeeds if the broker `at` returns `offset` as the committed offset of
     the group. If `offset` is None, the group must have no committed offset.
@@ -80,13 +77,42 @@ def _fetches_offset(answer: str, at: int) -> Check:
     return check
 
 
-def join_group(name: str, instance: str | None = None) -> Do:
+def join_group(name: str, instance: str | None = None, protocol: GroupProtocol = "consumer") -> Do:
     """Returns an action that starts a consumer, which joins the group. `instance` is its
-    group.instance.id, or None for a dynamic member.
+    group.instance.id, or None for a dynamic member. `protocol` is its group.protocol.
     """
 
     def do(stage: Stage) -> None:
-        stage.group_members[name] = GroupMember.join(stage.servers, stage.topic.name, instance)
+        stage.group_members[name] = GroupMember.join(
+            stage.servers, stage.topic.name, instance, protocol
+        )
+
+    return do
+
+
+def leave_group(name: str) -> Do:
+    """Returns an action that closes a consumer, which leaves the group."""
+    return lambda stage: stage.group_members.pop(name).close()
+
+
+def commit(name: str) -> Do:
+    """Returns an action that commits the position of a consumer, and waits for the response."""
+    return lambda stage: stage.group_members[name].commit()
+
+
+def fetch_committed_offset(at: int) -> Do:
+    """Returns an action that requests the committed offset of the group from the broker `at`, its
+    coordinator. It stores the offset in `stage.noted`. It is -1 if the group has none.
+    """
+
+    def do(stage: Stage) -> None:
+        topic = {"name": stage.topic.name, "partition_indexes": (stage.index,)}
+        body = {"group_id": GROUP, "topics": [topic], "require_stable": False}
+        answer = stage.call(Api.OFFSET_FETCH, 7, body, at)
+        accept(answer)
+        (partition,) = answer["topics"][0]["partitions"]
+        accept(partition)
+        stage.noted = f"committed offset {partition['committed_offset']}"
 
     return do
 

@@ -1,4 +1,6 @@
-"""A member of a consumer group (KIP-848): a consumer of confluent-kafka.
+"""A member of a consumer group: a consumer of confluent-kafka.
+
+It uses the group protocol of KIP-848, or the classic one.
 
 Source: KIP-848; KIP-345 for group.instance.id.
 """
@@ -8,15 +10,15 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import confluent_kafka
 
+GroupProtocol = Literal["consumer", "classic"]  # of KIP-848, and the older one
 GROUP: Final = "g"
 WITHIN_S: Final = 30.0
 SETTINGS: Final = {
     "group.id": GROUP,
-    "group.protocol": "consumer",
     "auto.offset.reset": "earliest",
     "enable.auto.commit": False,
     "log_level": 0,  # dropped connections would fill the terminal
@@ -29,12 +31,15 @@ class GroupMember:
     consumer: Any
 
     @classmethod
-    def join(cls, servers: str, topic: str, instance: str | None) -> GroupMember:
+    def join(
+        cls, servers: str, topic: str, instance: str | None, protocol: GroupProtocol
+    ) -> GroupMember:
         """Returns a new member of the group. `instance` is its group.instance.id, or None for a
-        dynamic member.
+        dynamic member. `protocol` is its group.protocol.
         """
+        own = {"bootstrap.servers": servers, "group.protocol": protocol}
         static = {} if instance is None else {"group.instance.id": instance}
-        consumer = confluent_kafka.Consumer({**SETTINGS, **static, "bootstrap.servers": servers})
+        consumer = confluent_kafka.Consumer({**SETTINGS, **own, **static})
         consumer.subscribe([topic])
         return cls(consumer)
 
@@ -70,6 +75,12 @@ class GroupMember:
         group = self.consumer.consumer_group_metadata()
         producer.send_offsets_to_transaction(positions, group, WITHIN_S)
         producer.commit_transaction(WITHIN_S)
+
+    def commit(self) -> None:
+        """Commits the position of the consumer, and waits for the response. Raises KafkaException
+        if the broker refuses the commit.
+        """
+        self.consumer.commit(asynchronous=False)
 
     def close(self) -> None:
         self.consumer.close()

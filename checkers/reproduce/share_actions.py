@@ -31,6 +31,11 @@ def join(*members: str) -> Do:
     return do
 
 
+def leave(member: str) -> Do:
+    """Returns an action that closes a member. The member leaves the share group."""
+    return lambda stage: stage.close_share_member(member)
+
+
 def configure_group(**configs: str) -> Do:
     """Returns an action that sets configurations of the share group. In the names, `_` stands
     for `.`.

@@ -339,6 +339,10 @@ class Stage:
             self._share_members[name] = ShareMember.join(self.servers, self.topic.name)
         return self._share_members[name]
 
+    def close_share_member(self, name: str) -> None:
+        """Closes the member of the share group with this name, so that it leaves the group."""
+        self._share_members.pop(name).close()
+
     def transactions(self, version: int) -> RawTransactions:
         """Returns a `RawTransactions`: a transactional producer of which the caller chooses each
         request. The first call creates it, with the transaction version `version`.

@@ -357,8 +357,13 @@ class GroupOffsetsActions(GroupOffsetsCoordinator):
         """The committed offset of a partition expires, because the group had no members for
         offsets.retention.minutes.
 
-        Kafka: OffsetMetadataManager.cleanupExpiredOffsets.
-        Simplified: the retention time may end at any time.
+        This is the rule of classic groups. A group of KIP-848 has the retention time since the
+        commit instead: it may lose the offset as soon as it has no members
+        (docs/findings/committed-offset-expires.md).
+
+        Kafka: OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirationCondition.
+        Simplified: the retention time may end at any time. Kafka also drops the offset of a topic
+        to which a group with members does not subscribe any more.
         Without the guard that the group is empty, the claim `committed_offsets_last` breaks (bug
         `expires-in-rebalance`, 3 steps; KAFKA-13636).
         """

@@ -19,6 +19,7 @@ from model.variants import bug
 
 ALL_IS_WELL = {"max_failures": 0, "max_deleted": 0}
 ONE_RECORD = {"members": 1, "records": 1, "max_leader_epoch": 0, "max_deleted": 0}
+ONE_RECORD_TWO_LEADERS = {"members": 1, "records": 1, **ALL_IS_WELL}
 
 
 @bug(
@@ -90,6 +91,35 @@ class StartOffsetWaits(MovesStartAfterWrites):
     the first case, an acknowledgement fails after its lock has timed out, and the record is
     archived. In the second case, the topic deletes all records before the final record.
     """
+
+
+@bug(
+    "start-offset-is-not-stored",
+    breaks="no_record_is_skipped",
+    steps=2,
+    at=ONE_RECORD_TWO_LEADERS,
+    in_force=kafka(
+        "4.2", LATEST, "with share.auto.offset.reset=latest; reproduced on real brokers"
+    ),
+)
+class StartOffsetIsNotStored(ShareGroup):
+    """The first leader chooses the end of the log as the start offset, and does not store it. As
+    long as the coordinator has stored nothing, each new leader chooses again.
+
+    The log was empty when the first leader chose. So a new leader skips all records that were
+    appended since then. It also skips records that members have acquired. Real brokers do this:
+    docs/findings/share-group-skips-records.md.
+    """
+
+    def start_when_read(s) -> Offset:
+        """Returns the end of the log, if the coordinator has stored nothing.
+
+        Kafka: SharePartition.startOffsetDuringInitialization.
+        """
+        nothing_is_stored = all_of(
+            s.stored_start == Offset(0), ~exists(s.stored[x].state != NOT_FETCHED for x in Offset)
+        )
+        return ite(nothing_is_stored, s.end_offset, s.stored_start)
 
 
 @bug(

@@ -190,7 +190,7 @@ class ShareGroupState(Spec):
 
     def init(s) -> None:
         """Sets the initial state: the log has all its records, and the leader has read the
-        stored state, which is empty.
+        stored state. It has the start offset 0, and the state of no record.
         """
         s.end_offset = Offset(s.records)
         s.is_active = true

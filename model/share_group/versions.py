@@ -14,17 +14,18 @@ from model.variants import version
 @version(
     "start-offset-grows",
     in_force=unreleased(
-        "Kafka's pull request 23074, which was merged after 4.3.1, and a proposed rule: a leader "
-        "moves its start offset after a failed write too"
+        "Kafka's pull request 23074, which was merged after 4.3.1, and two proposed rules: a "
+        "leader moves its start offset after a failed write too, and the first leader stores it"
     ),
     default=True,
 )
 class ShareGroup(ShareGroupClaims):
-    """Share groups of Kafka 4.3 with two additional rules for the start offset, which Kafka 4.3
+    """Share groups of Kafka 4.3 with three additional rules for the start offset, which Kafka 4.3
     lacks.
 
     The stored start offset only grows. A leader looks for a new start offset also after a failed
-    write, and after the topic has deleted records.
+    write, and after the topic has deleted records. The first leader stores the start offset that it
+    has chosen.
     """
 
 
@@ -65,6 +66,7 @@ class Kafka43(MovesStartAfterWrites):
     between the two offsets. So the next leader delivers these records again, although members have
     the answer that their acknowledgements succeeded. Real brokers do this:
     docs/findings/accepted-record-returns.md. This version also has the bug `start-offset-waits`.
+    Kafka 4.3 has the bug `start-offset-is-not-stored` too, which is left out here.
     """
 
     def start_to_store(s, w: Slot) -> Offset:

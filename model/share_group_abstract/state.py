@@ -11,9 +11,10 @@ limit of deliveries. A record is available if it is not final and no member has 
 Source: KIP-932; SharePartition, PersisterStateManager and ShareCoordinatorShard of Kafka 4.3.
 Simplified: there is one share partition. A batch has one record. The log has a record at every
 offset, and members may acquire the records in any order. A lock may time out at any moment, and any
-write may fail. The coordinator never fails. An old leader delivers no more records, and accepts no
-more acknowledgements. The spec contains no share sessions, no limit of records in flight, no
-transactions, and no administrator who changes the start offset.
+write may fail. The coordinator never fails. From the beginning, it has a start offset, which Kafka
+4.3 stores later (docs/findings/share-group-skips-records.md). An old leader delivers no more
+records, and accepts no more acknowledgements. The spec contains no share sessions, no limit of
+records in flight, no transactions, and no administrator who changes the start offset.
 """
 
 from __future__ import annotations

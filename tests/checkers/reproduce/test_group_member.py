@@ -1,4 +1,4 @@
-"""Members of consumer groups (KIP-848), and the actions of schedules on them."""
+"""Members of consumer groups, and the actions of schedules on them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from checkers.reproduce.assigned_pipeline import OUTPUT
 from checkers.reproduce.checks import acknowledged, done, is_noted, partition
 from checkers.reproduce.group_actions import (
     begin_at_committed,
+    commit,
     commit_in_transaction,
     consume,
     coordinates_group,
+    fetch_committed_offset,
     has_offset,
     join_group,
     leave_group,
@@ -21,6 +23,7 @@ from checkers.reproduce.group_actions import (
     refuses_offsets,
     start_pipeline,
 )
+from checkers.reproduce.group_member import GroupProtocol
 from checkers.reproduce.schedules.static_member_refused import REFUSED
 from checkers.reproduce.stage import TOPIC, Stage
 from tests.checkers.reproduce.test_stage import create, take
@@ -33,6 +36,25 @@ def test_a_member_reads_the_records_of_the_topic(stage: Stage) -> None:
     assert take(stage, join_group("c1"), done).reached
     assert take(stage, consume("c1"), is_noted("a")).reached
     assert take(stage, consume("c1"), is_noted("b")).reached
+
+
+@pytest.mark.parametrize("protocol", ["consumer", "classic"])
+def test_the_next_member_begins_at_the_committed_offset(
+    stage: Stage, protocol: GroupProtocol
+) -> None:
+    take(stage, create(1), partition(leader=1))
+    take(stage, send("a", "b"), acknowledged("a", "b"))
+
+    take(stage, join_group("c1", protocol=protocol), done)
+    assert take(stage, consume("c1"), is_noted("a")).reached
+    assert take(stage, fetch_committed_offset(2), is_noted("committed offset -1")).reached
+    assert take(stage, commit("c1"), done).reached
+    assert take(stage, fetch_committed_offset(2), is_noted("committed offset 1")).reached
+    assert take(stage, leave_group("c1"), done).reached
+    assert [*stage.group_members] == []
+
+    take(stage, join_group("c2", protocol=protocol), done)
+    assert take(stage, consume("c2"), is_noted("b")).reached
 
 
 def test_a_second_process_of_a_static_member_fails_while_the_first_one_runs(stage: Stage) -> None:

@@ -23,6 +23,7 @@ from checkers.reproduce.share_actions import (
     configure_group,
     create_share_coordinator,
     join,
+    leave,
     receive,
 )
 from checkers.reproduce.share_member import NO_ANSWER, RELEASE, ShareMember
@@ -129,6 +130,15 @@ def test_members_take_single_records_and_a_released_one_is_delivered_again(
         assert one.topics == ["t"]
         assert one.settings["group.id"] == "g"
         assert one.settings["bootstrap.servers"] == stage.servers
+
+
+def test_a_member_that_leaves_is_closed_once(stage: Stage, queue: Queue) -> None:
+    take(stage, join("m1"), done)
+
+    assert take(stage, leave("m1"), done).reached
+    assert [one.closed for one in queue.consumers] == [True]
+    assert take(stage, receive("m1"), is_noted("a, delivery 1")).reached
+    assert [one.closed for one in queue.consumers] == [True, False]
 
 
 def test_a_failed_acknowledgement_is_noted(stage: Stage, queue: Queue) -> None:

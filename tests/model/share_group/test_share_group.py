@@ -11,6 +11,7 @@ from model.share_group.bugs import (
     KeepsExpiredLock,
     ReadsWithoutFencing,
     SkipsGaps,
+    StartOffsetIsNotStored,
     StartOffsetWaits,
 )
 from model.share_group.state import RecordState
@@ -129,6 +130,16 @@ def test_a_new_leader_counts_deliveries_from_the_last_stored_count(play: Begin) 
     run = play(ShareGroup()).do("acquire 0", *NEW_LEADER, "acquire 0", "time_out 0", "acquire 0")
     assert state(run, 0) == ("ACQUIRED", 2)
     assert run.broken() == set()
+
+
+def test_a_new_leader_skips_records_if_no_start_offset_is_stored(play: Begin) -> None:
+    steps = ("acquire 0", *NEW_LEADER)
+    assert play(ShareGroup()).do(*steps)["start"] == 0
+    wrong = play(StartOffsetIsNotStored()).do(*steps)
+    assert wrong["start"] == 2
+    assert wrong.broken() == {"no_record_is_skipped"}
+    released = play(StartOffsetIsNotStored()).do("acquire 0", "release 0 0", "persist 0")
+    assert state(released.do(*NEW_LEADER, "acquire 1"), 0) == ("ACQUIRED", 2)
 
 
 def test_a_new_leader_delivers_the_records_that_it_finds_no_state_of(play: Begin) -> None:
