@@ -67,7 +67,7 @@ kills: $(READY)
 week: $(READY)
 	$(BIN)/python -m benchmarks.week
 
-# The readers of histories on the bytes of a fuzzer: an hour.
+# The readers of histories, and the analysis, on the bytes of a fuzzer: an hour.
 fuzz-histories: $(READY)
 	$(BIN)/python -m pip install --quiet atheris==3.0.0
 	$(BIN)/python -m tools.fuzz histories --seconds 3600
@@ -92,7 +92,7 @@ HUNT_SECONDS := 28800
 hunt: $(READY)
 	$(BIN)/python -m tools.hunt --seconds $(HUNT_SECONDS)
 
-# Histories with one planted fault each, for false positives of analyze: docs/convictions.md. It goes on where it ended.
+# Histories with planted faults or seeded bugs, for false positives of analyze: docs/convictions.md. It goes on where it ended.
 CONVICTIONS_SECONDS := 3600
 convictions: $(READY)
 	$(BIN)/python -m tools.convictions --seconds $(CONVICTIONS_SECONDS)

@@ -5,8 +5,8 @@ reported as a `skip`. So if a reported anomaly may follow from another reported 
 names this other anomaly as a possible cause. Both the cause and the consequence are reported,
 because the consequence may have a different cause.
 
-`tools.convictions` tests this table with simulated histories, each with one fault: every reported
-anomaly must be an effect of the fault, or it must follow from an effect according to this table.
+`tools.convictions` tests this table with simulated histories, which have a fault or a seeded bug:
+every reported anomaly must be an effect of it, or follow from an effect according to this table.
 """
 
 from __future__ import annotations

@@ -357,26 +357,28 @@ class Cluster(Machines):
         - All of the `programs` have finished.
 
         If `core` is not None, only the brokers in `core` start and recover, and all other brokers
-        crash.
+        crash. A broker of `core` that is still shutting down starts again after it has stopped.
         """
         self._network.calm_down()
         self._armed.disarm()
+        recovering = [broker for broker in self.broker_ids if core is None or broker in core]
         for broker in self.broker_ids:
-            if core is None or broker in core:
-                self.restart(broker)
-            else:
+            if broker not in recovering:
                 self.crash(broker)
-        self._until(
-            lambda: (
+
+        def recovered() -> bool:
+            for broker in recovering:
+                self.restart(broker)
+            return (
                 # the cheapest first: this is called after each event
                 all(map(self.is_over, programs))
                 and self._idle()
                 and self.all_in_sync(core)
                 and self.is_led()
                 and self.all_moved()
-            ),
-            within_ms,
-        )
+            )
+
+        self._until(recovered, within_ms)
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:
         """Adds a consumer that reads from the beginning to the end offset, and returns its records

@@ -81,20 +81,29 @@ def transfers(
     return program
 
 
-def bills(name: str, until_ms: int) -> ProgramFactory:
+def bills(
+    name: str, until_ms: int, *, version: TransactionVersion = TransactionVersion.V2
+) -> ProgramFactory:
     """Returns a program that reads orders as a member of a group, and writes an invoice for each
     order.
 
-    Each transaction commits the invoices and the read positions together.
+    Each transaction commits the invoices and the read positions together. Each invoice has its own
+    number. So if an order is processed again, its invoice has another value: the analysis of
+    histories assumes that no value is sent twice (`values-are-unique`).
     """
 
     def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)
         consumer = Subscription(app=app, brokers=brokers, group=GROUP, topic=TOPIC_PARTITION.topic)
         output = TopicPartition(INVOICES.topic, 0)
+        number = 0
         while app.now_ms < until_ms:
             producer = TransactionalProducer(
-                app=app, brokers=brokers, transactional_id=name, timeout_ms=TRANSACTION_MS
+                app=app,
+                brokers=brokers,
+                transactional_id=name,
+                version=version,
+                timeout_ms=TRANSACTION_MS,
             )
             yield from producer.init_transactions()
             yield from consumer.resume()
@@ -102,7 +111,8 @@ def bills(name: str, until_ms: int) -> ProgramFactory:
                 yield from consumer.ensure_membership()
                 producer.begin(group=GROUP)
                 for record in (yield from consumer.poll_in_transaction()):
-                    yield from producer.send(output, record.value)
+                    number += 1
+                    yield from producer.send(output, f"{name}{number} for {record.value}")
                 if not consumer.empty_polls:
                     member = consumer.member
                     yield from producer.send_offsets(

@@ -8,16 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from model.histories import Send
+from properties.anomalies.assumptions import repeated_values
 from properties.anomalies.catalogue import BY_ID
 from reference_impl.node.bugs import Bug
 from reference_impl.node.seeded_bugs import SEEDED_BUGS
+from reference_impl.protocol import controller, messages, transactions
 from reference_impl.simulation.runs import Run, Scenario, run
+from reference_impl.simulation.world import NoProgress
 from tools.convictions.__main__ import main
-from tools.convictions.campaign import analysis, conduct, defects, outcomes
-from tools.convictions.cases import Case, cases
+from tools.convictions.campaign import Unraised, analysis, conduct, defects, outcomes, unraised
+from tools.convictions.cases import APIS, Case, cases
 from tools.convictions.effects import EFFECTS, FAULT_EFFECTS
 from tools.convictions.page import PAGE, page
 from tools.convictions.record import Outcome, Tally, keep, kept
+from tools.convictions.workloads import WORKLOADS
 
 BY_NAME = {case.name: case for case in cases()}
 SLICE = (
@@ -32,11 +37,15 @@ SLICE = (
 
 def test_every_seeded_bug_is_planted_in_every_workload() -> None:
     planted = {(case.workload, case.planted) for case in BY_NAME.values() if case.kind == "bug"}
-    assert planted == {
+    everywhere = {
         (workload, row.name)
         for workload in ("publish", "transactions", "pipeline")
         for row in SEEDED_BUGS
     }
+    late = {(name, bug.value) for name, one in WORKLOADS.items() for bug in one.shows}
+    assert planted == everywhere | late
+    controls = {case.workload for case in BY_NAME.values() if case.kind == "control"}
+    assert controls == {"late-ends", "late-markers", "late-records"}
     assert all(case.explained <= BY_ID.keys() for case in BY_NAME.values())
     for table in (EFFECTS, FAULT_EFFECTS):
         assert {name for effects in table.values() for name in effects} <= BY_ID.keys()
@@ -94,10 +103,67 @@ def test_an_anomaly_that_nothing_explains_is_a_defect() -> None:
     case = BY_NAME["publish/bug/no-dedup"]
     found = Outcome(case=case.name, seed=7, verdict="violated", raised=("duplicate", "poll-skip"))
     (defect,) = defects([case], tallied(case, found))
-    assert (defect.anomaly, defect.histories, defect.first_seed) == ("poll-skip", 1, 7)
+    assert (defect.symptom, defect.histories, defect.first_seed) == ("poll-skip", 1, 7)
     unexplained = replace(case, explained=frozenset())
     assert len(list(defects([unexplained], tallied(case, found)))) == 2
     assert "shows poll-skip in 1 histories, first at seed 7" in page([case], tallied(case, found))
+
+
+@pytest.mark.parametrize("verdict", ["assumptions broken", "no progress", "nothing checked"])
+def test_a_verdict_that_judges_no_anomaly_is_a_defect(verdict: str) -> None:
+    case, bug = BY_NAME["publish/fault/crash"], BY_NAME["publish/bug/no-dedup"]
+    (defect,) = defects([case], tallied(case, Outcome(case=case.name, seed=7, verdict=verdict)))
+    assert (defect.symptom, defect.histories, defect.first_seed) == (verdict, 1, 7)
+    of_bug = list(defects([bug], tallied(bug, Outcome(case=bug.name, seed=7, verdict=verdict))))
+    assert bool(of_bug) is (verdict != "no progress")  # a bug may stop a cluster
+
+
+def test_anomalies_that_a_bug_promises_and_never_raises_are_listed() -> None:
+    some = [BY_NAME["publish/bug/lost-append"], BY_NAME["late-ends/bug/delayed-end-accepted"]]
+    found: dict[str, Tally] = {}
+    for case, raised in zip(some, ("lost-write", "open-transaction-read"), strict=True):
+        of_case = Outcome(case=case.name, seed=0, verdict="violated", raised=(raised,))
+        found |= tallied(case, of_case)
+    (missing,) = unraised(some, found)
+    assert missing == Unraised(bug="delayed-end-accepted", anomalies=("G1a",), histories=1)
+    assert "| delayed-end-accepted | 1 | G1a |" in page(some, found)
+    assert list(unraised(some, {})) == []
+
+
+def test_planted_message_faults_name_requests_that_exist() -> None:
+    for api in APIS:
+        assert any(hasattr(of, api) for of in (controller, messages, transactions)), api
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        ("pipeline/fault/crash", 17),
+        ("pipeline/fault/power-loss", 42),
+        ("pipeline/bug/no-dedup", 1),
+    ],
+)
+def test_an_order_that_is_billed_again_has_another_invoice(name: str, seed: int) -> None:
+    """After a transaction with an unknown outcome, or with a bug that appends an order twice."""
+    history = run(BY_NAME[name].scenario(seed)).history
+    assert repeated_values(history) == ()
+    billed = [
+        did.value.partition(" for ")[2]
+        for operation in history
+        if operation.outcome != "fail"
+        for did in operation.did
+        if isinstance(did, Send) and did.key == "invoices-0"
+    ]
+    assert len(billed) > len({*billed})
+
+
+def test_a_pipeline_without_verification_progresses_in_version_1_only() -> None:
+    case = BY_NAME["pipeline/bug/late-produce-accepted"]
+    (outcome,) = conduct([(case, 0)])
+    assert outcome.verdict == "holds"
+    stuck = replace(case.of.scenario(0, case.of.version), bugs=case.scenario(0).bugs)
+    with pytest.raises(NoProgress):
+        run(replace(stuck, recovery_ms=3_000))
 
 
 def test_a_campaign_goes_on_where_its_record_ends(tmp_path: Path) -> None:

@@ -4,10 +4,11 @@
     python -m tools.convictions --case transactions/bug/no-dedup --seed 3    # one history
     python -m tools.convictions --page                     # only the page
 
-The program simulates histories with at most one planted fault, analyzes them, and counts the
+The program simulates histories with a planted fault or a seeded bug, analyzes them, and counts the
 anomalies. It writes the record benchmarks/results/convictions.json and the page
-docs/convictions.md. The exit code is 1 if a history has an anomaly that its fault does not explain,
-directly or through another anomaly.
+docs/convictions.md. It prints the anomalies that a bug promises and that no history shows. The exit
+code is 1 if there is a defect: an anomaly that its fault or bug does not explain, directly or
+through another anomaly, a broken assumption, or no progress without a bug.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from checkers.report.anomalies import explained
 from model.faults import UnknownName
-from tools.convictions.campaign import BATCH, analysis, defects, outcomes
+from tools.convictions.campaign import BATCH, analysis, defects, outcomes, unraised
 from tools.convictions.cases import Case, cases
 from tools.convictions.page import PAGE, page
 from tools.convictions.record import KEPT, Tally, keep, kept
@@ -48,11 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = list(defects(cases(), tallies))
     for one in found:
         sys.stdout.write(
-            f"{one.case.name} raised {one.anomaly} in {one.histories} histories, first at seed "
+            f"{one.case.name}: {one.symptom} in {one.histories} histories, first at seed "
             f"{one.first_seed}\n"
         )
+    for bug in unraised(cases(), tallies):
+        sys.stdout.write(
+            f"{bug.bug} never raised {', '.join(bug.anomalies)} in {bug.histories} histories\n"
+        )
     total = sum(tally.histories for tally in tallies.values())
-    sys.stdout.write(f"{total:,} histories, {len(found)} unexplained\n")
+    sys.stdout.write(f"{total:,} histories, {len(found)} defects\n")
     return 1 if found else 0
 
 

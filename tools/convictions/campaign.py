@@ -1,8 +1,9 @@
-"""Simulates histories with at most one planted fault, analyzes them, and counts the anomalies."""
+"""Simulates histories with planted faults and bugs, analyzes them, and counts the anomalies."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -18,19 +19,31 @@ from reference_impl.simulation.runs import run
 from reference_impl.simulation.world import NoProgress
 from tests.checkers.histories.joined_histories import joined
 from tools.convictions.cases import Case
-from tools.convictions.record import Outcome, Tally
+from tools.convictions.record import JUDGED, Outcome, Tally
 
 BATCH: Final = 64  # histories that are started at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unraised:
+    """The anomalies that a seeded bug must cause by its row, but that no history shows."""
+
+    bug: str
+    anomalies: tuple[str, ...]
+    histories: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
-    """A wrongly reported anomaly: the planted fault does not cause it, and it does not follow from
-    an anomaly that the fault causes.
+    """A wrong result of a case.
+
+    The symptom is an anomaly that the planted fault does not cause, directly or through another
+    anomaly. Or it is a verdict that judges no anomaly: `assumptions broken`, a defect of the
+    workload, or `no progress` without a bug, a defect of the simulation.
     """
 
     case: Case
-    anomaly: str
+    symptom: str
     histories: int
     first_seed: int
 
@@ -129,15 +142,33 @@ def _todo(cases: tuple[Case, ...], tallies: Mapping[str, Tally]) -> Iterator[tup
 
 
 def defects(cases: Iterable[Case], tallies: Mapping[str, Tally]) -> Iterator[Defect]:
-    """Yields each unexplained anomaly in the tallies: the fault of the case does not explain it."""
+    """Yields each anomaly that the fault of its case does not explain, and each verdict that judges
+    no anomaly. With a bug, the verdict `no progress` is no defect: a bug may stop a cluster.
+    """
     for case in cases:
         tally = tallies.get(case.name)
         if tally is not None:
-            for anomaly, histories in sorted(tally.raised.items()):
-                if anomaly not in case.explained:
-                    yield Defect(
-                        case=case,
-                        anomaly=anomaly,
-                        histories=histories,
-                        first_seed=tally.first[anomaly],
-                    )
+            allowed = JUDGED | ({"no progress"} if case.kind == "bug" else set())
+            wrong = {name: n for name, n in tally.raised.items() if name not in case.explained}
+            wrong |= {name: n for name, n in tally.verdicts.items() if name not in allowed}
+            for symptom, histories in sorted(wrong.items()):
+                yield Defect(
+                    case=case,
+                    symptom=symptom,
+                    histories=histories,
+                    first_seed=tally.first[symptom],
+                )
+
+
+def unraised(cases: Iterable[Case], tallies: Mapping[str, Tally]) -> Iterator[Unraised]:
+    """Yields each recorded bug with the promised anomalies that no history of the bug shows."""
+    histories: Counter[str] = Counter()
+    missing: dict[str, frozenset[str]] = {}
+    for case in cases:
+        tally = tallies.get(case.name)
+        if case.kind == "bug" and tally is not None:
+            histories[case.planted] += tally.histories
+            missing[case.planted] = missing.get(case.planted, case.promised) - tally.raised.keys()
+    for bug, anomalies in missing.items():
+        if anomalies:
+            yield Unraised(bug=bug, anomalies=tuple(sorted(anomalies)), histories=histories[bug])

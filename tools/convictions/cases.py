@@ -1,13 +1,17 @@
 """The cases to simulate. A case is a workload with one kind of planted fault, or without a fault.
 
+In the workloads with late requests, there are only the controls and the bugs that they show.
+
 The kinds of cases are:
 
     clean     no fault
     fault     one crash, cut link, lost disk or lost message
     network   a network that delays, loses, doubles or reorders messages
-    bug       a seeded bug of the broker, with two random faults of brokers and links
+    control   the late requests of the workload, without a bug
+    bug       a seeded bug of the broker, with two random faults of brokers and links, or with the
+              late requests of the workload
 
-In the first three kinds, Kafka fulfils its guarantees. So their histories must show only the
+In all kinds but the last, Kafka fulfils its guarantees. So their histories must show only the
 anomalies in `effects`: those that a fault may cause without a defect. With a seeded bug, a history
 may show the effects of the bug and their consequences. Most seeded bugs have an effect only if
 faults occur.
@@ -27,6 +31,7 @@ from properties.anomalies.declarations import Declarations
 from reference_impl.node.bugs import Bug
 from reference_impl.node.seeded_bugs import SEEDED_BUGS
 from reference_impl.protocol.messages import CONTROLLER, NodeId
+from reference_impl.protocol.transactions import TransactionVersion
 from reference_impl.simulation.faults import (
     At,
     Crash,
@@ -52,7 +57,17 @@ from tools.convictions.workloads import WORKLOADS, Workload
 
 BEGINS_MS: Final = (100, 1_000)  # when a planted fault begins, at the earliest and the latest
 LASTS_MS: Final = (50, 600)
-APIS: Final = ("Produce", "Fetch", "UpdateMetadata", "EndTxn", "WriteTxnMarkers", "AddPartitions")
+# Releases with these bugs have no transaction version 2. In version 2, the verification of a batch
+# also adds its partition: a leader that skips it never adds one, so that no transaction ends.
+BEFORE_V2: Final = frozenset({Bug.LATE_PRODUCE_ACCEPTED})
+APIS: Final = (
+    "Produce",
+    "Fetch",
+    "UpdateMetadata",
+    "EndTxn",
+    "WriteTxnMarker",
+    "AddPartitionsToTxn",
+)
 
 Planted = Callable[[Scenario], Scenario]
 
@@ -100,14 +115,14 @@ _NETWORKS: Final[Mapping[str, Conditions]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A workload with at most one planted fault.
+    """A workload with one planted fault, one seeded bug, or neither.
 
     `explained` has the anomalies that the fault may cause in the history, directly or through
     another anomaly.
     """
 
     workload: str
-    kind: str  # clean, fault, network or bug
+    kind: str  # clean, fault, network, control or bug
     planted: str  # the name of the fault, or empty
     explained: frozenset[str] = frozenset()
 
@@ -124,7 +139,8 @@ class Case:
         return Declarations(sub_via=frozenset({"subscribe" if self.of.subscribes else "assign"}))
 
     def scenario(self, seed: int) -> Scenario:
-        scenario = self.of.scenario(seed)
+        is_old = self.kind == "bug" and Bug(self.planted) in BEFORE_V2
+        scenario = self.of.scenario(seed, TransactionVersion.V1 if is_old else self.of.version)
         match self.kind:
             case "clean":
                 return replace(scenario, faults=())
@@ -132,8 +148,15 @@ class Case:
                 return replace(scenario, faults=_plan(self.planted, seed, scenario))
             case "network":
                 return replace(scenario, faults=(), conditions=_NETWORKS[self.planted])
+            case "control":
+                return scenario
             case _:
                 return replace(scenario, bugs=frozenset({Bug(self.planted)}))
+
+    @property
+    def promised(self) -> frozenset[str]:
+        """The anomalies that the seeded bug must cause by its row in `SEEDED_BUGS`."""
+        return _promised(Bug(self.planted)) if self.kind == "bug" else frozenset()
 
 
 def _plan(name: str, seed: int, scenario: Scenario) -> Plan:
@@ -144,19 +167,37 @@ def _plan(name: str, seed: int, scenario: Scenario) -> Plan:
     return At(at_ms, begins), At(at_ms + coins.randrange(*LASTS_MS), ends)
 
 
-def _explained(bug: Bug) -> frozenset[str]:
+def _promised(bug: Bug) -> frozenset[str]:
     (seeded,) = (row for row in SEEDED_BUGS if row.bug is bug)
-    effects = {name for name in seeded.breaks if name in BY_ID}
-    return closure(effects | set(EFFECTS.get(bug, {})))
+    return frozenset(name for name in seeded.breaks if name in BY_ID)
+
+
+def _explained(bug: Bug) -> frozenset[str]:
+    return closure(_promised(bug) | set(EFFECTS.get(bug, {})))
 
 
 def cases() -> tuple[Case, ...]:
-    """Returns the cases of each workload: one without a fault, and one for each planted fault."""
+    """Returns the cases of each workload: one without a fault or a bug, and one for each planted
+    fault and bug.
+    """
     explained = {row.bug: _explained(row.bug) for row in SEEDED_BUGS}
     of_faults = {name: closure(FAULT_EFFECTS.get(name, {})) for name in _FAULTS}
-    return tuple(
+    late = tuple(
         case
-        for workload in WORKLOADS
+        for name, workload in WORKLOADS.items()
+        if workload.shows
+        for case in (
+            Case(workload=name, kind="control", planted=""),
+            *(
+                Case(workload=name, kind="bug", planted=bug.value, explained=explained[bug])
+                for bug in workload.shows
+            ),
+        )
+    )
+    return late + tuple(
+        case
+        for workload, of in WORKLOADS.items()
+        if not of.shows
         for case in (
             Case(workload=workload, kind="clean", planted=""),
             *(

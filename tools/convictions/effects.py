@@ -24,12 +24,17 @@ EFFECTS: Final[Mapping[Bug, Mapping[str, str]]] = {
         "stale-group-offset": "the lost batch can have a group's offsets",
         "group-offset-went-backwards": "the lost batch can have a group's offsets",
         "output-without-offset": "the lost batch can have a group's offsets",
+        "input-processed-twice": "the lost batch can have a group's offsets",
     },
     Bug.ACK_BEFORE_REPLICATION: {
         "stale-end-offset": "the log ends at the high watermark, below what was acknowledged",
         "inconsistent-offsets": "the next leader gives the offset of a lost record again",
         "offset-order-inversion": "the next leader gives the offset of a lost record again",
         "G1a": "the lost record can be an abort marker; the next marker then commits its records",
+        "stale-group-offset": "the lost record can have a group's offsets",
+        "group-offset-went-backwards": "the lost record can have a group's offsets",
+        "output-without-offset": "the lost record can have a group's offsets",
+        "input-processed-twice": "the lost record can have a group's offsets",
     },
     Bug.READ_ABOVE_HIGH_WATERMARK: {
         "stale-end-offset": "a reader received records above the end that was returned",
@@ -43,6 +48,17 @@ EFFECTS: Final[Mapping[Bug, Mapping[str, str]]] = {
     Bug.OFFSETS_LOST_AT_COMMIT: {
         "group-offset-went-backwards": "the group keeps the offset from before the transaction",
         "output-without-offset": "the transaction has its output, and the offset is dropped",
+    },
+    Bug.DELAYED_END_ACCEPTED: {
+        "open-transaction-read": "the delayed request commits a transaction before its producer",
+    },
+    Bug.LATE_MARKER_ACCEPTED: {
+        "open-transaction-read": "the late marker commits a transaction before its producer",
+        "G1a": "the late marker commits a transaction that its producer then aborts",
+    },
+    Bug.MARKER_ON_ONE_PARTITION: {
+        "G1a": "the next commit marker of the partition commits records of an aborted transaction",
+        "lost-write": "the next abort marker of the partition aborts records that were committed",
     },
     Bug.ABORTED_NOT_LISTED: {
         "open-transaction-read": "the reader cannot tell aborted records from open ones",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 KEPT: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "convictions.json"
+JUDGED: Final = frozenset({"holds", "violated"})  # with any other verdict, no anomaly is judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,19 +28,23 @@ class Outcome:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """The counts of one case. `first` maps each anomaly to the first seed whose history has the
-    anomaly.
+    """The counts of one case.
+
+    `first` maps each anomaly to the first seed whose history has the anomaly. It also maps each
+    verdict that judges no anomaly, such as `no progress`, to its first seed.
     """
 
     case: str
     histories: int = 0
     verdicts: dict[str, int] = field(default_factory=dict[str, int])
     raised: dict[str, int] = field(default_factory=dict[str, int])
-    first: dict[str, int] = field(default_factory=dict[str, int])  # anomaly -> seed
+    first: dict[str, int] = field(default_factory=dict[str, int])  # anomaly or verdict -> seed
 
     def add(self, outcome: Outcome) -> None:
         self.histories += 1
         self.verdicts[outcome.verdict] = self.verdicts.get(outcome.verdict, 0) + 1
+        if outcome.verdict not in JUDGED:
+            self.first.setdefault(outcome.verdict, outcome.seed)
         for anomaly in outcome.raised:
             self.raised[anomaly] = self.raised.get(anomaly, 0) + 1
             self.first.setdefault(anomaly, outcome.seed)

@@ -153,6 +153,17 @@ def test_a_leader_that_is_shut_down_hands_over_and_restarts_clean() -> None:
     assert log(cluster) == ["first", "a"]
 
 
+def test_a_broker_that_is_still_shutting_down_starts_again_in_a_recovery() -> None:
+    cluster = Cluster(min_insync_replicas=2)
+    leader = cluster.leader()
+    cluster.shut_down(leader)
+    assert cluster.run_until(lambda: leader not in cluster.in_sync(), 500)
+    assert cluster.is_up(leader)  # it has not stopped yet
+    cluster.recover(5_000)
+    assert cluster.is_up(leader)
+    assert set(cluster.in_sync()) == set(cluster.broker_ids)
+
+
 @pytest.mark.parametrize(("end", "leads"), [(ShutDown, True), (Crash, False)])
 def test_an_eligible_replica_that_was_shut_down_may_lead_and_one_that_crashed_may_not(
     end: type[ShutDown | Crash], leads: bool
