@@ -1,6 +1,6 @@
 """Bugs of a client that was fenced, and of a client that continues after an error.
 
-Source: the issues of Apache Kafka that each class names.
+Source: KAFKA-19367; KAFKA-8805; KIP-360.
 """
 
 from __future__ import annotations
