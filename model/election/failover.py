@@ -121,6 +121,8 @@ class ControllerFailover(Election):
         Kafka: OffsetControlManager.handleCommitBatch. QuorumController then completes the deferred
         events.
         Simplified: all appended changes are committed at once.
+
+        Every claim also holds without the guard that a change is appended.
         """
         when(~s.is_everything_committed())
         changes = ~s.is_partition_committed()
@@ -196,6 +198,9 @@ class ControllerFailover(Election):
         Kafka: ClusterControlManager.registerBroker, which does not change the broker epoch if the
         same incarnation of the broker registers again.
         Simplified: the simplifications of this action in the version `kafka-4.1` apply.
+
+        Without the guard that the broker is fenced, the claim `leader_completeness` breaks in 7
+        steps.
         """
         when(~s.is_registering(r))
         super().register(r)

@@ -225,6 +225,9 @@ class LogDirectories(Election):
 
         Kafka: a preferred leader election; LeaderAcceptor compares the directories.
         Simplified: the simplifications of this action in the version `kafka-4.1` apply.
+
+        Every claim also holds without the guard that the directory is online. Without the guard
+        that the replica is in the ISR, the claim `leader_is_alive_and_in_isr` breaks in 4 steps.
         """
         when(s.is_electable(r))
         super().move_leader(r)
