@@ -17,7 +17,7 @@ from tools.mutants import campaign
 from tools.mutants.__main__ import changed_lines, main
 from tools.mutants.campaign import Job, jobs
 from tools.mutants.mutations import Mutant
-from tools.mutants.page import page
+from tools.mutants.page import is_undefended, page
 from tools.mutants.parts import BY_NAME, PARTS, Part
 from tools.mutants.record import (
     Tried,
@@ -220,6 +220,10 @@ def test_the_kept_record_names_parts_that_exist() -> None:
     assert {row.room for row in rows.values()} <= BY_NAME.keys()
 
 
+def test_every_mutant_of_the_kept_record_is_killed_or_explained() -> None:
+    assert [row for row in kept().values() if is_undefended(row)] == []
+
+
 def test_the_changed_lines_of_a_diff_are_those_after_it() -> None:
     diff = "\n".join(
         (
@@ -234,7 +238,7 @@ def test_the_changed_lines_of_a_diff_are_those_after_it() -> None:
 
 
 def test_the_mutants_of_changed_lines_are_tried_and_a_survivor_fails(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     part = BY_NAME["reference_impl/transactions"]
     ours = [mutant for _, mutant in jobs((part,), 1, lambda _: True)][:40]
@@ -242,21 +246,36 @@ def test_the_mutants_of_changed_lines_are_tried_and_a_survivor_fails(
     here = [it for it in ours if (it.file, it.line) == (ours[0].file, line)]
     diff = f"+++ b/{ours[0].file}\n@@ -{line} +{line} @@"
     monkeypatch.setattr(command, "_git_diff", lambda base: diff if base == "v1" else "")
-    result: Outcome = "survived"
+    verdict = Verdict(outcome="survived")
 
     def outcomes(todo: Iterator[Job], **_: object) -> Iterator[Tried]:
         for one, mutant in todo:
             if mutant == here[0]:
-                yield tried(one.name, mutant, Verdict(outcome=result))
+                yield tried(one.name, mutant, verdict)
 
     monkeypatch.setattr(command, "outcomes", outcomes)
-    changed = ["--part", part.name, "--changed", "--base", "v1"]
+    record = tmp_path / "mutants.json"
+    changed = ["--part", part.name, "--changed", "--base", "v1", "--record", str(record)]
     assert main(changed) == 1
     printed = capsys.readouterr().out
     assert f"{here[0].file}:{line}: " in printed
     assert "mutants of changed lines: 1 survived" in printed
-    result = "killed"
+    assert f"{here[0].before} -> {here[0].after}: survived, without a reason" in printed
+
+    survivor = tried(part.name, here[0], verdict)
+    keep(Versions(seed=1, python="", pytest="", hypothesis=""), [survivor], record)
+    assert main(changed) == 1
+    explained = replace(survivor, reason="equivalent: nobody reads it")
+    keep(Versions(seed=1, python="", pytest="", hypothesis=""), [explained], record)
     assert main(changed) == 0
+
+    verdict = Verdict(outcome="crash", test="tests/t.py::test", ran=2, raised=1)
+    assert main(changed) == 1
+    verdict = Verdict(outcome="crash", test="tests/t.py::test", ran=2, raised=2)
+    assert main(changed) == 0
+    verdict = Verdict(outcome="killed")
+    assert main(changed) == 0
+    capsys.readouterr()
     assert main(["--part", part.name, "--changed"]) == 0
     assert capsys.readouterr().out.endswith("0 mutants of changed lines: none tried\n")
 

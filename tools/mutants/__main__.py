@@ -13,8 +13,8 @@
 
 Each part of the product has a list of tests that judge its mutants (`parts`). The results are
 written to benchmarks/results/mutants.json and to the page docs/mutants.md. With `--changed` and
-`--both-ways`, nothing is recorded. The exit code is 1 if a mutant of a changed line survives, or if
-a mutant survives in only one of the two ways.
+`--both-ways`, nothing is recorded. The exit code is 1 if a mutant survives or crashes and no reason
+is recorded, or if a mutant survives in only one of the two ways.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -37,7 +37,7 @@ from typing import Final, get_args
 from model.faults import UnknownName
 from tools.mutants.campaign import SEED, Job, is_new, is_open, jobs, mutants_in, outcomes
 from tools.mutants.mutations import Mutant
-from tools.mutants.page import PAGE, page
+from tools.mutants.page import PAGE, is_undefended, page
 from tools.mutants.parts import BY_NAME, PARTS, Part
 from tools.mutants.record import (
     KEPT,
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--file: no file of {options.part or 'any part'} matches {options.file!r}")
     done = kept(options.record)
     if options.changed:
-        return _try_changed(parts, options)
+        return _try_changed(parts, done, options)
     if options.both_ways:
         return _try_both_ways([*_jobs(parts, lambda it: it.id in done, options)], options)
     if not options.page:
@@ -91,7 +91,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         PAGE.write_text(page(rows, {part: len(some) for part, some in points.items()}), "utf-8")
     number = sum(row.outcome == "survived" for row in rows)
     sys.stdout.write(f"{len(rows):,} mutants, {number:,} survived\n")
-    return 0
+    return _report(rows)
+
+
+def _report(rows: Iterable[Tried]) -> int:
+    """Prints each undefended mutant. Returns 1 if there is one, and 0 otherwise."""
+    found = [row for row in rows if is_undefended(row)]
+    for row in found:
+        change = f"{row.before} -> {row.after}"
+        sys.stdout.write(f"{row.file}:{row.line}: {change}: {row.outcome}, without a reason\n")
+    return 1 if found else 0
 
 
 def _chosen(name: str) -> tuple[Part, ...]:
@@ -137,20 +146,20 @@ def _versions(seed: int) -> Versions:
     )
 
 
-def _try_changed(parts: Sequence[Part], options: argparse.Namespace) -> int:
+def _try_changed(
+    parts: Sequence[Part], done: Mapping[str, Tried], options: argparse.Namespace
+) -> int:
     until = time.monotonic() + options.seconds
     lines = changed_lines(_git_diff(options.base))
     todo = [*_jobs(parts, lambda it: it.line in lines.get(it.file, set()), options)]
-    counts: Counter[str] = Counter()
-    for row in outcomes(iter(todo), until=until, processes=options.jobs):
-        counts[row.outcome] += 1
-        if row.outcome == "survived":
-            sys.stdout.write(f"{row.file}:{row.line}: {row.before} -> {row.after} survived\n")
+    tried = outcomes(iter(todo), until=until, processes=options.jobs)
+    rows = [with_reasons_of(done.get(row.id), row) for row in tried]
+    counts = Counter(row.outcome for row in rows)
     results = ", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items()))
     sys.stdout.write(f"{len(todo)} mutants of changed lines: {results or 'none tried'}\n")
     if left := len(todo) - counts.total():
         sys.stdout.write(f"{left} not tried: {options.seconds:.0f} s were not enough\n")
-    return 1 if counts["survived"] else 0
+    return _report(rows)
 
 
 def _try_both_ways(todo: Sequence[Job], options: argparse.Namespace) -> int:

@@ -140,6 +140,15 @@ def no_value(row: Tried) -> bool:
     return fails_to_import or 0 < row.ran == row.raised
 
 
+def is_undefended(row: Tried) -> bool:
+    """Returns True if the mutant survives or crashes, and nothing explains this. A crash explains
+    itself if the changed line returns no value.
+    """
+    if row.reason:
+        return False
+    return row.outcome == "survived" or (row.outcome == "crash" and not no_value(row))
+
+
 def _where(row: Tried) -> str:
     return f"{row.file.removeprefix(row.room)}:{row.line} {row.scope}".strip("/ ")
 
