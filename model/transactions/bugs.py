@@ -232,7 +232,7 @@ class ConfirmsWhenIdle(Verification):
     breaks="atomic",
     steps=20,
     at={**QUIET, "coordinator_failures": 2, "partitions": 2, "transactions": 1},
-    in_force=kafka(None, LATEST),
+    in_force=kafka("3.9", LATEST, "reproduced on real brokers of 3.9 and 4.3"),
 )
 class ActsOnUnreplicated(Transactions):
     """A new coordinator acts on the last record of its log before the record is committed.
