@@ -23,7 +23,9 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 class Decided:
     """One engine's verdict on a claim.
 
-    - `side` is `inside` if the cluster or the spec satisfies the claim's condition, else `outside`.
+    - `side` is `inside` if the cluster or the spec satisfies the condition under which the claim
+      is promised, else `outside`.
+    - `engine` is what decided the claim, such as a suite or the explorer.
     - `name` is the suite, the anomaly or the spec's property that decided the claim.
     - `where` is the suite's configuration of the cluster, or the variant of the spec. For an
       anomaly, it is the simulated workload or the bug that was put into the simulated broker.

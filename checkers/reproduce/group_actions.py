@@ -130,8 +130,8 @@ def consume(name: str) -> Do:
 
 def start_pipeline(name: str, at: int | None = None) -> Do:
     """Returns an action that starts a pipeline, which fences the others. Its clients know all
-    brokers, or only the broker `at` if it is not None. A pipeline that runs already fences the
-    others again.
+    brokers, or only the broker `at` if it is not None. If the pipeline is already running, it
+    fences the others again.
     """
 
     def do(stage: Stage) -> None:

@@ -31,8 +31,8 @@ STATE: Final = struct.Struct(">hqhib")  # version, producer id and epoch, timeou
 
 
 def create(name: str, *replicas: int, **configs: str) -> Do:
-    """Returns an action that creates a topic with one partition on the brokers `replicas`. If it is
-    an internal topic, the first of them is the coordinator of everything in it.
+    """Returns an action that creates a topic with one partition on the brokers `replicas`. If the
+    topic is internal, the first broker coordinates all groups or transactional ids of the topic.
 
     In the names of `configs`, `_` stands for `.`.
     """

@@ -130,8 +130,8 @@ class FreesAfterOneRevocation(ConsumerGroup):
 class ForgetsWhoRejoins(ConsumerGroup):
     """The coordinator treats a member of the group that joins with epoch 0 as a new member.
 
-    The member's epoch falls. The member's partitions are not free, although they are no longer
-    assigned to a member.
+    The member's epoch falls. The coordinator assigns the member's old partitions to no member, but
+    still counts them as taken, so no member can receive them.
     """
 
     def may_join(s, m: Member) -> Bool:

@@ -1,8 +1,9 @@
 """Bugs of the verification of transactions by partition leaders, and limits of this verification.
 
-The last three classes show what KIP-890 part 1 does not guarantee. In the first of them, the claims
-make no exception for late records. In the second, they make no exception for late requests. In the
-third, a replaced coordinator still confirms transactions, as in Kafka.
+The last three classes are no bugs of Kafka: they show what KIP-890 part 1 does not guarantee.
+`believes-late-records` has the claims also for late records, and `believes-late-requests` also for
+late requests, so these claims break. In `confirms-after-failover`, a replaced coordinator still
+confirms transactions, as in Kafka.
 """
 
 from __future__ import annotations

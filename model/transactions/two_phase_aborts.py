@@ -7,7 +7,8 @@ certain order. First, the application makes its database refuse the old instance
 application looks for a prepared state in the database. If the database has no prepared state, the
 database has committed no part of the ongoing transaction, and it will never commit one.
 
-A client removes its prepared state from the database when it knows that Kafka has committed too.
+Only then does the new instance send its request. A client removes its prepared state from the
+database when it knows that Kafka has committed too.
 
 This version adds two actions:
 
@@ -16,8 +17,8 @@ This version adds two actions:
 
 Source: KIP-939; TransactionCoordinator.prepareInitProducerIdTransit of Apache Kafka 4.3.
 Simplified: the simplifications of the module `two_phase_commit` apply. The new instance looks for a
-prepared state when its request arrives. A prepared state that another instance has completed is
-never removed.
+prepared state when its request arrives. If another instance commits the transaction of a prepared
+state, this prepared state stays in the database.
 """
 
 from __future__ import annotations

@@ -149,8 +149,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def pending_is_fresh(s) -> Bool:
-        """A partition with a pending record of a transaction has no marker of this transaction, and
-        has seen no larger epoch of its producer.
+        """A partition with a pending record (appended, and not yet ended by a marker) has no marker
+        of the record's transaction. It has seen no larger epoch of the transaction's producer.
 
         In transaction version 2, a marker has a larger epoch than the records, so the partition
         refuses records after the marker. In transaction version 1 (`v1`), the marker has the epoch

@@ -168,12 +168,11 @@ class FairCycles:
         return walk if at == start else [*walk, *self._walk(at, inside, wanted, None, start)]
 
     def _close_idle(self, wanted: NDArray[np.uint8], node: int) -> None:
-        """Sets `wanted` to 0 for each weakly fair label that is disabled in the state `node`.
+        """Notes that a fair cycle through the state `node` needs no transition of the weakly fair
+        labels that are disabled there. A label is an action with values of its parameters.
 
-        `wanted` has an element for each label (an action with values of its parameters). The
-        element is not 0 as long as the fair cycle under construction still needs a transition with
-        this label. If a weakly fair label is disabled in a state of the cycle, the cycle needs no
-        transition with this label.
+        `wanted` has an element for each label. It is not 0 as long as the cycle under construction
+        still needs a transition with the label.
         """
         leaving = self.labels[int(self.offsets[node]) : int(self.offsets[node + 1])]
         kept = wanted == STRONG

@@ -40,10 +40,11 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 
 @dataclass(slots=True)
 class Outgoing:
-    """The rows of a kernel (a function on rows) that wait until they are distributed to partitions.
+    """The rows that a kernel (a function on rows) returned, and that are not distributed to
+    partitions yet.
 
-    The rows wait because each table that is written to a file costs a fixed time, even a small
-    table.
+    They are collected into larger tables, because writing a table costs a fixed time, even if the
+    table is small.
     """
 
     partitions: int

@@ -26,8 +26,8 @@ LAYOUT: Final = Layout(brokers=2, settings=replicated(1))
 
 
 def without_leader(end: Step) -> tuple[Step, ...]:
-    """Returns the steps that end the transaction of the record `a` while no broker leads its
-    partition. `end` is the step that ends the transaction.
+    """Returns the steps of a transaction with the record `a`. The leader of the record's partition
+    is killed, the step `end` ends the transaction, and the leader starts again.
     """
     return (
         Step("broker 1 leads", create_topic(1), partition(leader=1, isr=(1,))),

@@ -107,11 +107,11 @@ def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> l
 def missing(
     of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
 ) -> Plan[list[MissingRecord]]:
-    """Returns the records in `some` that no reader received, although a reader received a record at
-    the same or a higher offset.
+    """Returns the records in `some` that no reader received, although a reader received another
+    record at the same offset, or a record at a higher offset.
 
     A record that retention may have deleted is not returned. `in_log_ns` has, for each transaction,
-    a time at which its records were certainly in the log.
+    a time at which its records were certainly in the log. Only later polls show a missing record.
     """
     if not some:
         return []
