@@ -52,7 +52,7 @@ NAMED: Final = 8  # seeds that a reason lists
     metavar="ANOMALY",
     multiple=True,
     shell_complete=completion.anomalies,
-    help="Report only this anomaly; repeatable. See: urteil list anomalies.",
+    help="Of the anomalies, report only this one; repeatable. See: urteil list anomalies.",
 )
 @click.option(
     "--require-exercised",
@@ -155,12 +155,11 @@ def emit_verdicts(
     cluster made progress.
     """
     ids = {anomaly.id for anomaly in anomalies}
-    failed = sorted(it.seed for it in found if not ids.isdisjoint(it.occurs) or it.stuck)
-    stuck = {judged.seed for judged in found if judged.stuck}
+    shown = sorted(it.seed for it in found if not it.stuck and not ids.isdisjoint(it.occurs))
     if run.folder is not None:
         from checkers.sweeping import save_run
 
-        for seed in [seed for seed in failed if seed not in stuck][:KEPT]:
+        for seed in shown[:KEPT]:
             save_run(swept, seed, Path(run.folder.path) / f"seed-{seed}")
     judged = f"{len(found):,} of {len(seeds):,} seeds"
     emit_progress(run, swept, found, judged)

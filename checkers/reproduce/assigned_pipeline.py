@@ -71,6 +71,8 @@ class AssignedPipeline:
                 time.sleep(0.5)
             else:
                 break
+        if committed.error is not None:
+            raise KafkaException(committed.error)
         begin = max(int(committed.offset), 0)
         self.consumer.assign([TopicPartition(self.topic, self.index, begin)])
         return begin

@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from confluent_kafka import KafkaException
+
 from checkers.histories.io.faults import write_faults
 from checkers.record.clients import LIBRARIES
 from checkers.record.processes import Shared, Topic
@@ -29,6 +31,8 @@ from checkers.systems.apache_kafka.jars import Jars
 from checkers.systems.opening import CLUSTER
 
 CHECK_EVERY_S: Final = 0.1
+# A broker refuses or does not answer, or a client fails: the step did not happen.
+FAILED: Final = (Refused, KafkaException, ConnectionError)
 HISTORY: Final = "history"
 STEPS: Final = "steps.txt"
 PROXIES: Final = "proxies.txt"
@@ -86,11 +90,14 @@ def conduct(
 def _take(step: Step, stage: Stage) -> Seen:
     try:
         step.do(stage)
-    except Refused as error:
+    except FAILED as error:
         return Seen(reached=False, text=str(error))
     until = time.monotonic() + step.within_s
     while True:
-        seen = step.happened(stage)
+        try:
+            seen = step.happened(stage)
+        except FAILED as error:
+            seen = Seen(reached=False, text=str(error))
         if seen.reached:
             return seen
         if time.monotonic() > until:

@@ -1,5 +1,6 @@
 """Controls a Java consumer of the Kafka version under test, by lines of text that are sent to its
-process. The consumer is a member of a group, and has Kafka's default settings.
+process. The consumer is a member of a group. Its settings are Kafka's defaults, except `SETTINGS`
+and those of the schedule.
 
 The Java consumer has a background thread, which sends the commits and the heartbeats. librdkafka
 has other threads and other rules, so it does not have the Java consumer's defects.
@@ -15,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from checkers.reproduce.programs import java_program, pipe_of, start
+from checkers.reproduce.group_member import GROUP
+from checkers.reproduce.programs import close_pipes, java_program, kill, pipe_of, send_line, start
 
-GROUP: Final = "g"
 SETTINGS: Final = {"group.id": GROUP, "auto.offset.reset": "earliest", "max.poll.records": "1"}
 
 
@@ -56,16 +57,13 @@ class JavaConsumer:
         """Sends a command to the process, and returns its response. Returns an empty text if the
         process has ended.
         """
-        pipe_of(self.process.stdin).write(f"{line}\n")
-        pipe_of(self.process.stdin).flush()
+        send_line(self.process, line)
         return pipe_of(self.process.stdout).readline().rstrip("\n")
 
     def kill(self) -> None:
         """Ends the process without a request to leave the group (SIGKILL)."""
-        self.process.kill()
-        self.process.wait()
+        kill(self.process)
 
     def close(self) -> None:
         self.kill()
-        for stream in (self.process.stdin, self.process.stdout):
-            pipe_of(stream).close()
+        close_pipes(self.process)

@@ -8,9 +8,9 @@ import signal
 import time
 from typing import Final
 
-from checkers.reproduce.actions import TIMEOUT_MS, Do, committed_values
+from checkers.reproduce.actions import Do, committed_values
 from checkers.reproduce.checks import Check
-from checkers.reproduce.java_consumer import GROUP
+from checkers.reproduce.group_member import GROUP
 from checkers.reproduce.reproduction import Seen
 from checkers.reproduce.stage import Stage
 from checkers.systems.administration import accept
@@ -57,22 +57,6 @@ def resume_consumer(name: str) -> Do:
     return lambda stage: stage.java_consumers[name].process.send_signal(signal.SIGCONT)
 
 
-def create_output_topic(at: int) -> Do:
-    """Returns an action that creates the topic of the outputs, on the broker `at`."""
-
-    def do(stage: Stage) -> None:
-        topic = {
-            "name": OUTPUTS,
-            "num_partitions": -1,
-            "replication_factor": -1,
-            "assignments": [{"partition_index": 0, "broker_ids": (at,)}],
-        }
-        body = {"topics": [topic], "timeout": TIMEOUT_MS, "validate_only": False}
-        accept(stage.call(Api.CREATE_TOPICS, 5, body)["topics"][0])
-
-    return do
-
-
 def output(name: str, *values: str, offset: int) -> Do:
     """Returns an action in which the consumer's application sends outputs and a committed offset in
     a transaction. It stores `NONE`, or the exception of the Java client, in `stage.noted`.
@@ -93,9 +77,11 @@ def committed_offset(stage: Stage) -> int:
     """Returns the group's committed offset, or -1 if there is none."""
     group = {"key_type": 0, "coordinator_keys": (GROUP,)}
     (coordinator,) = stage.call(Api.FIND_COORDINATOR, 4, group)["coordinators"]
+    accept(coordinator)
     topic = {"name": stage.topic.name, "partition_indexes": (stage.index,)}
     body = {"group_id": GROUP, "topics": [topic], "require_stable": False}
     answer = stage.call(Api.OFFSET_FETCH, 7, body, coordinator["node_id"])
+    accept(answer)
     for found in answer["topics"]:  # none of a group without offsets
         (partition,) = found["partitions"]
         accept(partition)
@@ -115,7 +101,9 @@ def received(name: str, value: str) -> Check:
 
 
 def results(*values: str, offset: int) -> Check:
-    """Returns a check on the values of the outputs, and on the group's committed offset."""
+    """Returns a check on the values of the outputs below the last stable offset, also of aborted
+    ones, and on the group's committed offset.
+    """
 
     def check(stage: Stage) -> Seen:
         found = committed_values(stage, OUTPUTS, 0, stage.up()[0])[1]
@@ -146,7 +134,7 @@ def in_work(name: str, *, committed: bool) -> Check:
 
 def takes_over(name: str, other: str, *, skips: bool) -> Check:
     """Returns a check on the last records that two consumers received. It succeeds if the consumer
-    `name` begins after the record of `other`, or at or before this record if `skips` is false.
+    `name` begins at the record after that of `other`, or at the same record if `skips` is false.
     """
 
     def check(stage: Stage) -> Seen:
@@ -154,7 +142,7 @@ def takes_over(name: str, other: str, *, skips: bool) -> Check:
         if record is None or last is None:
             return Seen(reached=False, text="no record")
         text = f"{name} gets {record.value}, {other} was working on {last.value}"
-        return Seen(reached=(record.offset > last.offset) == skips, text=text)
+        return Seen(reached=record.offset == last.offset + skips, text=text)
 
     return check
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from checkers.record.processes import Shared
 from checkers.record.store import HistoryWriter
-from checkers.reproduce.programs import java_program, pipe_of, start
+from checkers.reproduce.programs import close_pipes, java_program, kill, pipe_of, send_line, start
 from model.histories import Outcome, Send
 
 Ended = Callable[[str, Outcome, int | None, str | None], None]
@@ -32,7 +32,6 @@ class JavaProducer:
 
     process: subprocess.Popen[str]
     ended: Ended
-    answered: set[str] = field(default_factory=set[str])
     _reading: threading.Thread = field(init=False)
 
     @classmethod
@@ -52,15 +51,12 @@ class JavaProducer:
     def send(self, value: str, timestamp_ms: int | None = None) -> None:
         """Sends a record. If `timestamp_ms` is None, its timestamp is the present time."""
         line = value if timestamp_ms is None else f"{value}\t{timestamp_ms}"
-        pipe_of(self.process.stdin).write(f"{line}\n")
-        pipe_of(self.process.stdin).flush()
+        send_line(self.process, line)
 
     def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
+        kill(self.process)
         self._reading.join()
-        for stream in (self.process.stdin, self.process.stdout):
-            pipe_of(stream).close()
+        close_pipes(self.process)
 
     def _read(self) -> None:
         for line in pipe_of(self.process.stdout):
@@ -69,7 +65,6 @@ class JavaProducer:
                 self.ended(value, "ok", int(rest), None)
             else:
                 self.ended(value, "info", None, rest)
-            self.answered.add(value)
 
 
 @dataclass(slots=True)

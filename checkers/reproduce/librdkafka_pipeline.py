@@ -1,8 +1,8 @@
 """The program of a pipeline with confluent-kafka. Its commands and results are those of
-`Pipeline.java`.
+`Pipeline.java`, but `close` closes only the consumer.
 
-A request is sent again after 3 s without a response. All other settings that affect transactions
-are the defaults of librdkafka.
+A request is sent again after 3 s without a response, and a record fails after 30 s. All other
+settings that affect transactions are the defaults of librdkafka.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ class Application:
             message = self.consumer.poll(1.0)
             if message is not None and message.error() is None:
                 break
+            if message is not None and message.error().fatal():
+                return str(message.error())
             if time.monotonic() > until:
                 return "no record"
         if not self.in_transaction:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from checkers.reproduce.programs import java_program, pipe_of, start
+from checkers.reproduce.programs import close_pipes, java_program, kill, pipe_of, send_line, start
 
 OUT: Final = "out"  # the topic of the results
 LIBRDKAFKA_PROGRAM: Final = Path(__file__).with_name("librdkafka_pipeline.py")
@@ -46,15 +46,12 @@ class Pipeline:
 
     def begin(self, command: Command) -> None:
         """Sends a command to the application, and does not wait for the result."""
-        pipe_of(self.process.stdin).write(f"{command}\n")
-        pipe_of(self.process.stdin).flush()
+        send_line(self.process, command)
 
     def result(self) -> str:
         """Waits for the result of the oldest command whose result has not been returned yet."""
         return pipe_of(self.process.stdout).readline().rstrip("\n") or "the application has ended"
 
     def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout):
-            pipe_of(stream).close()
+        kill(self.process)
+        close_pipes(self.process)

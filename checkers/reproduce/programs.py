@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -41,6 +42,25 @@ def start(command: Sequence[str], log: Path) -> subprocess.Popen[str]:
             text=True,
             start_new_session=True,  # Ctrl-C reaches Urteil only
         )
+
+
+def send_line(process: subprocess.Popen[str], line: str) -> None:
+    """Sends a line to a program. Does nothing if the program has ended."""
+    with suppress(BrokenPipeError):
+        pipe_of(process.stdin).write(f"{line}\n")
+        pipe_of(process.stdin).flush()
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """Ends a program with SIGKILL."""
+    process.kill()
+    process.wait()
+
+
+def close_pipes(process: subprocess.Popen[str]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        with suppress(BrokenPipeError):  # for a line that the program has not read
+            pipe_of(pipe).close()
 
 
 def pipe_of(pipe: IO[str] | None) -> IO[str]:

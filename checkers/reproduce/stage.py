@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -89,20 +90,19 @@ class Stage:
     def close(self) -> None:
         for thread in self._sending:
             thread.join()
-        if self.java is not None:
-            self.java.close()
-        for consumer in self.java_consumers.values():
-            consumer.close()
-        if self._client is not None:
-            self._client.close()
-        for share_member in self._share_members.values():
-            share_member.close()
-        for group_member in self.group_members.values():
-            group_member.close()
-        for assigned in self.assigned_pipelines.values():
-            assigned.close()
-        for pipeline in self.pipelines:
-            pipeline.close()
+        clients = (
+            self.java,
+            *self.java_consumers.values(),
+            self._client,
+            *self._share_members.values(),
+            *self.group_members.values(),
+            *self.assigned_pipelines.values(),
+            *self.pipelines,
+        )
+        with ExitStack() as closing:  # closes every client, also if one of them fails
+            for client in clients:
+                if client is not None:
+                    closing.callback(client.close)
 
     # ------------------------------------------------------------ brokers
 

@@ -108,7 +108,11 @@ def _newest_state(stage: Stage, broker: int) -> str:
     newest = "nothing"
     for batch in _batches(stage, broker, TRANSACTION_STATE):
         for _, record in decode(batch):
-            newest = STATES[STATE.unpack_from(record.value or bytes(STATE.size))[-1]]
+            newest = (
+                "nothing"  # a tombstone
+                if record.value is None
+                else STATES[STATE.unpack_from(record.value)[-1]]
+            )
     return newest
 
 

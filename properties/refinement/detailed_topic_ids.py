@@ -39,7 +39,7 @@ class TopicIdsRefinement(Refinement):
             transactions=self.detailed.transactions,
             partitions=self.detailed.partitions,
             epochs=EPOCHS,
-            topic_ids=len({FIRST, SECOND}),
+            topic_ids=2,  # FIRST and SECOND
         )
 
     def abstraction(self, state: State) -> State:

@@ -366,7 +366,7 @@ class Cluster(Machines):
             if broker not in recovering:
                 self.crash(broker)
 
-        def recovered() -> bool:
+        def recovers() -> bool:
             for broker in recovering:
                 self.restart(broker)
             return (
@@ -378,7 +378,7 @@ class Cluster(Machines):
                 and self.all_moved()
             )
 
-        self._until(recovered, within_ms)
+        self._until(recovers, within_ms)
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:
         """Adds a consumer that reads from the beginning to the end offset, and returns its records

@@ -26,7 +26,7 @@ BATCH: Final = 64  # histories that are started at once
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unraised:
-    """The anomalies that a seeded bug must cause by its row, but that no history shows."""
+    """The anomalies that a seeded bug can cause by its row, but that no history shows."""
 
     bug: str
     anomalies: tuple[str, ...]

@@ -155,7 +155,7 @@ class Case:
 
     @property
     def promised(self) -> frozenset[str]:
-        """The anomalies that the seeded bug must cause by its row in `SEEDED_BUGS`."""
+        """The anomalies that the seeded bug can cause by its row in `SEEDED_BUGS`."""
         return _promised(Bug(self.planted)) if self.kind == "bug" else frozenset()
 
 

@@ -84,8 +84,8 @@ REPRODUCTION: Final = Reproduction(
         steps=(
             *_begun("classic"),
             Step(
-                "m1 works 6 s on each of six records: no commit includes a record in work",
-                work("m1", records=6, for_s=WORK_S),
+                "m1 works 6 s on each of 20 records: no commit includes a record in work",
+                work("m1", records=20, for_s=WORK_S),
                 in_work("m1", committed=False),
                 within_s=1,
             ),

@@ -18,7 +18,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import create_topic, fetch_committed, lift, nothing, rules, send
+from checkers.reproduce.actions import (
+    all_of,
+    create_topic,
+    fetch_committed,
+    lift,
+    nothing,
+    pause_for,
+    rules,
+    send,
+)
 from checkers.reproduce.assigned_pipeline import OUTPUT
 from checkers.reproduce.checks import acknowledged, done, is_noted, partition
 from checkers.reproduce.group_actions import (
@@ -85,7 +94,7 @@ HEALED: Final = Step(
 def _outputs(last_stable: int, values: str) -> Step:
     return Step(
         f"the committed outputs are {values}",
-        fetch_committed(2, OUTPUT),
+        all_of(pause_for(2), fetch_committed(2, OUTPUT)),  # a marker follows the response
         is_noted(f"last stable offset {last_stable}, records [{values}]"),
     )
 

@@ -20,7 +20,7 @@ from typing import Final
 from checkers.reproduce.actions import all_of, create_topic, nothing, pause_for, send
 from checkers.reproduce.checks import acknowledged, done, is_noted, partition
 from checkers.reproduce.java_group_actions import (
-    create_output_topic,
+    OUTPUTS,
     output,
     pause_consumer,
     poll,
@@ -30,6 +30,7 @@ from checkers.reproduce.java_group_actions import (
     start_consumer,
 )
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
+from checkers.reproduce.topics import create
 from checkers.systems.system import Layout
 
 SHORT_SESSIONS: Final = {
@@ -47,7 +48,7 @@ def _steps(*last: Step, **settings: str) -> tuple[Step, ...]:
         Step("broker 1 leads", create_topic(1), partition(leader=1, isr=(1,))),
         Step(
             "a, b and c are acknowledged",
-            all_of(create_output_topic(1), send("a", "b", "c")),
+            all_of(create(OUTPUTS, 1), send("a", "b", "c")),
             acknowledged("a", "b", "c"),
         ),
         Step(
@@ -71,7 +72,7 @@ def _steps(*last: Step, **settings: str) -> tuple[Step, ...]:
         Step(
             "m1 goes on, and works 10 s on a",
             all_of(resume_consumer("m1"), pause_for(10)),
-            received("m1", "a"),
+            done,
         ),
         *last,
     )

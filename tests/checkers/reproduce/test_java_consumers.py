@@ -13,14 +13,14 @@ from typing import Any
 import confluent_kafka
 import pytest
 
-from checkers.reproduce import java_consumer
+from checkers.reproduce import java_consumer, topics
 from checkers.reproduce.actions import nothing, send
 from checkers.reproduce.checks import acknowledged, done, is_noted, partition
-from checkers.reproduce.java_consumer import GROUP, JavaConsumer
+from checkers.reproduce.group_member import GROUP
+from checkers.reproduce.java_consumer import JavaConsumer
 from checkers.reproduce.java_group_actions import (
     OUTPUTS,
     committed_offset,
-    create_output_topic,
     in_work,
     kill_consumer,
     output,
@@ -121,7 +121,7 @@ def test_the_next_member_skips_the_record_in_work_or_gets_it_again(
     stage_with_consumers: Stage,
 ) -> None:
     stage = stage_with_consumers
-    for name, polls in (("m1", 2), ("m2", 3), ("m3", 2)):
+    for name, polls in (("m1", 2), ("m2", 3), ("m3", 2), ("m4", 1)):
         take(stage, start_consumer(name), done)
         for _ in range(polls):
             poll(name)(stage)
@@ -130,6 +130,19 @@ def test_the_next_member_skips_the_record_in_work_or_gets_it_again(
     assert (skips.reached, skips.text) == (True, "m2 gets r2, m1 was working on r1")
     assert not takes_over("m2", "m1", skips=False)(stage).reached
     assert takes_over("m3", "m1", skips=False)(stage).reached
+    assert not takes_over("m4", "m1", skips=False)(stage).reached
+
+
+def test_an_ended_program_hides_no_other_client(stage_with_consumers: Stage) -> None:
+    stage = stage_with_consumers
+    take(stage, start_consumer("m1"), done)
+    take(stage, start_consumer("m2"), done)
+    stage.java_consumers["m1"].process.kill()
+    stage.java_consumers["m1"].process.wait()
+    assert stage.java_consumers["m1"].request("poll") == ""
+
+    stage.close()
+    assert stage.java_consumers["m2"].process.returncode is not None
 
 
 def test_a_paused_consumer_goes_on_after_it_resumes(stage_with_consumers: Stage) -> None:
@@ -146,7 +159,7 @@ def test_the_results_are_the_outputs_and_the_committed_offset(
     stage_with_consumers: Stage,
 ) -> None:
     stage = stage_with_consumers
-    assert take(stage, create_output_topic(1), results(offset=-1)).reached
+    assert take(stage, topics.create(OUTPUTS, 1), results(offset=-1)).reached
     take(stage, start_consumer("m1"), done)
     # The program prints the command instead of an exception.
     command = f"output {OUTPUTS} a,b 2"

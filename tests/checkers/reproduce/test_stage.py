@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from checkers.histories.analysis import analyze
 from checkers.record.processes import Topic
@@ -73,6 +74,17 @@ def create(replicas: int, **configs: str) -> Callable[[Stage], None]:
 
 def take(stage: Stage, do: Any, happened: Any, within_s: float = 5.0) -> Seen:
     return conducting._take(Step("a step", do, happened, within_s), stage)
+
+
+@pytest.mark.parametrize("error", [Refused("NOT_COORDINATOR", ""), KafkaException(KafkaError(15))])
+def test_an_error_of_a_client_or_broker_is_a_step_that_did_not_happen(
+    stage: Stage, error: Exception
+) -> None:
+    def fails(_: Stage) -> Any:
+        raise error
+
+    assert take(stage, fails, done) == Seen(reached=False, text=str(error))
+    assert take(stage, nothing, fails, within_s=0).text == f"not within 0 s: {error}"
 
 
 def test_a_schedule_is_taken_step_by_step_and_leaves_a_history(
