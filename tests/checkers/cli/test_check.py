@@ -176,7 +176,11 @@ def test_a_spec_of_the_user_in_another_folder_is_checked_like_a_built_in_one(
             "when(s.registred[b])",
             ":19: Registration.register: Registration has no",
         ),
-        ("{Broker: s.brokers}", "{Broker: s.broker}", ":14: Registration has no variable 'broker'"),
+        (
+            "{Broker: s.brokers}",
+            "{Broker: s.broker}",
+            ":14: Registration.scope: Registration has no variable",
+        ),
         ("(Spec)", "", "registration.py defines no spec"),
     ],
 )
