@@ -1,16 +1,97 @@
-"""Bugs of a client that was fenced, and of a client that continues after an error.
+"""Bugs of clients: of one that was fenced, and of one that continues after an error.
 
-Source: KAFKA-19367; KAFKA-8805; KIP-360.
+Source: the issues of Apache Kafka and librdkafka that each class names.
 """
 
 from __future__ import annotations
 
-from model.language import Bool, false, true
-from model.releases import LATEST, kafka
+from model.language import (
+    Bool,
+    action,
+    false,
+    nothing,
+    true,
+    when,
+)
+from model.releases import LATEST, InForce, kafka
 from model.transactions.aborts import AbortAndContinue
 from model.transactions.fences import TWO_INSTANCES, StrictFence
-from model.transactions.state import QUIET, Instance, Transaction
+from model.transactions.state import (
+    COMPLETE,
+    DEAD,
+    EMPTY,
+    QUIET,
+    Instance,
+    ProducerEpoch,
+    Transaction,
+)
+from model.transactions.versions import Transactions, Version1
 from model.variants import bug
+
+
+@bug(
+    "returns-after-expiry",
+    breaks="zombies_write_nothing",
+    steps=9,
+    at={**QUIET, "ids_expire": True, "instances": 2, "transactions": 1},
+    issue="KAFKA-18019",
+    in_force=kafka(None, "3.9"),
+)
+class ReturnsAfterExpiry(Transactions):
+    """An instance whose transactional id has expired asks for a producer id again, and receives
+    one.
+
+    The old instance does not know that a newer instance has replaced it. It should close when it
+    receives INVALID_PRODUCER_ID_MAPPING (KAFKA-18019). Since Kafka 4.0, the Java client closes;
+    the coordinator of Kafka 4.3 still gives it another producer id.
+    """
+
+    @action
+    def init_again(s, i: Instance) -> None:
+        """A client whose transactional id has expired receives another producer id."""
+        unused = s.take_producer_id(true)
+        when(
+            s.metadata.state == DEAD,
+            ~s.is_busy(),
+            s.producer[i].producer_id != nothing,
+            s.producer[i].error == nothing,
+        )
+        s.write(s.idle(EMPTY, unused, ProducerEpoch(0)), answering=i)
+
+
+@bug(
+    "bumps-in-mid-transaction",
+    breaks="a_commit_is_whole",
+    steps=12,
+    at={**QUIET, "partitions": 2},
+    fixed_by="v1",
+    issue="librdkafka 3575",
+    in_force=InForce(of="librdkafka"),
+)
+class BumpsInMidTransaction(Version1):
+    """A client whose record was refused moves to a new epoch and continues its transaction.
+
+    The coordinator has aborted the earlier records of the transaction, and the client commits only
+    the remaining records (librdkafka 3575).
+    """
+
+    @action
+    def bump(s, k: Transaction, i: Instance) -> None:
+        """A fenced client sends InitProducerId, and receives the next epoch.
+
+        Simplified: the client does so only while the producer id has unused epochs.
+        """
+        m = s.metadata
+        when(
+            s.owner[k] == i,
+            s.is_waiting(k),
+            m.state == COMPLETE,
+            m.transaction == k,
+            ~s.is_current(k),
+            m.producer_epoch <= s.max_epoch,
+        )
+        s.stamp[k].producer_epoch = m.producer_epoch
+        s.producer[i].producer_epoch = m.producer_epoch
 
 
 @bug(

@@ -8,7 +8,7 @@ from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from model.language import Spec
 from model.specs import find, variants_of
-from model.transactions.bugs import RefusesRepeatedMarkers, UncleanElection
+from model.transactions.partition_bugs import RefusesRepeatedMarkers, UncleanElection
 from model.transactions.state import QUIET
 from model.transactions.versions import LaxMarkers, Transactions, Version1
 

@@ -13,7 +13,7 @@ from model.language import Spec
 from model.language.interpreter import Interpreter, State
 from model.language.scope import ranges_of
 from model.language.values import Writer
-from model.transactions import bugs
+from model.transactions import coordinator_bugs, partition_bugs
 from model.transactions.state import QUIET
 from model.transactions.versions import LaxMarkers, Transactions, Verification, Version1
 from model.variants import Constants
@@ -120,7 +120,7 @@ SCRIPTS = {
         because="producer_epoch",
     ),
     "T3, verified before the marker, appended after it": Script(
-        of=bugs.KeepsGuard,
+        of=partition_bugs.KeepsGuard,
         at={"transactions": 1, "records_late": True},
         run="""
             init_producer 0
@@ -139,7 +139,7 @@ SCRIPTS = {
         because="verified",
     ),
     "T5, a record of the next transaction lands in the one before": Script(
-        of=bugs.OngoingById,
+        of=partition_bugs.OngoingById,
         at={},
         run="""
             init_producer 0
@@ -186,7 +186,7 @@ SCRIPTS = {
         because="producer_epoch",
     ),
     "T7, a fence that takes two epochs": Script(
-        of=bugs.FencesTwice,
+        of=coordinator_bugs.FencesTwice,
         at={"max_epoch": 1},
         run="""
             init_producer 0
@@ -198,7 +198,7 @@ SCRIPTS = {
         breaks={"epochs_stay_in_range"},
     ),
     "T8, a fence that keeps the producer id": Script(
-        of=bugs.FenceKeepsId,
+        of=coordinator_bugs.FenceKeepsId,
         at={"max_epoch": 1},
         run="""
             init_producer 0

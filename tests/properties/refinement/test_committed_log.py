@@ -12,7 +12,7 @@ import pytest
 from checkers.explicit.graph import compiled_graph
 from model.replication.actions import TruncateToHighWatermark
 from model.replication.versions import Kip101, Kip320
-from model.transactions.bugs import UncleanElection
+from model.transactions.partition_bugs import UncleanElection
 from model.transactions.state import QUIET
 from model.transactions.versions import Transactions
 from properties.refinement.committed_log import (

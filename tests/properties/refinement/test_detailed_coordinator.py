@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from model.transactions.bugs import FenceKeepsId, RefusesRepeatedMarkers
+from model.transactions.coordinator_bugs import FenceKeepsId
+from model.transactions.partition_bugs import RefusesRepeatedMarkers
 from model.transactions.state import QUIET
 from model.transactions.versions import LaxMarkers, Transactions
 from model.variants import Constants

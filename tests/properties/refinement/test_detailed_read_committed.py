@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from model.transactions.bugs import ReadsHighWatermarkTwice, StableAtFirstOpen
+from model.transactions.partition_bugs import ReadsHighWatermarkTwice, StableAtFirstOpen
 from model.transactions.state import QUIET, Offset, TopicPartition
 from model.transactions.versions import LaxMarkers, Transactions
 from model.variants import Constants

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import pytest
 
-from model.transactions.bugs import KeepsGuard
+from model.transactions.partition_bugs import KeepsGuard
 from model.transactions.state import QUIET
 from model.transactions.versions import Transactions, Verification
 from model.variants import Constants
