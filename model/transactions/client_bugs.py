@@ -48,7 +48,11 @@ class ReturnsAfterExpiry(Transactions):
 
     @action
     def init_again(s, i: Instance) -> None:
-        """A client whose transactional id has expired receives another producer id."""
+        """A client whose transactional id has expired receives another producer id.
+
+        Kafka: TransactionCoordinator.handleInitProducerId.
+        Simplified: the request and the response are one step.
+        """
         unused = s.take_producer_id(true)
         when(
             s.metadata.state == DEAD,
@@ -79,6 +83,7 @@ class BumpsInMidTransaction(Version1):
     def bump(s, k: Transaction, i: Instance) -> None:
         """A fenced client sends InitProducerId, and receives the next epoch.
 
+        Kafka: TransactionCoordinator.handleInitProducerId.
         Simplified: the client does so only while the producer id has unused epochs.
         """
         m = s.metadata

@@ -124,7 +124,10 @@ class FencesTwice(Transactions):
 
     @action(fair="weak")
     def fence(s) -> None:
-        """The coordinator aborts an ongoing transaction, and raises the epoch by 2 instead of 1."""
+        """The coordinator aborts an ongoing transaction, and raises the epoch by 2 instead of 1.
+
+        Kafka: as in the class `Coordinator`, whose simplification and guard this action also has.
+        """
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision() + 1, s.ends_epochs())
 
@@ -148,6 +151,8 @@ class FenceKeepsId(Transactions):
     def fence(s) -> None:
         """The coordinator aborts an ongoing transaction. The producer retains its producer id, even
         if the abort uses up the last epoch.
+
+        Kafka: as in the class `Coordinator`, whose simplification and guard this action also has.
         """
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), false)

@@ -174,6 +174,9 @@ class ReadsHighWatermarkTwice(Transactions):
     def compare(s, p: TopicPartition) -> None:
         """A fetch begins. It compares the last stable offset with the high watermark, and finds
         them equal: no transaction is open.
+
+        Kafka: UnifiedLog.lastStableOffset.
+        Simplified: one fetch at a time reads a partition.
         """
         when(s.last_stable_offset(p) == s.log[p].high_watermark)
         s.compared[p] = True
@@ -182,6 +185,9 @@ class ReadsHighWatermarkTwice(Transactions):
     def look_again(s, p: TopicPartition) -> None:
         """The fetch ends: it reads the high watermark a second time, and returns all records below
         the high watermark.
+
+        Kafka: UnifiedLog.highWatermark.
+        Simplified: as in `compare`.
         """
         when(s.compared[p])
         s.compared[p] = False
