@@ -10,11 +10,9 @@ from typing import Final
 
 from checkers.reproduce.actions import Do, committed_values
 from checkers.reproduce.checks import Check
-from checkers.reproduce.group_member import GROUP
+from checkers.reproduce.committed_offset import committed_offset, coordinator
 from checkers.reproduce.reproduction import Seen
 from checkers.reproduce.stage import Stage
-from checkers.systems.administration import accept
-from reference_impl.wire.messages.apis import Api
 
 OUTPUTS: Final = "outputs"
 
@@ -73,22 +71,6 @@ def kill_consumer(name: str) -> Do:
     return lambda stage: stage.java_consumers[name].kill()
 
 
-def committed_offset(stage: Stage) -> int:
-    """Returns the group's committed offset, or -1 if there is none."""
-    group = {"key_type": 0, "coordinator_keys": (GROUP,)}
-    (coordinator,) = stage.call(Api.FIND_COORDINATOR, 4, group)["coordinators"]
-    accept(coordinator)
-    topic = {"name": stage.topic.name, "partition_indexes": (stage.index,)}
-    body = {"group_id": GROUP, "topics": [topic], "require_stable": False}
-    answer = stage.call(Api.OFFSET_FETCH, 7, body, coordinator["node_id"])
-    accept(answer)
-    for found in answer["topics"]:  # none of a group without offsets
-        (partition,) = found["partitions"]
-        accept(partition)
-        return int(partition["committed_offset"])
-    return -1
-
-
 def received(name: str, value: str) -> Check:
     """Returns a check that succeeds if `value` is the last record that the consumer received."""
 
@@ -107,7 +89,7 @@ def results(*values: str, offset: int) -> Check:
 
     def check(stage: Stage) -> Seen:
         found = committed_values(stage, OUTPUTS, 0, stage.up()[0])[1]
-        committed = committed_offset(stage)
+        committed = committed_offset(stage, coordinator(stage))
         text = f"outputs [{' '.join(found)}], committed offset {committed}"
         return Seen(reached=(found, committed) == ([*values], offset), text=text)
 
@@ -125,7 +107,7 @@ def in_work(name: str, *, committed: bool) -> Check:
             return Seen(reached=False, text="no record")
         text = (
             f"{name} works on {record.value}, offset {record.offset};"
-            f" committed offset: {committed_offset(stage)}"
+            f" committed offset: {committed_offset(stage, coordinator(stage))}"
         )
         return Seen(reached=_is_committed(stage, name) == committed, text=text)
 
@@ -149,4 +131,4 @@ def takes_over(name: str, other: str, *, skips: bool) -> Check:
 
 def _is_committed(stage: Stage, name: str) -> bool:
     record = stage.java_consumers[name].received
-    return record is not None and committed_offset(stage) > record.offset
+    return record is not None and committed_offset(stage, coordinator(stage)) > record.offset

@@ -10,14 +10,10 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from checkers.reproduce.actions import Do, all_of
-from checkers.reproduce.group_member import GROUP
 from checkers.reproduce.pipeline import OUT, Command, Library, Pipeline, program
 from checkers.reproduce.stage import Stage
-from checkers.systems.administration import accept
-from reference_impl.wire.messages.apis import Api
 
-PENDING: Final = "UNSTABLE_OFFSET_COMMIT"  # the marker of the transaction has not arrived
-PENDING_FOR_S: Final = 20.0
+READ_FOR_S: Final = 20.0
 
 
 def start_pipeline(library: Library) -> Do:
@@ -50,28 +46,6 @@ def command(name: Command) -> Do:
     return all_of(begin_command(name), await_result)
 
 
-def fetch_offset(at: int) -> Do:
-    """Returns an action that fetches the committed offset of the group from its coordinator, the
-    broker `at`. It waits while an offset is pending, and stores the offset in `stage.noted`.
-    """
-
-    def do(stage: Stage) -> None:
-        topic = {"name": stage.topic.name, "partition_indexes": (stage.index,)}
-        body = {"group_id": GROUP, "topics": [topic], "require_stable": True}
-        until = time.monotonic() + PENDING_FOR_S
-        while True:
-            answer = stage.call(Api.OFFSET_FETCH, 7, body, at)
-            accept(answer)
-            (partition,) = answer["topics"][0]["partitions"]
-            if partition["error_code"] != PENDING or time.monotonic() > until:
-                break
-            time.sleep(0.1)
-        accept(partition)
-        stage.noted = f"offset {partition['committed_offset']}"
-
-    return do
-
-
 def kill_pipeline(stage: Stage) -> None:
     """Kills the process of the newest pipeline."""
     stage.pipelines.pop().close()
@@ -91,7 +65,7 @@ def read_results(stage: Stage) -> None:
     })  # fmt: skip
     consumer.assign([TopicPartition(OUT, 0, 0)])
     values: list[str] = []
-    until = time.monotonic() + PENDING_FOR_S
+    until = time.monotonic() + READ_FOR_S
     while True:
         message = consumer.poll(1.0)
         if message is not None and message.error() is None:

@@ -36,15 +36,25 @@ WORK_S: Final = 6.0  # longer than auto.commit.interval.ms, which is 5 s by defa
 RECORDS: Final = tuple(f"r{number}" for number in range(24))
 
 
-def _begun(protocol: str) -> tuple[Step, ...]:
+def _steps(protocol: str, *, worked: str, then: str, loses: bool) -> tuple[Step, ...]:
     return (
         Step("broker 1 leads", create_topic(1), partition(leader=1, isr=(1,))),
         Step("r0 to r23 are acknowledged", send(*RECORDS), acknowledged(*RECORDS)),
         Step("m1 starts", start_consumer("m1", group_protocol=protocol), done),
+        Step(
+            worked,
+            work("m1", records=20, for_s=WORK_S),
+            in_work("m1", committed=loses),
+            within_s=1,
+        ),
+        Step("m1 is killed", kill_consumer("m1"), done),
+        Step(
+            then,
+            all_of(start_consumer("m2", group_protocol=protocol), poll("m2")),
+            takes_over("m2", "m1", skips=loses),
+            within_s=1,
+        ),
     )
-
-
-KILLED: Final = Step("m1 is killed", kill_consumer("m1"), done)
 
 
 REPRODUCTION: Final = Reproduction(
@@ -60,42 +70,22 @@ REPRODUCTION: Final = Reproduction(
     case=Case(
         about="group.protocol=consumer",
         layout=LAYOUT,
-        steps=(
-            *_begun("consumer"),
-            Step(
-                "m1 works 6 s on each record: a commit includes a record in work",
-                work("m1", records=20, for_s=WORK_S),
-                in_work("m1", committed=True),
-                within_s=1,
-            ),
-            KILLED,
-            Step(
-                "m2 gets the record after it",
-                all_of(start_consumer("m2", group_protocol="consumer"), poll("m2")),
-                takes_over("m2", "m1", skips=True),
-                within_s=1,
-            ),
+        steps=_steps(
+            "consumer",
+            worked="m1 works 6 s on each record: a commit includes a record in work",
+            then="m2 gets the record after it",
+            loses=True,
         ),
         breaks=True,
     ),
     control=Case(
         about="group.protocol=classic",
         layout=LAYOUT,
-        steps=(
-            *_begun("classic"),
-            Step(
-                "m1 works 6 s on each of 20 records: no commit includes a record in work",
-                work("m1", records=20, for_s=WORK_S),
-                in_work("m1", committed=False),
-                within_s=1,
-            ),
-            KILLED,
-            Step(
-                "m2 gets this record again",
-                all_of(start_consumer("m2", group_protocol="classic"), poll("m2")),
-                takes_over("m2", "m1", skips=False),
-                within_s=1,
-            ),
+        steps=_steps(
+            "classic",
+            worked="m1 works 6 s on each of 20 records: no commit includes a record in work",
+            then="m2 gets this record again",
+            loses=False,
         ),
         breaks=False,
     ),

@@ -21,10 +21,10 @@ from typing import Final
 
 from checkers.reproduce.actions import all_of, create_topic, pause_for, send
 from checkers.reproduce.checks import acknowledged, done, is_noted, partition
+from checkers.reproduce.committed_offset import has_offset
 from checkers.reproduce.group_actions import (
     commit,
     consume,
-    fetch_committed_offset,
     join_group,
     leave_group,
 )
@@ -38,13 +38,8 @@ LAYOUT: Final = Layout(
 )
 
 
-def _offset(text: str, offset: int, after_s: float) -> Step:
-    return Step(
-        text,
-        all_of(pause_for(after_s), fetch_committed_offset(1)),
-        is_noted(f"committed offset {offset}"),
-        within_s=0,
-    )
+def _offset(text: str, offset: int | None, after_s: float) -> Step:
+    return Step(text, pause_for(after_s), has_offset(offset, at=1), within_s=0)
 
 
 def _steps(protocol: GroupProtocol, after: Step, received: Step) -> tuple[Step, ...]:
@@ -84,7 +79,7 @@ REPRODUCTION: Final = Reproduction(
         layout=LAYOUT,
         steps=_steps(
             "consumer",
-            _offset("10 s later, the group has no committed offset", -1, after_s=10),
+            _offset("10 s later, the group has no committed offset", None, after_s=10),
             Step("c2 joins the group, and gets a again", consume("c2"), is_noted("a")),
         ),
         breaks=True,

@@ -23,6 +23,7 @@ from checkers.reproduce.schedules.accepted_record_returns import ONE_COORDINATOR
 from checkers.reproduce.schedules.share_group_skips_records import (
     ACCEPTED_BEFORE,
     BECAUSE,
+    SKIPS_A,
     gets,
     gets_nothing,
     sent,
@@ -56,9 +57,7 @@ REPRODUCTION: Final = Reproduction(
         steps=(
             *BEGUN,
             *CRASH,
-            gets_nothing("m2"),
-            sent("b"),
-            gets("m2", "b", "m2 gets b, and a is skipped"),
+            *SKIPS_A,
         ),
         breaks=True,
     ),

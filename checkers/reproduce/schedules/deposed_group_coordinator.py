@@ -29,16 +29,17 @@ from checkers.reproduce.actions import (
     send,
 )
 from checkers.reproduce.assigned_pipeline import OUTPUT
-from checkers.reproduce.checks import acknowledged, done, is_noted, partition
-from checkers.reproduce.group_actions import (
+from checkers.reproduce.assigned_pipeline_actions import (
     begin_at_committed,
+    process,
+    start_assigned_pipeline,
+)
+from checkers.reproduce.checks import acknowledged, done, is_noted, partition
+from checkers.reproduce.committed_offset import has_offset, refuses_offsets
+from checkers.reproduce.group_actions import (
     coordinates_group,
     create_group_coordinator,
     create_transaction_coordinator,
-    has_offset,
-    process,
-    refuses_offsets,
-    start_pipeline,
 )
 from checkers.reproduce.reproduction import Case, Reproduction, Step
 from checkers.systems.apache_kafka.addresses import CONTROLLER
@@ -67,7 +68,7 @@ BEGUN: Final = (
     Step("broker 2 is the transaction coordinator", create_transaction_coordinator(2), done),
     Step("broker 2 leads the topic", create_topic(2), partition(leader=2)),
     Step("the inputs a and b are acknowledged", send("a", "b"), acknowledged("a", "b")),
-    Step("x1 starts", start_pipeline("x1"), done),
+    Step("x1 starts", start_assigned_pipeline("x1"), done),
     Step("x1 begins at the offset 0", begin_at_committed("x1"), is_noted("offset 0")),
     Step("x1 processes a, and commits the offset 1", process("x1"), is_noted("a")),
     Step(
@@ -79,10 +80,10 @@ BEGUN: Final = (
         coordinates_group(2, at=2),
     ),
     Step("broker 2 has loaded the group", nothing, has_offset(1, at=2)),
-    Step("x2 starts, and fences x1", start_pipeline("x2", at=2), done),
+    Step("x2 starts, and fences x1", start_assigned_pipeline("x2", at=2), done),
     Step("x2 begins at the offset 1", begin_at_committed("x2"), is_noted("offset 1")),
     Step("x2 processes b, and commits the offset 2", process("x2"), is_noted("b")),
-    Step("x1 fences x2", start_pipeline("x1"), done),
+    Step("x1 fences x2", start_assigned_pipeline("x1"), done),
 )
 HEALED: Final = Step(
     "the link works again: broker 1 does not coordinate the group any more",

@@ -14,9 +14,9 @@ from checkers.reproduce.checks import is_noted
 from checkers.reproduce.pipeline_actions import command
 from checkers.reproduce.reproduction import Case, Reproduction, Step
 from checkers.reproduce.schedules.late_offset_commit import LAYOUT, steps
-from checkers.reproduce.schedules.late_offset_commit import REPRODUCTION as SAME
+from checkers.reproduce.schedules.late_offset_commit import REPRODUCTION as IN_ONE_TRANSACTION
 
-NEXT: Final = (
+IN_NEXT_TRANSACTION: Final = (
     Step("the transaction of a commits", command("commit"), is_noted("done")),
     Step(
         "it reads b, and sends its result in the next transaction",
@@ -27,7 +27,7 @@ NEXT: Final = (
 
 REPRODUCTION: Final = Reproduction(
     name="late-offset-of-last-transaction",
-    promise=SAME.promise,
+    promise=IN_ONE_TRANSACTION.promise,
     because=(
         "A request to commit offsets does not name its transaction, so a late copy changes the next"
         " transaction. The protocol of KIP-890 names it by its epoch, if the client uses it."
@@ -35,13 +35,13 @@ REPRODUCTION: Final = Reproduction(
     case=Case(
         about="the first request to commit offsets is delayed; librdkafka",
         layout=LAYOUT,
-        steps=steps("librdkafka", NEXT, delayed=True),
+        steps=steps("librdkafka", IN_NEXT_TRANSACTION, delayed=True),
         breaks=True,
     ),
     control=Case(
         about="no request is delayed; librdkafka",
         layout=LAYOUT,
-        steps=steps("librdkafka", NEXT, delayed=False),
+        steps=steps("librdkafka", IN_NEXT_TRANSACTION, delayed=False),
         breaks=False,
     ),
     since=(3, 9),

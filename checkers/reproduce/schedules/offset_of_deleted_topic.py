@@ -21,12 +21,12 @@ from typing import Final
 
 from checkers.reproduce.actions import create_topic, delete_topic, nothing, send, to
 from checkers.reproduce.checks import acknowledged, deleted, done, is_noted, partition
+from checkers.reproduce.committed_offset import has_offset
 from checkers.reproduce.group_actions import (
     commit_in_transaction,
     consume,
     coordinates_group,
     create_group_coordinator,
-    has_offset,
     join_group,
     leave_group,
 )

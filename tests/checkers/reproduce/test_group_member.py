@@ -8,20 +8,20 @@ from checkers.record.processes import Topic
 from checkers.reproduce import assigned_pipeline, group_member
 from checkers.reproduce.actions import create_topic, fetch_committed, nothing, send
 from checkers.reproduce.assigned_pipeline import OUTPUT
-from checkers.reproduce.checks import acknowledged, done, is_noted, partition
-from checkers.reproduce.group_actions import (
+from checkers.reproduce.assigned_pipeline_actions import (
     begin_at_committed,
+    process,
+    start_assigned_pipeline,
+)
+from checkers.reproduce.checks import acknowledged, done, is_noted, partition
+from checkers.reproduce.committed_offset import has_offset, refuses_offsets
+from checkers.reproduce.group_actions import (
     commit,
     commit_in_transaction,
     consume,
     coordinates_group,
-    fetch_committed_offset,
-    has_offset,
     join_group,
     leave_group,
-    process,
-    refuses_offsets,
-    start_pipeline,
 )
 from checkers.reproduce.group_member import GroupProtocol
 from checkers.reproduce.schedules.static_member_refused import REFUSED
@@ -47,9 +47,9 @@ def test_the_next_member_begins_at_the_committed_offset(
 
     take(stage, join_group("c1", protocol=protocol), done)
     assert take(stage, consume("c1"), is_noted("a")).reached
-    assert take(stage, fetch_committed_offset(2), is_noted("committed offset -1")).reached
+    assert take(stage, nothing, has_offset(None, at=2), within_s=0).reached
     assert take(stage, commit("c1"), done).reached
-    assert take(stage, fetch_committed_offset(2), is_noted("committed offset 1")).reached
+    assert take(stage, nothing, has_offset(1, at=2), within_s=0).reached
     assert take(stage, leave_group("c1"), done).reached
     assert [*stage.group_members] == []
 
@@ -107,13 +107,13 @@ def test_pipelines_take_turns_and_process_each_input_once(stage: Stage) -> None:
     take(stage, create_topic(1), partition(leader=1))
     take(stage, send("a", "b"), acknowledged("a", "b"))
 
-    take(stage, start_pipeline("x1"), done)
+    take(stage, start_assigned_pipeline("x1"), done)
     assert take(stage, begin_at_committed("x1"), is_noted("offset 0")).reached
     assert take(stage, process("x1"), is_noted("a")).reached
-    take(stage, start_pipeline("x2", at=2), done)
+    take(stage, start_assigned_pipeline("x2", at=2), done)
     assert take(stage, begin_at_committed("x2"), is_noted("offset 1")).reached
     assert take(stage, process("x2"), is_noted("b")).reached
-    take(stage, start_pipeline("x1"), done)
+    take(stage, start_assigned_pipeline("x1"), done)
     assert take(stage, begin_at_committed("x1"), is_noted("offset 2")).reached
     outputs = "last stable offset 4, records [a b]"
     assert take(stage, fetch_committed(1, OUTPUT), is_noted(outputs)).reached
@@ -123,7 +123,7 @@ def test_a_pipeline_without_inputs_notes_this(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take(stage, create(1), partition(leader=1))
-    take(stage, start_pipeline("x1"), done)
+    take(stage, start_assigned_pipeline("x1"), done)
     take(stage, begin_at_committed("x1"), done)
     monkeypatch.setattr(assigned_pipeline, "WITHIN_S", 0.0)
 

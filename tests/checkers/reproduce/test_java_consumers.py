@@ -16,11 +16,11 @@ import pytest
 from checkers.reproduce import java_consumer, topics
 from checkers.reproduce.actions import nothing, send
 from checkers.reproduce.checks import acknowledged, done, is_noted, partition
+from checkers.reproduce.committed_offset import committed_offset, coordinator
 from checkers.reproduce.group_member import GROUP
 from checkers.reproduce.java_consumer import JavaConsumer
 from checkers.reproduce.java_group_actions import (
     OUTPUTS,
-    committed_offset,
     in_work,
     kill_consumer,
     output,
@@ -107,7 +107,7 @@ def test_work_ends_when_the_record_in_work_is_committed(stage_with_consumers: St
     stage = stage_with_consumers
     take(stage, send("r0", "r1", "r2"), acknowledged("r0", "r1", "r2"))
     commit(stage, 1)
-    assert committed_offset(stage) == 1
+    assert committed_offset(stage, coordinator(stage)) == 1
     take(stage, start_consumer("m1"), done)
     seen = take(stage, work("m1", records=3, for_s=0.0), in_work("m1", committed=True))
     assert seen.reached

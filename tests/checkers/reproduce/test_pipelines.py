@@ -7,12 +7,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from checkers.reproduce.actions import send
+from checkers.reproduce.actions import nothing, send
 from checkers.reproduce.checks import acknowledged, done, is_noted, partition
+from checkers.reproduce.committed_offset import has_offset
 from checkers.reproduce.pipeline import OUT, Pipeline
 from checkers.reproduce.pipeline_actions import (
     command,
-    fetch_offset,
     kill_pipeline,
     read_results,
     start_pipeline,
@@ -53,7 +53,7 @@ def test_a_pipeline_commits_its_results_and_its_offset(stage: Stage, tmp_path: P
     assert take(stage, command("offsets"), is_noted("done")).reached
     assert take(stage, command("commit"), is_noted("done")).reached
     coordinator = 2
-    assert take(stage, fetch_offset(coordinator), is_noted("offset 1")).reached
+    assert take(stage, nothing, has_offset(1, at=coordinator), within_s=20).reached
     assert take(stage, read_results, is_noted("a")).reached
     take(stage, kill_pipeline, done)
     assert not stage.pipelines
