@@ -7,9 +7,10 @@ that stores a text for a later check stores it in `stage.noted`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from checkers.client_config import Acks
+from checkers.record.processes import Topic
 from checkers.reproduce.stage import Stage
 from checkers.reproduce.transactions import RawTransactions
 from checkers.systems.administration import BROKER_RESOURCE, accept
@@ -46,23 +47,28 @@ def create_topic(*replicas: int, **configs: str) -> Do:
 
     In the names of `configs`, `_` stands for `.`.
     """
+    return lambda stage: create_on(stage, stage.topic, replicas, configs)
 
-    def do(stage: Stage) -> None:
-        assignments = [
-            {"partition_index": index, "broker_ids": replicas}
-            for index in range(stage.topic.partitions)
-        ]
-        topic = {
-            "name": stage.topic.name,
-            "num_partitions": -1,
-            "replication_factor": -1,
-            "assignments": assignments,
-            "configs": [{"name": k.replace("_", "."), "value": v} for k, v in configs.items()],
-        }
-        body = {"topics": [topic], "timeout": TIMEOUT_MS, "validate_only": False}
-        accept(stage.call(Api.CREATE_TOPICS, 5, body)["topics"][0])
 
-    return do
+def create_on(
+    stage: Stage, topic: Topic, replicas: Sequence[int], configs: Mapping[str, str]
+) -> None:
+    """Creates a topic, whose partitions all have their replicas on the brokers `replicas`. In the
+    names of `configs`, `_` stands for `.`.
+    """
+    assignments = [
+        {"partition_index": index, "broker_ids": tuple(replicas)}
+        for index in range(topic.partitions)
+    ]
+    created = {
+        "name": topic.name,
+        "num_partitions": -1,
+        "replication_factor": -1,
+        "assignments": assignments,
+        "configs": [{"name": k.replace("_", "."), "value": v} for k, v in configs.items()],
+    }
+    body = {"topics": [created], "timeout": TIMEOUT_MS, "validate_only": False}
+    accept(stage.call(Api.CREATE_TOPICS, 5, body)["topics"][0])
 
 
 def to(action: Ability, *brokers: int) -> Do:

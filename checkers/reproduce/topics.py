@@ -8,15 +8,14 @@ import struct
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from checkers.reproduce.actions import TIMEOUT_MS, TRANSACTION_STATE, Do
+from checkers.record.processes import Topic
+from checkers.reproduce.actions import TRANSACTION_STATE, Do, create_on
 from checkers.reproduce.checks import Check
 from checkers.reproduce.partition_state import partition_state
 from checkers.reproduce.reproduction import Seen
 from checkers.reproduce.stage import Stage
-from checkers.systems.administration import accept
 from reference_impl.log.consecutive_batches import whole_batches
 from reference_impl.log.record_batch import decode, header
-from reference_impl.wire.messages.apis import Api
 
 CONSUMER_OFFSETS: Final = "__consumer_offsets"
 STATES: Final = (
@@ -36,19 +35,7 @@ def create(name: str, *replicas: int, **configs: str) -> Do:
 
     In the names of `configs`, `_` stands for `.`.
     """
-
-    def do(stage: Stage) -> None:
-        topic = {
-            "name": name,
-            "num_partitions": -1,
-            "replication_factor": -1,
-            "assignments": [{"partition_index": 0, "broker_ids": replicas}],
-            "configs": [{"name": k.replace("_", "."), "value": v} for k, v in configs.items()],
-        }
-        body = {"topics": [topic], "timeout": TIMEOUT_MS, "validate_only": False}
-        accept(stage.call(Api.CREATE_TOPICS, 5, body)["topics"][0])
-
-    return do
+    return lambda stage: create_on(stage, Topic(name, 1), replicas, configs)
 
 
 def reorder(name: str, *replicas: int) -> Do:
