@@ -7,14 +7,15 @@ from functools import cache
 from typing import Final
 
 from checkers.explicit.exploration import Budget, Discovery, Exploration
-from checkers.explicit.liveness import decide
+from checkers.explicit.liveness import with_liveness
 from checkers.explicit.search import explore
 from checkers.track_record import Caught
 from model.language import Spec
 from model.specs import find
 from model.variants import Variant
 
-FEW: Final = Budget(states=5_000)
+FEW: Final = 5_000  # states within which most bugs violate their claim
+BUDGETS: Final = (300_000, None)  # of states; code for few states compiles in half the time
 
 
 def catch(variant: Variant) -> Caught:
@@ -39,25 +40,37 @@ def catch(variant: Variant) -> Caught:
 
 
 def _decided(variant: Variant, bounds: Variant, claim: str) -> tuple[Discovery, int]:
-    spec = variant.make(bounds.at)
-    if claim in {c.name for c in spec.liveness_properties}:  # liveness needs all states
-        return decide(spec, [claim])[claim], _all_of(variant, bounds).distinct
-    found = _explore(spec, [claim]) if variant is bounds else _all_of(variant, bounds)
+    if variant is bounds:
+        spec = variant.make(bounds.at)
+        if claim in {c.name for c in spec.liveness_properties}:  # liveness needs all states
+            found = explored(spec, safety_of(spec), [claim])
+        else:
+            found = explored(spec, [claim], budgets=(FEW, *BUDGETS))
+    else:
+        found = _all_of(variant.spec, variant.name, tuple(bounds.at.items()))
     return found.discoveries[claim], found.distinct
 
 
-def _all_of(variant: Variant, bounds: Variant) -> Exploration:
-    return _explored(variant.spec, variant.name, tuple(bounds.at.items()))
-
-
 @cache
-def _explored(
-    spec: str, variant: str, constants: tuple[tuple[str, int | bool], ...]
-) -> Exploration:
+def _all_of(spec: str, variant: str, constants: tuple[tuple[str, int | bool], ...]) -> Exploration:
     made = find(spec, variant).make(dict(constants))
-    return _explore(made, [c.name for c in (*made.claims, *made.action_properties)])
+    return explored(made, safety_of(made), [c.name for c in made.liveness_properties])
 
 
-def _explore(spec: Spec, properties: Sequence[str]) -> Exploration:
-    found = explore(spec, properties=properties, budget=FEW)
-    return explore(spec, properties=properties) if found.why_stopped == "states" else found
+def safety_of(spec: Spec) -> Sequence[str]:
+    return [c.name for c in (*spec.claims, *spec.action_properties)]
+
+
+def explored(
+    spec: Spec,
+    properties: Sequence[str],
+    liveness: Sequence[str] = (),
+    *,
+    budgets: Sequence[int | None] = BUDGETS,
+) -> Exploration:
+    """Explores a spec with each budget of states, until a search ends for another reason."""
+    for budget in [Budget(states=most) for most in budgets]:
+        found = explore(spec, properties=properties, liveness=liveness, budget=budget)
+        if found.why_stopped != "states":
+            return with_liveness(spec, found, liveness, budget)
+    raise AssertionError("a search without a budget ended at its budget")

@@ -21,7 +21,6 @@ from checkers.explicit.compiled.library import PREFIX_BITS, Library
 from checkers.explicit.compiled.mapped import HAS_FILES, Files
 from checkers.explicit.diagnose import diagnose_init
 from checkers.explicit.exploration import (
-    MANY,
     Discovery,
     Exploration,
     Stop,
@@ -72,7 +71,7 @@ class Search(RunningSearch):
             self.at,
             fingerprints=self.task.fingerprints,
             coverage=self.task.coverage,
-            optimized=(self.task.budget.states or 0) > MANY,
+            most_states=self.task.budget.states,
             hash_bits=self.hash_bits,
             prefix_bits=self.prefix_bits,
         )

@@ -18,7 +18,7 @@ from checkers.compiler import CannotCompile, library_file, loaded
 from checkers.explicit import compiled
 from checkers.explicit.compiled.mapped import Files, cannot_grow
 from checkers.explicit.compiled.source import Source
-from checkers.explicit.exploration import Declined
+from checkers.explicit.exploration import MANY, Declined
 from checkers.explicit.instance import Instance, Packed
 from model.faults import InputFault
 from model.language.spec import Claim
@@ -49,7 +49,10 @@ WHOLE = ctypes.c_uint64
 NO_MEMORY, TOO_MANY, REFUSED = 1, 2, 1 << 16  # why a search failed, as in `search.h`
 SLOT_BYTES, SLOTS_A_STATE = 6.4, 2  # of the hash set, at most, as in `hash_set.h`
 PREFIX_BITS = 22  # bits of a hash that order the buckets at first, as in `hash_set.h`
-OPTIMIZED = "-O3"  # a search of many states takes less time, and its code twice the time to compile
+# A search of many states takes less time if it is optimized, and its code more time to compile.
+FEW = 300_000  # states
+FOR_FEW = ("-Og", "-DDRAFT")  # half the time to compile, 1.3 to 1.9 times the time of the search
+FOR_MANY = ("-O3",)  # twice the time to compile
 OUT_OF_MEMORY = "the search is out of memory: set --memory, or use --fingerprints"
 
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -108,7 +111,7 @@ class Library:
         *,
         fingerprints: bool = False,
         coverage: bool = False,
-        optimized: bool = False,
+        most_states: int | None = MANY,
         hash_bits: int = 64,
         prefix_bits: int = PREFIX_BITS,
     ) -> None:
@@ -125,7 +128,7 @@ class Library:
         self.fingerprints, self.coverage = fingerprints, coverage
         self.code = sha256(repr((sorted(texts.items()), hash_bits)).encode()).hexdigest()
         flags = ["-DFINGERPRINTS"] * fingerprints + ["-DCOVERAGE"] * coverage
-        flags += [OPTIMIZED] * optimized
+        flags += optimization(most_states)
         flags += [f"-DHASH_BITS={hash_bits}"] * (hash_bits < 64)
         flags += [f"-DPREFIX={prefix_bits}"] * (prefix_bits < PREFIX_BITS)
         try:
@@ -248,8 +251,8 @@ class Library:
     def move_to_files(self, files: Files) -> None:
         """Moves the keys of the states, and the numbers of their predecessors, to files.
 
-        The hash set stays in memory. If a key consists of the numbers of two halves of the state,
-        the halves stay in memory, too.
+        The hash set stays in memory. A key may have two numbers, one for each half of the state. In
+        this case, the table of the distinct halves also stays in memory.
         """
         self.c.search_move(self.search, files.opened("keys"), files.opened("parents"))
         self.check_memory()
@@ -274,6 +277,13 @@ def check_memory(results: Iterable[Any]) -> None:
         raise cannot_grow(max(failed) - REFUSED)
     if any(failed):
         raise InputFault(OUT_OF_MEMORY)
+
+
+def optimization(states: int | None) -> tuple[str, ...]:
+    """Returns the flags of the C compiler for a search that finds at most `states` states."""
+    if states is None or FEW < states <= MANY:
+        return ()
+    return FOR_FEW if states <= FEW else FOR_MANY
 
 
 def typed(c: ctypes.CDLL) -> ctypes.CDLL:
