@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from hypothesis import settings
 
@@ -11,6 +13,17 @@ from hypothesis import settings
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.register_profile("random", deadline=None, derandomize=False)
 settings.load_profile("repeatable")
+
+
+# A garbage collection examines the objects of all imported modules, and finds little garbage. Fewer
+# collections save a quarter of the time of a simulation.
+gc.set_threshold(50_000, 20, 100)
+
+
+def pytest_collection_finish() -> None:
+    """Excludes the objects of the collected test modules from garbage collections."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
