@@ -1,5 +1,12 @@
 """Finds cycles of operations: strongly connected components, and a shortest cycle in each.
 
+    c1 poll     -> ok k=a@0     op 0
+    p1 send k=a -> ok @0        op 1
+
+    wr            op 1 -> op 0                        op 0 polled a, which op 1 sent
+    real time     op 0 -> completion of op 0 -> op 1  op 1 was invoked after op 0 had ended
+    G1c-realtime  cycle op 0, op 1; component of 2
+
 Operations depend on each other through records, by the order within a process, and by real time. A
 graph with an edge for each pair of operations in real-time order would be too large. Instead, the
 graph has an additional node for each operation that ended ok: its completion. An operation that

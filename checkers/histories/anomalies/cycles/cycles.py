@@ -1,5 +1,16 @@
 """Defines the query plan that finds cycles of dependencies between operations.
 
+    p1 txn k=a ...
+    p2 txn j=b ...
+    p1 ...      -> ok @0 j=b@0      op 0
+    p2 ...      -> ok @0 k=a@0      op 1
+    c1 poll     -> ok k=a@0         op 2
+
+    stage 1   wr op 1 -> op 0: range 0..2         logical times: op 1 ends at 2, op 0 at 0
+    stage 2   wr op 0 -> op 1, wr op 1 -> op 0    not wr op 0 -> op 2: op 2 ends at 4
+    stage 3   G1c op 0, op 1
+    stage 4   wr k=a, wr j=b
+
 Most dependencies lead forward in time, from an operation to an operation that ended later. Some
 dependencies lead back in time. For example, a send ended at 8, and a poll of its record ended at 3.
 This dependency leads back over the time range 3 to 8. A cycle that leads forward over some time

@@ -1,6 +1,13 @@
 """Defines the kernels (functions on rows) that collect the offsets that each application polled, as
 bitsets.
 
+    c1 poll -> ok k=a@0 k=b@1       op 0
+    c1 poll -> ok k=b@1 k=c@70      op 1
+
+    delivered_offsets   word 0 of k: bits 0 1, repeated 1
+                        word 1 of k: bits 6
+    extents             k: lowest offset 0, highest offset 70, polled by op 1
+
 An application is a consumer group, or a process without a group. The bitset of an application for a
 topic partition has one bit for each offset, in 64-bit words. For example, offset 70 is bit 6 of
 word 1.
@@ -196,8 +203,8 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns the polls in one batch of the history's operations whose record the same application
-    received twice.
+    """Returns the polls of repeated records in one batch of the history's operations. The
+    application that polled such a record received it more than once.
 
     Each row of `again` has repeated offsets of an application. A row is considered only in the
     batch with the number `repeated_in`, which is the first batch that repeats an offset of the row.

@@ -1,5 +1,18 @@
 """Defines the table STEPS: how processes moved through logs in one batch of operations.
 
+    p1 txn k=a k=b k=c -> ok @0 @1 @2
+    c1 poll            -> ok k=a@0            op 1
+    c1 poll            -> ok k=c@2 k=b@1      op 2     the last operation of the batch
+    c1 poll            -> ok k=c@2            op 3     in the next batch
+
+    HEAD               op 1 offset 0
+    BETWEEN            op 1 offset 0, op 2 offset 2, skipped 1
+    WITHIN             op 2 offset 2, op 2 offset 1, skipped 0
+    COUNTED + BETWEEN  1
+    COUNTED + WITHIN   1
+    PARTS              1                      the step from a, which is a part of the transaction
+    TAIL               op 2 offset 1
+
 A step is two records of one key that a process polled (or sent) one directly after the other. Each
 row of the table has one of these types:
 

@@ -1,6 +1,19 @@
 """Finds transactions whose records became visible without their committed offsets, or whose offsets
 became visible without their records.
 
+    p1 txn{id=x,group=g} o=a +i@5 -> ok @0      op 0
+    c1 poll                       -> ok o=a@0   op 1
+    c2 fetch_offset{group=g} i    -> ok @3      op 2
+
+    output-without-offset   op 2 fetched 3 of i, op 0 committed 5, op 1 read a
+
+    p1 txn{id=y,group=g} o=b +i@6 -> ok @1      op 3
+    c2 fetch_offset{group=g} i    -> ok @6      op 4
+    p2 send o=c                   -> ok @2      op 5
+    c1 poll                       -> ok o=c@2   op 6
+
+    offset-without-output   op 4 fetched 6 of i, which op 3 committed; op 6 read above b
+
 Source: `properties.anomalies.groups.output_without_offset`, `offset_without_output`.
 """
 

@@ -1,3 +1,14 @@
+"""Finds the first reader of each transaction, and the record that this reader polled.
+
+    p1 txn{id=x} k=a j=b -> ok @0 @0      op 0
+    c1 poll              -> ok j=b@0      op 1
+    c2 poll              -> ok k=a@0      op 2
+
+    first read of op 0   op 1, j=b
+
+Source: `properties.anomalies.transactions.visible`.
+"""
+
 from __future__ import annotations
 
 from collections import defaultdict

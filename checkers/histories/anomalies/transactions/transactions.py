@@ -1,5 +1,14 @@
 """Defines the query plans of transaction anomalies: open reads, torn transactions, fenced writes.
 
+    p1 txn{id=x,end=21} k=a j=b ...
+    c1 poll                     -> ok k=a@0      op 0     it ended at 15 ns
+    p1 ...                      -> ok @0 @0      op 1
+    p2 send j=c                 -> ok @1         op 2
+    c1 poll                     -> ok j=c@1      op 3
+
+    open-transaction-read   a of op 1, read by op 0 at 15 ns; the end was requested at 21 ns
+    torn-transaction        b of op 1 at offset 0, below 1, read by op 3; op 0 read a
+
 Source: `properties.anomalies.transactions`.
 """
 
