@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint workflows docs bench bench-kafka clients recorders others tlc hostile kills week fuzz-histories fuzz-tables trial hunt agreement convictions seeds proofs counterexamples mutants changed-mutants sbom image requirements clean
+.PHONY: verify test lint workflows docs links bench bench-kafka clients recorders others tlc hostile kills week fuzz-histories fuzz-tables trial hunt agreement convictions seeds proofs counterexamples mutants changed-mutants sbom image requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -28,6 +28,11 @@ workflows:
 docs: $(READY)
 	$(BIN)/python -m tools.reference docs/reference
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky docs build/docs
+
+# Links of the site to other sites; a link that is broken fails. Needs a network.
+links: $(READY)
+	$(BIN)/python -m tools.reference docs/reference
+	$(BIN)/sphinx-build --quiet --builder linkcheck docs build/links
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -17,12 +17,12 @@ received the record and ended `ok`. A record was delivered twice in each of thes
   second time.
 
 A record is *skipped* if its send must have taken effect, but the application did not receive the
-record. An operation that ended `fail` received nothing. In each topic partition, a record is
-checked only if the application received a record at a lower or equal offset, and a record was
-delivered to it at a higher or equal offset. Later records may still arrive. A record that retention
-may have deleted is not skipped.
+record. An operation that ended `fail` received nothing. A record is checked only if the application
+received two other records of the topic partition: one at a lower or equal offset, and one that was
+delivered at a higher offset. If no record at a higher offset was delivered, the record may still
+arrive. A record that retention may have deleted is not skipped.
 
-Source: docs/sources.md D0; claims: at_most_once, at_least_once, exactly_once_publish,
+Source: docs/sources.md DOC0; claims: at_most_once, at_least_once, exactly_once_publish,
 exactly_once_pipeline, rewind_redelivers.
 """
 

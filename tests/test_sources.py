@@ -16,8 +16,9 @@ PACKAGES = ("model", "reference_impl", "properties", "checkers", "tools", "bench
 KAFKA = ROOT / "tests" / "data" / "apache_kafka" / "classes-4.3.0.txt"
 
 ISSUE = re.compile(r"\b(KIP-\d+|KAFKA-\d+|[a-z][\w-]*#\d+|librdkafka \d+)\b")
-PAGE = re.compile(r"docs/([a-z-]+)\.md((?:,? (?:to |and )?[A-E]\d{1,2})*)")
-RULE = re.compile(r"[A-E]\d{1,2}")
+LABEL = r"(?:[A-E]\d{1,2}|DOC\d)"
+PAGE = re.compile(rf"docs/([a-z-]+)\.md((?:,? (?:to |and )?{LABEL})*)")
+RULE = re.compile(LABEL)
 CLAIMS_CITED = re.compile(r"claims: ([a-z_, ]+)")
 MODULE = re.compile(r"`((?:model|reference_impl|properties|checkers|benchmarks)[\w.]*)`")
 CLAIM_IDS = {claim.id for claim in CLAIMS}
@@ -55,7 +56,7 @@ def entries() -> frozenset[str]:
 @cache
 def places(page: str) -> frozenset[str]:
     text = (ROOT / "docs" / f"{page}.md").read_text()
-    return frozenset(re.findall(r"^(?:#+ |- \*\*)([A-E]\d{1,2})(?:\. |\*\*)", text, re.M))
+    return frozenset(re.findall(rf"^(?:#+ |- \*\*)({LABEL})(?:\. |\*\*)", text, re.M))
 
 
 @cache
@@ -126,12 +127,21 @@ def test_a_source_that_does_not_exist_is_found() -> None:
     assert resolves("claims: append_order, atomic_commit")
     assert resolves("ProducerStateManager.writeSnapshot")
     assert resolves("Herlihy and Wing, linearizability")
+    assert resolves("docs/sources.md DOC0, DOC3")
     assert not resolves("docs/kafka-rules.md A4 to A99")
+    assert not resolves("docs/sources.md D3")
+    assert not resolves("docs/sources.md DOC0, DOC4")
     assert not resolves("claims: append_order, no_such_claim")
     assert not resolves("ProducerStateManager.writeSnapshots")
     assert not resolves("protocol rules A4")
     assert not resolves("`model.no_such_spec`")
     assert not resolves("somebody's talk")
+
+
+def test_each_label_is_on_one_page() -> None:
+    labels = [label for page in (ROOT / "docs").glob("*.md") for label in places(page.stem)]
+    assert {"A1", "D3", "DOC3"} <= set(labels)
+    assert len(set(labels)) == len(labels)
 
 
 def test_sources_are_read_from_docstrings_and_fields() -> None:

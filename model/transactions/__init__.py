@@ -1,7 +1,7 @@
 """A spec of the transactions of one transactional id: its clients, its coordinator, and the
 partitions' logs.
 
-Source: KIP-98; KIP-890; KIP-939; KIP-1228; docs/sources.md D0.
+Source: KIP-98; KIP-890; KIP-939; KIP-1228; docs/sources.md DOC0.
 Simplified: the spec has one transactional id, and one partition of the coordinator's log. Only the
 version `topic-ids` and its bugs have topics that are deleted.
 """

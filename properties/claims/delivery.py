@@ -6,7 +6,7 @@ its output.
 A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that at least one
 run must reach.
 
-Source: D0, D1, D2, D3 of docs/sources.md.
+Source: docs/sources.md DOC0, DOC1, DOC2, DOC3.
 """
 
 from __future__ import annotations

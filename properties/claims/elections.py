@@ -6,7 +6,7 @@ change. Two records are equal if their offsets, leader epochs and values are equ
 A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that at least one
 run must reach.
 
-Source: D0, D3 of docs/sources.md; KIP-966; hachikuji/kafka-specification; Vanlightly's
+Source: docs/sources.md DOC0, DOC3; KIP-966; hachikuji/kafka-specification; Vanlightly's
 specifications of replication.
 Simplified: while a broker is down, its replica has the log from before the crash. If a power loss
 destroyed records, they are missing only after the restart.

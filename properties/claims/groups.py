@@ -2,7 +2,7 @@
 
 In these definitions, an epoch is the generation of a classic group, or the member epoch of KIP-848.
 
-Source: D0, D3 of docs/sources.md; KIP-848.
+Source: docs/sources.md DOC0, DOC3; KIP-848.
 """
 
 from __future__ import annotations

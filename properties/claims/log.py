@@ -7,7 +7,7 @@ value.
 A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that at least one
 run must reach.
 
-Source: D3 of docs/sources.md.
+Source: docs/sources.md DOC3.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ requests in flight, the history shows it as several processes, which have the sa
 A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that at least one
 run must reach.
 
-Source: D0, D1, D3 of docs/sources.md.
+Source: docs/sources.md DOC0, DOC1, DOC3.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ the reader returns, it requests the end offset. The absence ends when the reader
 end offset. If the absence is shorter than the retention time, the reader must receive every record
 that was sent during the absence. No two sends have the same value.
 
-Source: D3 of docs/sources.md.
+Source: docs/sources.md DOC3.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ may be visible.
 A claim that something can happen has goals (`SOMETIMES`). A goal is a situation that at least one
 run must reach.
 
-Source: D2 of docs/sources.md; KIP-98, KIP-447, KIP-890.
+Source: docs/sources.md DOC2; KIP-98, KIP-447, KIP-890.
 """
 
 from __future__ import annotations

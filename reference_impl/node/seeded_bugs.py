@@ -183,7 +183,7 @@ SEEDED_BUGS: Final = (
             "inconsistent-offsets",
         ),
         caught_by=("suite replication", "history analysis"),
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=UNRELEASED,
     ),
     SeededBug(

@@ -1,6 +1,6 @@
 """The claims about transactions: guarantees on which clients and readers rely.
 
-Source: KIP-98; KIP-890; KIP-1228; docs/sources.md D0.
+Source: KIP-98; KIP-890; KIP-1228; docs/sources.md DOC0.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def a_commit_is_whole(s) -> Bool:
-        """After a client's commit succeeds, each partition to which the transaction sent a record
-        has this record in its log, and no marker has aborted the record.
+        """After a client's commit succeeds, each record of the transaction is in the log of its
+        partition, and no marker has aborted the record.
         """
         return forall(
             implies(

@@ -6,7 +6,7 @@ step is the set of records that the transaction polled from the topic partition 
 offset. A step that ended `ok` consumed its input. A step that ended `fail` did not consume it. A
 step that ended `info` (unknown outcome) may have consumed it.
 
-Source: KIP-98, KIP-447: sendOffsetsToTransaction; D2 of docs/sources.md (consume, process,
+Source: KIP-98, KIP-447: sendOffsetsToTransaction; docs/sources.md DOC2 (consume, process,
 produce).
 """
 

@@ -4,7 +4,7 @@ If a claim has a condition, it is checked twice. Under the condition, the claim 
 the condition, a counterexample must be found. The deciders of a claim are the suites, models and
 anomalies that check it. If a claim has no decider, nothing checks it yet.
 
-Source: docs/sources.md D0, D1, D2, D3.
+Source: docs/sources.md DOC0, DOC1, DOC2, DOC3.
 """
 
 from __future__ import annotations

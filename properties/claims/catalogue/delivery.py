@@ -19,7 +19,7 @@ DELIVERY: Final = (
             "The consumer dies after processing and before the commit, or the producer retries "
             "without idempotence."
         ),
-        source="docs/sources.md D0, D1, D3",
+        source="docs/sources.md DOC0, DOC1, DOC3",
         in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),
@@ -35,7 +35,7 @@ DELIVERY: Final = (
             "The consumer dies after the commit and before processing, or the producer does not "
             "retry."
         ),
-        source="docs/sources.md D0, D1, D3",
+        source="docs/sources.md DOC0, DOC1, DOC3",
         in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),
@@ -60,7 +60,7 @@ DELIVERY: Final = (
             "The leader loses its deduplication state, or restores only a part of it, so the retry "
             "after a lost response is appended again."
         ),
-        source="docs/sources.md D0, D1",
+        source="docs/sources.md DOC0, DOC1",
         in_force=kafka("0.11", LATEST, "with several batches in flight since 1.0"),
         decided_by=(
             Decider("suite", "replication"),
@@ -85,7 +85,7 @@ DELIVERY: Final = (
             "A zombie commits offsets without a generation, the position is committed outside the"
             " transaction, or the reader of the output uses read_uncommitted."
         ),
-        source="docs/sources.md D2",
+        source="docs/sources.md DOC2",
         in_force=kafka("0.11", LATEST, "with one transactional id for many partitions since 2.5"),
         decided_by=(
             Decider("suite", "delivery"),
@@ -108,7 +108,7 @@ DELIVERY: Final = (
             "The position is in another store than the output, or a zombie overwrites the "
             "position without checking it."
         ),
-        source="docs/sources.md D0, D3",
+        source="docs/sources.md DOC0, DOC3",
         in_force=kafka("0.9", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),
@@ -123,7 +123,7 @@ DELIVERY: Final = (
             "The two writes have neither an atomic commitment nor an idempotent output: writing "
             "the output first repeats a message, writing the position first loses one."
         ),
-        source="docs/sources.md D0",
+        source="docs/sources.md DOC0",
         in_force=kafka("0.9", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),
@@ -141,7 +141,7 @@ DELIVERY: Final = (
             "application polls again before it has processed, or the group starts at the latest "
             "offset."
         ),
-        source="docs/sources.md D0, D3",
+        source="docs/sources.md DOC0, DOC3",
         in_force=kafka("3.0", LATEST, "acks=all is not the default before"),
         decided_by=(Decider("suite", "delivery"),),
     ),
@@ -153,7 +153,7 @@ DELIVERY: Final = (
             "outcomes occur."
         ),
         broken_by="A producer that retries until it is acknowledged learns the outcome.",
-        source="docs/sources.md D0, D1",
+        source="docs/sources.md DOC0, DOC1",
         in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "replication"),),
     ),
@@ -167,7 +167,7 @@ DELIVERY: Final = (
         broken_by=(
             "The producer is idempotent: the leader recognizes the retry by its sequence number."
         ),
-        source="docs/sources.md D1",
+        source="docs/sources.md DOC1",
         in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "replication"),),
     ),
@@ -176,7 +176,7 @@ DELIVERY: Final = (
         group="delivery",
         statement="A producer that does not retry may lose a record.",
         broken_by="The producer retries until it is acknowledged, so a lost request is sent again.",
-        source="docs/sources.md D1",
+        source="docs/sources.md DOC1",
         in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "replication"),),
     ),
@@ -188,7 +188,7 @@ DELIVERY: Final = (
             "again, so exactly-once processing needs the co-operation of the application."
         ),
         broken_by="The older offset is committed, but the running consumer does not seek to it.",
-        source="docs/sources.md D1",
+        source="docs/sources.md DOC1",
         in_force=kafka("0.9", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),
@@ -200,7 +200,7 @@ DELIVERY: Final = (
             "happen more than once."
         ),
         broken_by="A consumed-messages table shows that the side effect has already happened.",
-        source="docs/sources.md D2",
+        source="docs/sources.md DOC2",
         in_force=kafka("0.11", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),
@@ -214,7 +214,7 @@ DELIVERY: Final = (
         broken_by=(
             "There is no consumed-messages table, or it is written in a separate transaction."
         ),
-        source="docs/sources.md D0, D2",
+        source="docs/sources.md DOC0, DOC2",
         in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),
@@ -230,7 +230,7 @@ DELIVERY: Final = (
             "Without an idempotent consumer the message is in the database twice if the database "
             "commits first, and not at all if Kafka commits first."
         ),
-        source="docs/sources.md D2",
+        source="docs/sources.md DOC2",
         in_force=kafka("0.11", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),

@@ -23,7 +23,7 @@ GROUPS: Final = (
             "Consumers assign partitions to themselves, or the coordinator forgets the owner of a"
             " partition and assigns it to another member."
         ),
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("0.9", LATEST, "member epochs since 3.7"),
         decided_by=(
             Decider("suite", "groups"),
@@ -41,7 +41,7 @@ GROUPS: Final = (
             "members that own several partitions, and in one with as many each member owns one."
         ),
         broken_by="Consumers assign all partitions to themselves.",
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("0.9", LATEST),
         decided_by=(Decider("suite", "groups"),),
     ),
@@ -53,7 +53,7 @@ GROUPS: Final = (
             "The group was empty for longer than the offset retention, and its committed position"
             " expired."
         ),
-        source="docs/sources.md D0, D3",
+        source="docs/sources.md DOC0, DOC3",
         in_force=kafka("0.9", LATEST),
         decided_by=(
             Decider("suite", "groups"),
@@ -69,7 +69,7 @@ GROUPS: Final = (
             "at-least-once on the same broker at several transaction sizes."
         ),
         condition="A benchmark measures the cost; it never sets an exit code.",
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("0.11", LATEST),
         explained="A cost is measured: it neither holds nor fails, so no run decides it.",
     ),

@@ -24,7 +24,7 @@ LOG: Final = (
             "With several requests in flight, retries and no idempotence, a retried batch is "
             "appended after its successor."
         ),
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka(
             "0.8",
             LATEST,
@@ -40,7 +40,7 @@ LOG: Final = (
         group="log",
         statement="One consumer instance receives the records of a partition in log order.",
         broken_by="Two readers that take turns are not one instance: they have two positions.",
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "log"),),
     ),
@@ -49,7 +49,7 @@ LOG: Final = (
         group="log",
         statement="There is no order across the partitions of a topic.",
         broken_by="The topic has one partition, and so one order.",
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "log"),),
     ),
@@ -65,7 +65,7 @@ LOG: Final = (
             "offsets, and a recreated topic starts again at offset 0."
         ),
         broken_by="With acks=1 an offset that was lost with its leader is assigned again.",
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("0.8", LATEST),
         decided_by=(
             Decider("suite", "replication"),
@@ -104,7 +104,7 @@ LOG: Final = (
             "log independently."
         ),
         broken_by="The record at the offset was deleted, or it was acknowledged but never kept.",
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "log"),),
     ),
@@ -117,7 +117,7 @@ LOG: Final = (
             "consumers may be at different offsets."
         ),
         broken_by="With one producer and one consumer there is one order of each.",
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "log"),),
     ),
@@ -137,7 +137,7 @@ LOG: Final = (
             "The consumer is away for longer than the limit, or retention.bytes deletes the "
             "oldest segments at any age."
         ),
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("2.1", LATEST, "committed offsets expire in groups with members before"),
         decided_by=(Decider("suite", "retention"),),
     ),

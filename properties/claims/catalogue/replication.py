@@ -19,7 +19,7 @@ REPLICATION: Final = (
             "An in-sync replica truncates its log to its own high watermark, or the high "
             "watermark advances with too few replicas in sync."
         ),
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("0.8", LATEST, "with min.insync.replicas since 3.7"),
         decided_by=(
             Decider("suite", "elections"),
@@ -34,7 +34,7 @@ REPLICATION: Final = (
             "A replica truncates to its high watermark, or a send is acknowledged before it is "
             "replicated."
         ),
-        source="docs/sources.md D0, D3",
+        source="docs/sources.md DOC0, DOC3",
         in_force=kafka("0.8", LATEST),
         decided_by=(
             Decider("suite", "replication"),
@@ -58,7 +58,7 @@ REPLICATION: Final = (
             "After an unclean election a replica that was away returns with records at offsets "
             "that now hold other records."
         ),
-        source="docs/sources.md D0, D3",
+        source="docs/sources.md DOC0, DOC3",
         in_force=kafka("0.8", LATEST),
         decided_by=(
             Decider("suite", "elections"),
@@ -70,7 +70,7 @@ REPLICATION: Final = (
         group="replication",
         statement="Consumers read only committed records.",
         broken_by="A leader returns records above its high watermark, and dies.",
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "replication"),),
     ),
@@ -82,7 +82,7 @@ REPLICATION: Final = (
             " sent, and acks=all with min.insync.replicas loses no committed record."
         ),
         broken_by="With acks=all every acknowledged record is replicated, so none is lost.",
-        source="docs/sources.md D0, D3",
+        source="docs/sources.md DOC0, DOC3",
         in_force=kafka("0.8.2", LATEST, "min.insync.replicas is new in 0.8.2"),
         decided_by=(Decider("suite", "replication"),),
     ),
@@ -95,7 +95,7 @@ REPLICATION: Final = (
             "otherwise the high watermark stops."
         ),
         broken_by="With min.insync.replicas=2 a leader that is alone in sync commits nothing.",
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("0.8.2", LATEST, "the high watermark stops since 3.7"),
         decided_by=(Decider("suite", "elections"),),
     ),
@@ -138,7 +138,7 @@ REPLICATION: Final = (
             "With unclean elections another replica is elected, and the records that it lacks are"
             " lost."
         ),
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("0.8.2", LATEST, "the default since 0.11"),
         decided_by=(Decider("suite", "elections"),),
     ),
@@ -154,7 +154,7 @@ REPLICATION: Final = (
             "An unclean election does not wait, or a machine that lost power returns without the "
             "end of its log."
         ),
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("0.8.2", LATEST, "the default since 0.11"),
         decided_by=(Decider("suite", "elections"),),
     ),
@@ -166,7 +166,7 @@ REPLICATION: Final = (
             " leads: the records that it lacks are lost, and the other replicas truncate theirs."
         ),
         broken_by="With clean elections the partition waits for the last in-sync replica.",
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "elections"),),
     ),
@@ -178,7 +178,7 @@ REPLICATION: Final = (
             "that only a stale leader acknowledged (acks=1) is not committed."
         ),
         broken_by="After an unclean election committed records are replaced.",
-        source="docs/sources.md D3",
+        source="docs/sources.md DOC3",
         in_force=kafka("0.8", LATEST, "reads from followers since 2.4"),
         decided_by=(Decider("suite", "elections"),),
     ),

@@ -20,7 +20,7 @@ TRANSACTIONS: Final = (
             "its own marker is committed."
         ),
         broken_by="In V1 a late EndTxn ends the next transaction (KAFKA-17754).",
-        source="docs/sources.md D2",
+        source="docs/sources.md DOC2",
         in_force=kafka("0.11", LATEST),
         decided_by=(
             Decider("suite", "transactions"),
@@ -40,7 +40,7 @@ TRANSACTIONS: Final = (
         group="transactions",
         statement="A producer with a transactional id is idempotent.",
         broken_by="A leader appends a retried batch again.",
-        source="docs/sources.md D2",
+        source="docs/sources.md DOC2",
         in_force=kafka("0.11", LATEST),
         decided_by=(Decider("suite", "transactions"),),
     ),
@@ -53,7 +53,7 @@ TRANSACTIONS: Final = (
             "transaction, non-transactional records included."
         ),
         broken_by="The reader uses read_uncommitted, or the last stable offset is too high.",
-        source="docs/sources.md D2",
+        source="docs/sources.md DOC2",
         in_force=kafka("0.11", LATEST),
         decided_by=(
             Decider("suite", "transactions"),
@@ -73,7 +73,7 @@ TRANSACTIONS: Final = (
             "once, including records that are aborted later."
         ),
         broken_by="A reader at read_committed waits for the end of the transaction.",
-        source="docs/sources.md D2",
+        source="docs/sources.md DOC2",
         in_force=kafka("0.11", LATEST),
         decided_by=(Decider("suite", "transactions"),),
     ),
@@ -85,7 +85,7 @@ TRANSACTIONS: Final = (
             "`__transaction_state` has three replicas, but not if it has one."
         ),
         broken_by="The only broker with a replica of `__transaction_state` loses its disk.",
-        source="docs/sources.md D2",
+        source="docs/sources.md DOC2",
         in_force=kafka("0.11", LATEST),
         decided_by=(Decider("suite", "transactions"),),
     ),
@@ -100,7 +100,7 @@ TRANSACTIONS: Final = (
             "The group coordinator keeps the offsets of an aborted transaction, or drops those of"
             " a committed one."
         ),
-        source="docs/sources.md D2",
+        source="docs/sources.md DOC2",
         in_force=kafka("0.11", LATEST),
         decided_by=(
             Decider("suite", "transactions"),
@@ -116,7 +116,7 @@ TRANSACTIONS: Final = (
             " is then committed or aborted once, and the old instance is fenced."
         ),
         broken_by="A new instance receives the producer epoch of the old one.",
-        source="docs/sources.md D2",
+        source="docs/sources.md DOC2",
         in_force=kafka("0.11", LATEST),
         decided_by=(
             Decider("suite", "transactions"),
@@ -134,7 +134,7 @@ TRANSACTIONS: Final = (
             "abort markers in its partitions."
         ),
         broken_by="In V1 without verification a late record opens a transaction without an end.",
-        source="docs/sources.md D2",
+        source="docs/sources.md DOC2",
         in_force=kafka("0.11", LATEST),
         decided_by=(
             Decider("suite", "transactions"),
@@ -149,7 +149,7 @@ TRANSACTIONS: Final = (
             "readers see them once."
         ),
         broken_by="A reader at read_uncommitted receives each of the writes.",
-        source="docs/sources.md D2",
+        source="docs/sources.md DOC2",
         in_force=kafka("0.11", LATEST),
         decided_by=(Decider("suite", "transactions"),),
     ),

@@ -4,8 +4,9 @@ database.
 An application is a generator function. Its parameter `at` is the process that runs the application
 (see the module `instance`).
 
-Source: docs/sources.md D0 (position and processing, the two-phase commit), D1 (the consumer's
-side), D2 (the pipeline, side effects, the idempotent consumer, a database next to Kafka); KIP-447.
+Source: docs/sources.md DOC0 (position and processing, the two-phase commit), DOC1 (the consumer's
+side), DOC2 (the pipeline, side effects, the idempotent consumer, a database next to Kafka);
+KIP-447.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from reference_impl.simulation.programs import Program
 from reference_impl.simulation.subscription import OffsetReset
 from reference_impl.simulation.transactional_producer import TransactionalProducer
 
-# ---------------------------------------------------------------- position and processing, D0
+# ---------------------------------------------------------------- position and processing, DOC0
 
 
 def position_first(at: Instance) -> Program:
@@ -144,7 +145,7 @@ def handing_over(at: Instance) -> Program:
             store.add_effect(at.database, at.waiting.pop(0))
 
 
-# ---------------------------------------------------------------- the position in a database, D0
+# ---------------------------------------------------------------- the position in a database, DOC0
 
 
 def position_with_output(at: Instance, *, checks_position: bool = True) -> Program:
@@ -220,7 +221,7 @@ def two_phase_commit(at: Instance) -> Program:
             yield from at.step()
 
 
-# ---------------------------------------------------------------- pipelines, D2
+# ---------------------------------------------------------------- pipelines, DOC2
 
 
 def pipeline(

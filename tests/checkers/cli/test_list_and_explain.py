@@ -130,7 +130,7 @@ def test_the_releases_are_a_column_of_the_list_and_a_line_of_the_explanation(cal
 
 
 def test_a_program_is_explained_line_by_line() -> None:
-    facts = {"counterexample": "state = Machine()\nstate.send(count=1)\n", "source": "D3"}
+    facts = {"counterexample": "state = Machine()\nstate.send(count=1)\n", "source": "DOC3"}
     text = explained(Listed(kind="claim", item="a_claim", statement="It holds.", facts=facts))
     assert "  counterexample\n    state = Machine()\n    state.send(count=1)\n  source" in text
 

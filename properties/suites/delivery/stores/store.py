@@ -15,7 +15,7 @@ rolls it back by this name.
                  no locks are held from the preparation to the commit. So the rows may have changed
                  before the commit. The database is in memory or in a file.
 
-Source: docs/sources.md D0 (the consumer's position in the same store as its output); Gray and
+Source: docs/sources.md DOC0 (the consumer's position in the same store as its output); Gray and
 Reuter, "Transaction Processing", two-phase commit; PostgreSQL's documentation, PREPARE TRANSACTION.
 Simplified: a simulated program dies before or after a transaction, never inside one. Tests with
 real processes check that a death inside a transaction has the same effect on the database as a
