@@ -93,9 +93,9 @@ def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -
     home starts the real Java without the option that adds the vector module.
 
     If `python_has_spark` is true, the program removes the variable SPARK_HOME before it starts
-    Java. Only Spark's launcher keeps the variable. The Python workers inherit the environment of
-    Java. With SPARK_HOME, they would import the zip file of pyspark below the folder SPARK_HOME
-    instead of the installed pyspark.
+    Java. It does not remove the variable if Java runs Spark's launcher (`spark.launcher.Main`). The
+    Python workers inherit the environment of Java. With SPARK_HOME, they would import the zip file
+    of pyspark below the folder SPARK_HOME instead of the installed pyspark.
     """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)

@@ -18,7 +18,7 @@ class StageExplained:
     result.
 
     `shuffled_by` lists the parts of the shuffle key, such as a column or a block of offsets.
-    `used_by` names the anomalies that need the stage; it is empty if all anomalies need it.
+    `used_by` names the anomalies that need the stage. If all anomalies need it, `used_by` is empty.
     `is_always` is false if the stage is skipped for some histories.
     """
 

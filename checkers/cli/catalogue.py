@@ -214,16 +214,17 @@ def claims() -> Iterator[Listed]:
 
 
 def shortest_counterexample(runs: Iterable[Decided]) -> str | None:
-    """Returns the shortest recorded counterexample of a claim. A counterexample is a program or a
-    command. If there is a program, returns the shortest program, and otherwise the shortest
-    command. Returns None if no counterexample is recorded.
+    """Returns the shortest recorded counterexample of a claim, or None if none is recorded.
+
+    A counterexample is a program (a text of several lines) or a command. A command is returned only
+    if there is no program.
     """
     texts = [run.counterexample for run in runs if run.counterexample]
     return min(texts, key=lambda text: ("\n" not in text, len(text)), default=None)
 
 
 def suite_names() -> list[str]:
-    """Returns the names of the suites, without an import of the suites: it takes seconds."""
+    """Returns the names of the suites. The suites are not imported, because this takes seconds."""
     from properties.claims.catalogue import CLAIMS
 
     deciders = (by for claim in CLAIMS for by in claim.decided_by)

@@ -4,9 +4,9 @@ checks their fixes.
 For each spec, these variants are explored:
 
 - The version of the spec that models the release. If no counterexample of the version is recorded,
-  it is explored with the constants of its definition. Otherwise it is explored with the default
-  constants. If that does not violate the claim of the counterexample, the version is explored again
-  with the constants of the counterexample.
+  the version is explored with the constants of its definition. Otherwise it is explored with the
+  default constants. If this exploration does not violate the claim of the counterexample, the
+  version is explored again with the constants of the counterexample.
 - Each bug that the release has, with the constants of the bug's recorded counterexample.
 - For each violated claim, the variant with the fix, with the constants of the violation.
 """

@@ -228,11 +228,11 @@ def expectations(
     """Returns the expected verdict on each property. The value is None if no verdict is expected.
 
     - If `expected` has a verdict on a property, this verdict is expected.
-    - In a variant without a bug, every property is expected to hold. In a user's own file, no
+    - If the variant is not known to break a property, every property is expected to hold. For a
+      spec in a user's own file, no verdict is expected.
+    - If the variant is known to break a property, this property is expected to be violated. This
+      applies only to the constants of the recorded counterexample. For every other property, no
       verdict is expected.
-    - In a variant with a bug, the property that the bug breaks is expected to be violated, if the
-      constants have the values with which the bug is known to break it. For every other property,
-      no verdict is expected.
     """
     shown = {**constants, **variant.at} == constants
     right: dict[str, Verdict | None] = dict.fromkeys(names)

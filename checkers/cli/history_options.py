@@ -1,8 +1,8 @@
 """The options that choose the version of a history, and that describe its clients and topics.
 
-The folder of a recording also describes the clients and topics, and these options override its
-description. Examples are the isolation level of the readers, how consumers got their partitions,
-and whether all logs were read to the end.
+For example, the options state the isolation level of the readers, how consumers got their
+partitions, and whether all logs were read to the end. The folder of a recording also has this
+information, and the options override it.
 """
 
 from __future__ import annotations

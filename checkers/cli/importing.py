@@ -22,8 +22,9 @@ BLAS_THREADS: Final = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THRE
 def importing() -> Generator[None]:
     """Pauses the garbage collector while the `with` block imports modules.
 
-    After the block, all objects that exist at this time are excluded from later collections. So
-    commands use this function before their work begins, and not later.
+    If the block has imported a module, all objects that exist at its end are excluded from later
+    collections. Garbage of earlier work would then stay in memory, so commands use this function
+    before their work begins.
     """
     if not gc.isenabled():  # inside another such block
         yield

@@ -89,8 +89,11 @@ class Run:
     ) -> None:
         """Writes the evidence for a verdict to the run folder, and emits it as an event.
 
-        The event of an expected verdict has no trace in two cases: if the command compares each
-        verdict with an expected one (as `urteil verify` does), or if the run is brief.
+        The event of an expected verdict has no trace in two cases:
+
+        - The command compares each verdict with an expected one, as `urteil verify` does.
+        - The run is brief: the terminal prints only one line for such a verdict, as for
+          `urteil check --kafka` without SPEC.
         """
         kept = self.written(file, text + "\n")
         expected = verdict_expected and (self.judged_by_expectation or self.brief)

@@ -88,8 +88,9 @@ def test_command(
     urteil test log --on apache-kafka:4.3.0
 
     With --on the same programs run in real time on a running system. A run that shows a violation
-    is reduced and repeated. Its program, faults and history are in the run folder. If no run of a
-    configuration shows one, those of the last run are in the subfolder histories.
+    is reduced and repeated. Its program, faults and history are in the run folder. If no run with a
+    configuration shows a violation, the program, faults and history of its last run are in the
+    subfolder histories.
 
     With --outside each claim is checked outside its condition, where it must be violated.
     The exit code is then 0 if every verdict is the expected one.

@@ -246,8 +246,9 @@ def verify_command(run: Run, only: tuple[str, ...], kafka: str | None) -> None:
     urteil verify --kafka 4.3
 
     It also runs variants with bugs, in which a claim must be violated. Exits 1 if a verdict is
-    unexpected. Exits 3 if its recording could not have shown an anomaly of clients without
-    transactions and groups. Other anomalies that must not occur may be "not exercised".
+    unexpected. The recorded clients use no transactions and no groups. Exits 3 if the recording
+    could not have shown an anomaly that such clients can show. Every other anomaly that must not
+    occur may be "not exercised".
     """
     parts = PARTS if kafka is None else parts_of(kafka)
     for name in only:

@@ -1,8 +1,9 @@
 """Sends sequences of requests to two systems, and compares the two answers to each request.
 
-One of the systems may be a recording of the answers that a cluster gave earlier. A request that
-changes nothing is sent again, at most 8 times, if the two answers differ without a known reason,
-because one of the answers may not show an earlier change yet.
+One of the systems may be a recording of the answers that a cluster gave earlier.
+
+If a difference has no known reason, or only a general one, one of the answers may not show an
+earlier change yet. So a request that changes nothing is then sent again, at most 8 times.
 
 After some differences, the two systems are in different states. The remaining requests of the
 sequence are then sent only if the compared system is a running cluster. The answers to these

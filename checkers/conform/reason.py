@@ -6,9 +6,9 @@ is a choice that the protocol leaves to a broker, or a simplification that no cl
 `THEIRS` is a fault of the other system.
 
 If `general` is true, a reason applies only if no other reason applies. If a difference has only a
-general reason, and the request changes nothing, the request is first sent again, because the first
-answer may not show an earlier change yet. If `ends` is true, the states of the two systems differ
-after a difference with this reason.
+general reason, the answer may not show an earlier change yet. So a request that changes nothing is
+first sent again. If `ends` is true, the states of the two systems differ after a difference with
+this reason.
 """
 
 from __future__ import annotations

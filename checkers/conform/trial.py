@@ -120,8 +120,8 @@ def with_system(
 def with_recording(
     recording: Recording, rows: Iterable[Reason], *, workers: int = WORKERS
 ) -> Iterator[Compared]:
-    """Sends the requests of a recording to the reference broker (Urteil's own broker), and yields
-    the comparison of its answers with the recorded answers, one sequence of requests at a time.
+    """Sends the requests of a recording to the reference broker (Urteil's own broker), and compares
+    its answers with the recorded answers. Yields the comparison of each sequence of requests.
     """
     recorded = recording.sequences
     with reference() as ours:

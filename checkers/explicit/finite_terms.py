@@ -23,15 +23,17 @@ class FiniteTerms:
         """Returns the number that stores a constant: its distance from the least value of its type.
         If the type is -1..3, the constant 2 becomes 3.
 
-        If the type has no range in the scope, as the type of a count, the constant is returned
-        unchanged.
+        If the type has no range in the scope, the constant is returned unchanged. The type of
+        counts is an example.
         """
         shifted = n.sort.flavour == "int" and n.sort.name in self.at.ranges
         return n.value - self.at.elements(n.sort).start if shifted else n.value
 
     def sides(self, n: t.Eq | t.Le | t.Lt) -> tuple[t.Node, t.Node]:
-        """Returns the two compared terms. An integer is stored as its position in its type. If the
-        other term is a count, the position is converted to the integer itself.
+        """Returns the two compared terms in a form in which their values can be compared.
+
+        The value of an integer type is stored as its distance from the least value of the type. If
+        such a value is compared with a count, the least value is added to the stored number.
         """
         left, right = n.left, n.right
         return (

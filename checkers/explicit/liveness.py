@@ -1,7 +1,8 @@
 """Decides liveness properties. A violation is a fair behaviour that ends in a loop (a lasso).
 
 The check needs the whole state graph. If a limit ends the exploration early, the properties are
-undecided. Fault actions are not fair, and the spec bounds the number of faults.
+undecided. Fault actions are not fair, so a fair behaviour need not take them. The spec bounds the
+number of faults, so no loop contains a fault.
 """
 
 from __future__ import annotations

@@ -57,9 +57,10 @@ def near(state: RowState, sort: t.SortInfo, spec: Spec, ranges: Ranges) -> list[
     """Returns some elements of a large sort: the elements that are values in the state, their
     neighbours, and the least element of the sort.
 
-    The values of a variable that is indexed by a large sort are ignored, because there are too
-    many. If this applies to every variable whose values are of the sort, returns only the least
-    element and the successor of the greatest value of these variables.
+    A variable that is indexed by a large sort has too many values, so its values are ignored. If
+    every variable with values of the sort is ignored for this reason, the result has only two
+    elements: the least element, and the successor of the greatest value of the ignored variables.
+    This successor is left out if it is no element.
     """
     elements = ranges[sort.name]
     of_sort = [v for v in spec.variables if v.value.name == sort.name]

@@ -34,10 +34,10 @@ from properties.anomalies.scenes import SCENES, scene
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedStage:
-    """A stage of a query plan. `used_by` has the anomalies that need the stage; it is empty if all
-    anomalies need it.
+    """A stage of a query plan.
 
-    `is_always` is True if every history needs the stage.
+    `used_by` has the anomalies that need the stage. If all anomalies need the stage, `used_by` is
+    empty. `is_always` is True if every history needs the stage.
     """
 
     name: str

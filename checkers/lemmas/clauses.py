@@ -45,8 +45,8 @@ class TrueClauses:
 
     @classmethod
     def of(cls, context: Context, false: Bits, longest: int, about: frozenset[str]) -> TrueClauses:
-        """Returns the true clauses of at most `longest` literals. The literal of a premise does not
-        count.
+        """Returns true clauses of at most `longest` literals, but not more than MOST clauses. If a
+        clause has a premise, the literal of the premise is not counted.
 
         A row is a state, together with a value for each variable of the context. `false` has a
         bitset for each literal: the rows in which the literal is false. `about` has the names of

@@ -130,11 +130,12 @@ class Houdini:
     def _core(
         self, action: Action, name: str, chosen: Sequence[str]
     ) -> frozenset[str] | bytes | None:
-        """Returns a few clauses that suffice to prove that the action preserves the clause `name`.
-        The clauses in `chosen` are preferred.
+        """Returns the names of a few clauses that suffice to prove that the action preserves the
+        clause `name`. The clauses in `chosen` are preferred.
 
-        If all candidates together do not suffice, returns a state in which all candidates are true,
-        and from which the action makes the clause false. Returns None if Z3 has no answer.
+        If all candidates together do not suffice, returns a state, with one byte for each cell. In
+        this state all candidates are true, and a step of the action makes the clause `name` false.
+        Returns None if Z3 has no answer within its limit.
         """
         stated = [n for n, c in self.alive.items() if c.stated and n not in chosen]
         for some in (chosen, [*chosen, *stated]):

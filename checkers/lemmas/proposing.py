@@ -183,7 +183,7 @@ class Proposer:
 
     def _false_at(self, scope: Scope, claims: Sequence[Claim], most: int) -> set[str]:
         """Returns the names of the claims that are false in at least one explored state of the
-        scope.
+        scope. The exploration ends early if it has found `most` states.
         """
         program = Program(Instance.of(self.spec, scope))
         states = reached(program, program.initial(), most=most, seed=self.seed)

@@ -77,8 +77,8 @@ class Log:
 
     @cached_property
     def range_base(self) -> Ints:
-        """For each batch, the first offset of its range: batches with the same `range_number` are a
-        range.
+        """For each batch, the first offset of its range. All batches with the same `range_number`
+        form one range.
         """
         _, first, of = np.unique(self.range_number, return_index=True, return_inverse=True)
         return self.base[first][of]

@@ -8,8 +8,8 @@ entry expires. This is an entry:
     reason = "KAFKA-19148, fixed in 4.4"
     expires = 2027-03-31              # the last day on which it is known
 
-A fingerprint is a hash of the claim and of the parts of a violation that are the same in every
-recording of a bug, such as the kinds and outcomes of operations.
+A fingerprint is a hash of the claim and of some parts of a violation, such as the kinds and
+outcomes of operations. These parts are the same in every recording of a bug.
 """
 
 from __future__ import annotations

@@ -144,8 +144,9 @@ def _bounds(
 def read_to_the_end(
     shared: Shared, reader: Reader, querying: Reader, topics: Sequence[Topic]
 ) -> tuple[str, ...]:
-    """Reads every partition with `reader`, to the end offset that the client `querying` reads
-    first. Returns the partitions that could not be read to their end, as texts such as `orders-0`.
+    """Reads every partition up to its end offset with `reader`. Before that, the client `querying`
+    queries the end offsets. Returns the partitions that could not be read to their end, as texts
+    such as `orders-0`.
     """
     ends = _ends(shared, querying, topics)
     quiet_until = time.monotonic() + READ_WITHIN_S

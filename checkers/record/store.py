@@ -148,7 +148,8 @@ class HistoryWriter:
         """Replaces the micro-operations of an open operation.
 
         A transaction needs this call, because its sends depend on its polls and are not yet known
-        when it begins.
+        when it begins. `end_asked_ns` is the time at which the client requests the commit
+        or abort.
         """
         with self._lock:
             operation = replace(self._opened[number], did=did, end_asked_ns=end_asked_ns)

@@ -38,7 +38,8 @@ def counterexample(
     replay: Sequence[str] = (),
     verbose: int = 0,
 ) -> str:
-    """Returns the violation of one property as text.
+    """Returns the violation of the property `name` as text. The lines of `replay` are the replay
+    command.
 
     If `verbose` is 1, the text also has the full states. If `verbose` is 2, it also has the
     disabled actions.

@@ -25,8 +25,8 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
         known violation                holds
         any other verdict              violated
 
-    Otherwise, a permitted or known violation counts as `holds`, and every other verdict counts
-    unchanged.
+    If the table does not apply, a permitted or known violation counts as `holds`. Any other verdict
+    counts unchanged.
     """
     if by_expectation and decision.expected is not None:
         if not is_expected(decision.verdict, decision.expected):

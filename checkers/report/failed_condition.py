@@ -55,10 +55,14 @@ def lemmas_about(
     """Returns the names of at most two lemmas that may be too weak. Each of them reads a state
     variable in `variables`.
 
-    Two numbers decide which lemmas come first. The first number counts the variables in `variables`
-    that the lemma reads and the step changes. The second number decides between lemmas with the
-    same first number. It counts the variables that the lemma reads and that are in `variables`, or
-    that differ from their least value before the step.
+    Three numbers decide which lemmas come first. Each number counts some variables that the lemma
+    reads. The second and the third number decide only if the earlier numbers are equal.
+
+    - The first number counts the variables in `variables` that the step changes. The largest number
+      comes first.
+    - The second number counts the variables in `variables`, and the variables that differ from
+      their least value before the step. The largest number comes first.
+    - The third number counts all variables. The smallest number comes first.
     """
     changed = {name for (name, keys), x in found.after.items() if x != found.state[name, keys]}
     set_before = {name for (name, keys), x in found.state.items() if x != found.quiet[name, keys]}

@@ -234,8 +234,8 @@ def set_config(kind: int, resource: str, name: str, value: str) -> Do:
 
 
 def elect_preferred(at: int) -> Do:
-    """Returns an action that requests the election of the preferred leader from the broker `at`.
-    The preferred leader is the first of the partition's replicas.
+    """Returns an action that requests a preferred leader election for the partition that all steps
+    use. The request goes to the broker `at`. The preferred leader is the partition's first replica.
     """
 
     return lambda stage: stage.administration(at).elect([stage.place])
@@ -298,8 +298,8 @@ def delete_records(before: int, at: int) -> Do:
 
 
 def delete_all(before: int, at: int) -> Do:
-    """Returns an action that requests the deletion of the records before the offset `before`
-    from the broker `at`. It stores the response in `stage.noted`.
+    """Returns an action that requests the deletion of all records below the offset `before`. The
+    request goes to the broker `at`. The action stores the response in `stage.noted`.
     """
 
     def do(stage: Stage) -> None:
@@ -347,8 +347,8 @@ def fetch_committed(at: int, index: int | None = None) -> Do:
 
 
 def committed_values(stage: Stage, topic: str, index: int, at: int) -> tuple[int, list[str]]:
-    """Returns the last stable offset of a partition, and the values of its records below this
-    offset, also of aborted ones. They come from the broker `at`.
+    """Returns the last stable offset of a partition on the broker `at`, and the values of the
+    records below this offset. Aborted records are included.
     """
     partition = {"partition": index, "fetch_offset": 0, "partition_max_bytes": A_LOT}
     body = {

@@ -45,7 +45,9 @@ class AssignedPipeline:
         )
 
     def fence_others(self) -> None:
-        """Starts the transactional producer, which fences the earlier ones."""
+        """Starts a new transactional producer. It fences all earlier producers with the same
+        transactional id.
+        """
         self._producer = confluent_kafka.Producer(
             {
                 **QUIET,

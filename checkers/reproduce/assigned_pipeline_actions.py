@@ -8,9 +8,9 @@ from checkers.reproduce.stage import Stage
 
 
 def start_assigned_pipeline(name: str, at: int | None = None) -> Do:
-    """Returns an action that starts a pipeline, which fences the others. Its clients know all
-    brokers, or only the broker `at` if it is not None. If the pipeline is already running, it
-    fences the others again.
+    """Returns an action that starts a pipeline, which fences all other pipelines of the partition.
+    Its clients know all brokers, or only the broker `at` if `at` is not None. If the pipeline is
+    already running, it only fences the other pipelines again.
     """
 
     def do(stage: Stage) -> None:

@@ -46,8 +46,9 @@ end_throttle: Final = set_config(TOPIC_RESOURCE, "t", THROTTLED, "")
 def elr_case(
     version: int, steps: tuple[Step, ...], *, brokers: int = 3, breaks: bool | None = None
 ) -> Case:
-    """Returns the case in which a cluster has eligible leader replicas (ELR), if `version` is 1, or
-    has none, if `version` is 0.
+    """Returns a case with the steps `steps`. Its cluster uses eligible leader replicas (ELR) if
+    `version` is 1, and does not use them if `version` is 0. `breaks` has the same meaning as in
+    `Case`.
     """
     new = ", as in a new cluster" if version else ""
     return Case(

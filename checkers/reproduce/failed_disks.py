@@ -20,8 +20,9 @@ REPORTED: Final = r"Directories .* in broker 1 marked offline"  # in the control
 
 
 def created(leader: int, other: int) -> tuple[Step, ...]:
-    """Returns the first two steps. They create a topic with the replicas `leader` and `other`, and
-    check that the replica of broker 1 is on its second disk.
+    """Returns the first two steps of a schedule. The first step creates a topic with replicas on
+    the brokers `leader` and `other`. One of them is broker 1. The second step checks that the
+    replica of broker 1 is on its second disk.
     """
     return (
         Step(

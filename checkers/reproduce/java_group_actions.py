@@ -31,9 +31,9 @@ def poll(name: str) -> Do:
 
 
 def work(name: str, records: int, for_s: float) -> Do:
-    """Returns an action that polls, and then works `for_s` seconds on the record, for at most
-    `records` records. It ends earlier if the group's committed offset is above the offset of the
-    record on which the consumer works.
+    """Returns an action that processes at most `records` records, one after another. For each
+    record, it polls, and then waits `for_s` seconds as if the application worked on the record. It
+    ends early if the group's committed offset is then above the offset of this record.
     """
 
     def do(stage: Stage) -> None:
@@ -47,7 +47,9 @@ def work(name: str, records: int, for_s: float) -> Do:
 
 
 def pause_consumer(name: str) -> Do:
-    """Returns an action that pauses the process of the consumer (SIGSTOP), also its heartbeats."""
+    """Returns an action that pauses the process of the consumer (SIGSTOP). The paused consumer
+    sends no heartbeats.
+    """
     return lambda stage: stage.java_consumers[name].process.send_signal(signal.SIGSTOP)
 
 
@@ -83,8 +85,9 @@ def received(name: str, value: str) -> Check:
 
 
 def results(*values: str, offset: int) -> Check:
-    """Returns a check on the values of the outputs below the last stable offset, also of aborted
-    ones, and on the group's committed offset.
+    """Returns a check that succeeds if the outputs have exactly the values `values`, and the
+    group's committed offset is `offset`. The outputs are all records below the last stable offset,
+    including aborted records.
     """
 
     def check(stage: Stage) -> Seen:
@@ -97,8 +100,9 @@ def results(*values: str, offset: int) -> Check:
 
 
 def in_work(name: str, *, committed: bool) -> Check:
-    """Returns a check on the last record that the consumer received. It succeeds if the group's
-    committed offset is above the offset of this record, or is not above it if `committed` is false.
+    """Returns a check on the last record that the consumer received. If `committed` is true, it
+    succeeds if the group's committed offset is above the offset of this record. If `committed` is
+    false, it succeeds if the committed offset is not above the offset of this record.
     """
 
     def check(stage: Stage) -> Seen:
@@ -115,8 +119,9 @@ def in_work(name: str, *, committed: bool) -> Check:
 
 
 def takes_over(name: str, other: str, *, skips: bool) -> Check:
-    """Returns a check on the last records that two consumers received. It succeeds if the consumer
-    `name` begins at the record after that of `other`, or at the same record if `skips` is false.
+    """Returns a check on the last records that the consumers `name` and `other` received. If
+    `skips` is false, it succeeds if both consumers received the same record. If `skips` is true, it
+    succeeds if the record of `name` directly follows the record of `other`.
     """
 
     def check(stage: Stage) -> Seen:

@@ -1,5 +1,5 @@
-"""The program of a pipeline with confluent-kafka. Its commands and results are those of
-`Pipeline.java`, but `close` closes only the consumer.
+"""The program of a pipeline with confluent-kafka. It has the same commands and results as
+`Pipeline.java`, with one difference: `close` closes only the consumer, and not the producer.
 
 A request is sent again after 3 s without a response, and a record fails after 30 s. All other
 settings that affect transactions are the defaults of librdkafka.

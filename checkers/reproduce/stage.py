@@ -146,7 +146,7 @@ class Stage:
         self, at: int | None = None, index: int | None = None
     ) -> Iterator[PartitionState | None]:
         """Yields the partition in the metadata of each broker that responds, or None for a broker
-        that does not know the partition. The parameters are those of `state`.
+        that does not know the partition. The parameters have the same meaning as in `state`.
         """
         partition = self.index if index is None else index
         for broker in self.up() if at is None else (at,):

@@ -46,8 +46,8 @@ def reorder(name: str, *replicas: int) -> Do:
 
 
 def elect(name: str, at: int) -> Do:
-    """Returns an action that requests the election of the preferred leader of the topic's partition
-    from the broker `at`.
+    """Returns an action that requests a preferred leader election for the topic's partition. The
+    request goes to the broker `at`.
     """
     return lambda stage: stage.administration(at).elect([(name, 0)])
 

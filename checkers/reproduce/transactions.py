@@ -154,8 +154,8 @@ class RawTransactions:
         """Sends two transaction markers in one request, as the coordinator does for transactions
         that end at the same time. Returns both errors of the response, or `NO_ANSWER`.
 
-        One marker commits this producer's transaction. The other one is that of another producer,
-        in a partition that the broker does not have.
+        One marker commits this producer's transaction. The other marker names another producer,
+        and a partition that the broker does not have.
         """
         ours = self._marker(commit=True)
         topics = [{"name": f"not-{self.topic}", "partition_indexes": (0,)}]

@@ -1,8 +1,8 @@
 """The steps after a transaction that has ended without a marker in a partition.
 
 The transaction is still open in the partition's log. The marker of the producer's next transaction
-ends both transactions in the same way. So the first transaction is aborted in the log although it
-was committed, or committed although it was aborted.
+ends both transactions with the outcome of the next transaction. So the first transaction is aborted
+in the log although it was committed, or committed although it was aborted.
 """
 
 from __future__ import annotations

@@ -33,7 +33,9 @@ _CELL: Final = pa.schema(
 
 
 def table_cell(kernel: int, target: int, origin: int, table: pa.Table) -> pa.RecordBatch:
-    """Returns a row whose cell is the table, as an Arrow stream that is compressed with LZ4."""
+    """Returns one row. `kernel`, `target` and `origin` are its columns of the same names. Its
+    column `cell` has the table, as an Arrow stream that is compressed with LZ4.
+    """
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with pa.ipc.new_stream(sink, table.schema, options=options) as stream:

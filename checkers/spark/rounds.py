@@ -43,8 +43,8 @@ _Element = tuple[int, _Item]
 
 @dataclass
 class SparkRounds:
-    """The levels of a distributed search, as RDDs of a Spark session. When the `with` block of
-    `closed` ends, Spark frees the RDDs.
+    """The levels of a distributed search, as RDDs of a Spark session. The method `closed` is for a
+    `with` block. When this block ends, Spark frees the RDDs.
     """
 
     spark: SparkSession

@@ -75,9 +75,13 @@ def session(
     """Yields a session on the master. If `master` is None, Spark runs on all local cores.
 
     If a session is already active, it is reused. For a Spark Connect master, only a Spark Connect
-    session is reused. If `writes_archive` is a path, Java writes an archive of its classes to this
-    path. Raises InputFault if Java is missing or if the master does not answer. Raises SparkLost if
-    a process of Spark is killed.
+    session is reused. `environment` has the variables that select the Java installation. If
+    `compiled` is true, Spark compiles its queries, which saves time if there are many rows. If
+    `writes_archive` is a path and the master is local, Java writes an archive of its classes to
+    this path.
+
+    Raises InputFault if Java is missing or if the master does not answer. Raises SparkLost if a
+    process of Spark is killed.
     """
     # Spark's code generation pays for jobs with many rows
     sql = dict(_FOR_KERNELS if compiled else (*_FOR_KERNELS, *_INTERPRETED))

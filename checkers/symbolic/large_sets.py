@@ -59,7 +59,8 @@ def not_ordered(
     """Returns each triple `(j, k, set)` with `j <= k`, if the set is in the family of `k` but not
     in the family of `j`.
 
-    The result is empty if the assumption about the order of the numbers is true of `families`.
+    Proofs assume that a set in the family of a number is in the family of each smaller number. If
+    the result is empty, this assumption is true of `families`.
     """
     return [
         (j, k, one)

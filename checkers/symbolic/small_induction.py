@@ -1,9 +1,9 @@
 """Checks at a finite scope, such as 3 replicas, which of many clauses are inductive.
 
 A clause is true if, for all values of its variables, at least one of its literals is true. A set of
-clauses is inductive if no step leads from a state in which all clauses of the set are true to a
-state in which one of them is false. Z3 finds such a step, or it shows that there is none at this
-scope.
+clauses is inductive if it satisfies this condition: if all clauses of the set are true before a
+step, they are true after the step. Z3 finds a step that contradicts this condition, or it shows
+that there is none at this scope.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class Script:
     lacks_claims: bool = False  # some claim has no formula: `sat` decides nothing
 
     def file(self) -> str:
-        """Returns the script with a heading: the condition, Z3's verdict, and the dropped claims
-        that the script does not assume.
+        """Returns the script with a heading. The heading has the condition and Z3's verdict. It
+        also lists the dropped claims, which the script does not assume.
         """
         verdict = self.condition.verdict
         lines = [f"; {self.title}: {verdict} by Z3"]

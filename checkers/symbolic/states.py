@@ -18,8 +18,8 @@ from model.language.spec import Action, Spec
 
 
 class Step:
-    """The states before and after an action as Z3 terms. The translation decides whether the
-    numbers of replicas and so on are fixed or unbounded.
+    """The states before and after an action as Z3 terms. `translation` determines whether the
+    number of elements of each sort, such as `Replica`, is fixed or unbounded.
     """
 
     def __init__(self, spec: Spec, translation: Translation) -> None:

@@ -130,8 +130,8 @@ NEEDS: Final[Mapping[str, frozenset[Ability]]] = {  # the abilities that a kind 
 def rounds(
     seed: int, kinds: Sequence[str], brokers: Sequence[int], session_s: float
 ) -> Iterator[Round]:
-    """Yields rounds of faults without end. The kinds are used in turn, for example kill, pause,
-    kill, pause.
+    """Yields an infinite sequence of rounds of faults. The kinds are used in turn, for example
+    kill, pause, kill, pause. `session_s` is the brokers' session timeout.
     """
     draw = Draw(rng=random.Random(f"faults {seed}"), brokers=brokers, session_s=session_s)
     while True:

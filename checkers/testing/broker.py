@@ -250,7 +250,7 @@ class Broker:
         self, do: str, *, when: Mapping[str, Any], **fields: Any
     ) -> Generator[InjectedFault]:
         """Injects a fault that acts on each request that matches `when`. The fault ends when the
-        `with` block ends.
+        `with` block ends. The parameters have the same meaning as in `fault`.
         """
         injected = self.fault(do, when=when, **fields)
         try:

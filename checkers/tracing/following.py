@@ -185,6 +185,9 @@ def follow(
     `begun` maps events to actions, and has the spec's first state. If no state of the spec fits the
     beginning of the trace, `begun` is a `Refused`, and the first event counts as forbidden. The
     trace must have at least one event.
+
+    If the spec refuses an event, the search for late events reads the lines up to `ahead_ms` after
+    the line of this event.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

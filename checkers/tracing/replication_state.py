@@ -83,9 +83,9 @@ class ReplicationState(NamedTuple):
     def may_lack(self, epoch: int) -> bool:
         """Returns True if the leader of an epoch may lack committed records when it begins to lead.
 
-        Two conditions must be true. First, a step before the leader's election may have lost
-        records; for example, an unclean election. Second, no leader of a later epoch that may also
-        lack such records has begun to lead (`is_replaced`).
+        A leader epoch is *lossy* if a step before the election of its leader may have lost records,
+        for example an unclean election. Two conditions must be true: `epoch` is lossy, and no
+        leader of a later, lossy epoch has begun to lead (`is_replaced`).
         """
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 

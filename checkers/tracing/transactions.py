@@ -7,8 +7,8 @@ coordinator fails earlier, the change is applied just before the next coordinato
 Two actions of the spec need an explanation:
 
     write_marker    is taken for every added partition when the coordinator has all answers
-    append          is never taken, because no line names the producer of a batch; so a trace does
-                    not check the claims about records
+    append          is never taken, because no line about a transactional id shows an append to a
+                    partition; so a trace does not check the claims about records
 
 The version of the spec is `v2` if the lines about open transactions name transaction version 2
 (TV_2), and `v1` otherwise. If the coordinator itself begins an abort, this abort is the action

@@ -301,8 +301,8 @@ class Trying:
                     yield self.shared.ran(side.setting, program, number)
 
     def with_faults(self, judged: Judged) -> Judged:
-        """Returns the verdict with two lists added: the kinds of faults that the trials (test runs)
-        could inject, and the kinds of faults that the suite uses but the trials could not inject.
+        """Returns the verdict with two lists of the kinds of faults that the suite uses. `tried`
+        has the kinds that the trials (test runs) could inject. `untried` has all other kinds.
         """
         if not judged.trials:
             return judged

@@ -98,10 +98,11 @@ def kept(
 
 
 def keep_last(folder: Path, suite: Suite, judged: Judged) -> Path | None:
-    """Writes the last trial (test run) of a search without evidence to the subfolder `histories`,
-    and returns the folder of the trial. Returns None if the verdict has evidence or no trial.
+    """Writes the last trial (test run) for a verdict that has no evidence. Returns the folder of
+    the trial. Returns None if the verdict has evidence, or if no trial has a history.
 
-    Each suite and setting has one folder, which has the last trial in this setting.
+    The subfolder `histories` has one folder for each suite and setting. It contains the last trial
+    in this setting.
     """
     if judged.evidence is not None or judged.last is None:
         return None

@@ -75,7 +75,7 @@ def started(
     traced: bool = False,
 ) -> Generator[System]:
     """Starts a system for trials (test runs), with additional broker settings. Stops the system
-    when the `with` block ends.
+    when the `with` block ends. With `traced`, the nodes of Apache Kafka write traces.
 
     Raises InputFault in two cases: `settings` are passed for a system that accepts no settings, or
     `proxied` is True for another system than Apache Kafka. Urteil cannot cut the links between the

@@ -30,8 +30,9 @@ def is_between_brokers(fault: On) -> bool:
 
 
 def proxied(fault: On, pace: Pace) -> rules.Rule:
-    """Returns the proxy's fault rule that has the same effect as a simulated fault on requests
-    between brokers.
+    """Returns the fault rule of a proxy that has the same effect as a fault of the simulation. The
+    fault concerns requests between brokers. `pace` converts the virtual duration of a delay to a
+    real duration.
     """
     assert fault.api in APIS, f"no proxy knows the request {fault.api}"
     of = rules.Match(

@@ -12,8 +12,9 @@ states:
     kills and starts of brokers       ─┼─> Moment, Moment, ...  ─> the claims on elections
     values of records                 ─┘
 
-Some lines of a trace are written late. If a high watermark is above the known end of the log, the
-state has the known end of the log instead, until lines about further appends follow.
+Some lines of a trace are written late, so a high watermark can be above the known end of the log.
+The state then has the known end of the log instead. This changes when lines about further appends
+follow.
 
 Source: `checkers.tracing.replication_lines`; KIP-966.
 Simplified: one topic partition without transactions. After its start, a broker is regarded as

@@ -1,8 +1,8 @@
 """Runs the clients of the simulation in real time.
 
-All clients run in one event loop. The loop runs while the Hypothesis state machine that controls
-the clients waits, and stops at other times. If a fault delays a request, the request is sent on its
-own connection, so that later requests can overtake it.
+All clients run in one event loop. A Hypothesis state machine controls the clients. The event loop
+runs only while the state machine waits for the clients. If a fault delays a request, the request is
+sent on its own connection, so that later requests can overtake it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Runs each trial (test run) one time, for all claims that a property suite (a set of claims with a
-state machine) checks in the same configuration of the cluster.
+"""Runs each trial (test run) one time, for all claims that are checked in the same configuration
+of the cluster. The claims belong to one property suite: a set of claims with a state machine.
 
 A trial takes half a minute on a real cluster, and one trial often breaks several claims.
 """

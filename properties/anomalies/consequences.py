@@ -18,8 +18,8 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consequence:
-    """`anomaly` may follow from the anomaly `cause`, and `because` has the reason. The table in
-    this module has such entries.
+    """An entry of the table in this module: `anomaly` may follow from the anomaly `cause`.
+    `because` is the reason.
     """
 
     anomaly: str

@@ -192,8 +192,8 @@ class ReplicaLog:
                 yield one, two
 
     def contiguous_runs(self) -> list[list[Batch]]:
-        """Returns the sound batches as a list of contiguous runs. In a run, each batch begins at
-        the offset where the previous batch ends.
+        """Returns the batches that the audit could read (`sound`), as a list of contiguous runs. In
+        a run, each batch begins at the offset where the previous batch ends.
         """
         joined = {
             id(two): one for one, two in self.neighbours() if two.base_offset == one.last_offset + 1

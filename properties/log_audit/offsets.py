@@ -53,8 +53,11 @@ def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
 
 
 def cleaned_to(replicas: list[ReplicaLog]) -> int:
-    """Returns the offset up to which compaction may have removed records from a replica's log. The
-    result is the largest of these offsets among all replicas.
+    """Returns the offset below which compaction may have removed records from the replicas of a
+    topic partition.
+
+    It is the largest such offset of any replica, because a follower may have copied its log from a
+    compacted leader.
     """
     checkpointed = max(log.metadata.cleaned_to for log in replicas)
     compacted = [log for log in replicas if any(batch.compacted for batch in log.batches)]

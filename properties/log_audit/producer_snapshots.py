@@ -8,9 +8,10 @@ record in the new epoch, the snapshot must have no last sequence number and no l
 producer.
 
 Source: ProducerStateManager (`.snapshot`), KIP-98, KIP-360.
-Simplified: only the newest snapshot of each log is compared, and only if the log has a sound batch
-that ends directly below the snapshot's offset. If a producer is missing in the snapshot, this is no
-fault: the broker drops a producer's state one day after the producer's last write.
+Simplified: only the newest snapshot of each log is compared, and only if the log has a readable
+batch (`Batch.sound`) that ends directly below the snapshot's offset. If a producer is missing in
+the snapshot, this is no fault: the broker drops a producer's state one day after the producer's
+last write.
 """
 
 from __future__ import annotations

@@ -96,8 +96,10 @@ class BrokerReplication:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
-        """Returns a mapping for the topic partition's events. The spec of the mapping begins with
-        the state of a new partition.
+        """Returns a mapping for the events of the topic partition.
+
+        The behaviour of the mapping begins with empty logs, the first leader of the partition, and
+        an ISR without the consumers.
         """
         states = [s for e in events for s in [_decision(e.after, topic_partition)] if s is not None]
         held = [r for e in events for r in [_replica(e.after, topic_partition)] if r is not None]

@@ -83,8 +83,8 @@ def actions_between(
     """Returns the names of the abstract actions that lead from `before` to `after`: changes of the
     leader, appends, and advances of the high watermark.
 
-    Returns () if both logs are equal. Returns None if no actions lead to `after`, or if one of the
-    logs is None.
+    Returns None if `before` or `after` is None, or if no actions lead to `after`. Returns () if the
+    two logs are equal.
     """
     if before is None or after is None or after.high_watermark < before.high_watermark:
         return None

@@ -27,8 +27,8 @@ from properties.refinement.history_mapping import Difference, Transition
 
 
 class ReplicasWithChangedMinIsr(ChangedMinIsr, ElrOfReplicas):
-    """The spec of elections with a changed min.insync.replicas, as a version of the spec
-    `reassignment`. No replica is reassigned in this version.
+    """The spec `reassignment` with the rules of the version `changed-min-isr` of `election`. It is
+    explored with constants that allow no reassignment.
     """
 
     def may_commit(self, leader: Replica) -> Bool:

@@ -135,8 +135,9 @@ class Refinement(StateMapping[Transactions]):
             out[f"{to}partitions", (ID, p)] = state[f"{of}partitions", (p,)]
 
     def _epoch_before(self, state: State, transaction: int, marker_epoch: int) -> int:
-        """Returns the producer epoch that the transaction had before its commit or abort, whose
-        markers have `marker_epoch`.
+        """Returns the producer epoch that the transaction had before its commit or abort.
+
+        In transaction version 2, it is the epoch of the transaction's markers minus 1.
         """
         return marker_epoch - 1
 

@@ -25,8 +25,8 @@ from properties.refinement.history_mapping import Difference, Transition
 
 
 class ReplicasWithFailover(ControllerFailover, ElrOfReplicas):
-    """The spec of elections with a controller that fails, as a version of the spec
-    `reassignment`. No replica is reassigned in this version.
+    """The spec `reassignment` with the rules of the version `controller-failover` of `election`. It
+    is explored with constants that allow no reassignment.
     """
 
 

@@ -1,9 +1,9 @@
 """The version `kip-939` of `transactions` takes only steps that `coordinator-abstract` allows.
 
 The *detailed spec*, `transactions`, is close to Kafka's code. The *abstract spec*,
-`coordinator-abstract`, is small enough to be proved. A new instance of the client sends
-InitProducerId with keepPreparedTxn (KIP-939). An older instance has prepared a transaction. The new
-instance *keeps* this transaction, and ends it by the decision of the database.
+`coordinator-abstract`, is small enough to be proved. In both specs, an instance of the client
+prepares a transaction, and a new instance sends InitProducerId with keepPreparedTxn (KIP-939). The
+new instance *keeps* the prepared transaction, and ends it as the database has decided.
 
 In its version `kip-939`, the abstract spec remembers more than the detailed state: the refusals of
 the database, the requests of new instances, and which instance kept a transaction. All other

@@ -3,7 +3,8 @@
 The *detailed spec*, `election`, is close to Kafka's code. The *abstract spec*,
 `reassignment-abstract`, is small enough to be proved. A broker whose log directory fails is still
 up in the detailed spec. In the abstract spec, a failed directory is an unclean stop. The broker
-returns when it registers without this directory. Before that, its steps only change the partition.
+returns when it registers without this directory. Before that, a detailed step of the broker is an
+abstract step only if it changes the partition registration.
 
 Simplified: the simplifications are those of `detailed_reassignment`. In addition, no replica is
 added or removed.
@@ -22,8 +23,8 @@ from properties.refinement.history_mapping import Difference, Transition
 
 
 class ReplicasInDirectories(LogDirectories, ElrOfReplicas):
-    """The spec of elections with log directories, as a version of the spec `reassignment`. No
-    replica is reassigned in this version.
+    """The spec `reassignment` with the rules of the version `log-directories` of `election`. It is
+    explored with constants that allow no reassignment.
     """
 
 

@@ -34,8 +34,8 @@ WITHOUT_EFFECT: Final = frozenset({"time_out", "grant_pre_vote", "cut_off_replic
 class Refinement(HistoryMapping[Quorum]):
     @cached_property
     def abstract(self) -> QuorumProof:
-        """The abstract spec. It has one epoch more than the detailed spec, and one offset fewer,
-        but at least two offsets.
+        """The abstract spec. It has one epoch more than the detailed spec, and one offset fewer.
+        The module's docstring explains why. The constant `offsets` must be at least 2.
         """
         return QuorumProof(
             replicas=self.detailed.replicas,

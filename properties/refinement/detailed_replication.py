@@ -37,7 +37,9 @@ class Refinement(HistoryMapping[FetchDivergence]):
 
     @cached_property
     def abstract(self) -> ReplicationProof:
-        """The abstract spec. It has one leader epoch more than the detailed spec."""
+        """The abstract spec. It has one leader epoch more than the detailed spec, because it begins
+        with a leader.
+        """
         return ReplicationProof(
             replicas=self.detailed.replicas,
             leader_epochs=self.detailed.max_leader_epoch + 2,
@@ -88,9 +90,9 @@ class Refinement(HistoryMapping[FetchDivergence]):
         """Returns the abstract actions for a failed replica: the replica leaves the ISR, and a new
         epoch begins.
 
-        If the replica stays in the ISR, only the new epoch begins. In the abstract spec, no leader
-        leaves the ISR. So if the new epoch has no leader, the epoch begins first, and then the
-        replica leaves the ISR.
+        If the failed replica is the only member of the ISR, it stays in the ISR, and only the new
+        epoch begins. In the abstract spec, no leader leaves the ISR. So if the new epoch has no
+        leader, the epoch begins first, and then the replica leaves the ISR.
         """
         leader, newest = step.after["registration.leader", ()], _newest(step.after)
         leaves = (

@@ -6,7 +6,8 @@ each producer. After InitProducerId with keepPreparedTxn, the detailed coordinat
 the epoch of the open transaction, and the epoch of the new instance. While the transaction is open,
 the mapping uses the epoch of its records. While its markers are not yet written, the mapping uses
 the epoch of the markers. So InitProducerId does not change the abstract state. When the transaction
-is complete, the abstract producer moves to the next epoch of the new instance (`init_producer`).
+is complete, the mapping uses the epoch in the coordinator's metadata. If this is the larger epoch
+of a new instance, the abstract producer receives it by the action `init_producer`.
 
 The coordinator never fails in this abstract spec. `detailed_kept_transactions` covers a coordinator
 that fails.

@@ -32,10 +32,10 @@ from properties.refinement.state_mapping import Step
 
 
 class WithoutEmptyEnds(Verification):
-    """The version `verification`, except that a client never learns the end of a transaction
-    without partitions, because the client receives no response to EndTxn.
+    """The version `verification`, except that a client receives no response to EndTxn for a
+    transaction without partitions. So the client never learns the end of such a transaction.
 
-    In Kafka, the client learns no such end either, because it sends no EndTxn for such a
+    In Kafka, the client does not learn this end either, because it sends no EndTxn for such a
     transaction.
     """
 
@@ -100,7 +100,7 @@ class VerificationRefinement(HistoryMapping[Transactions]):
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
         """Yields (name, value from the detailed state, value in `abstract`) for each variable of
-        the abstract spec, except those in `FORGOTTEN`.
+        the abstract spec, except the history variables (`FORGOTTEN`).
         """
         expected = self.states.abstraction(detailed)
         for (name, keys), theirs in abstract.items():

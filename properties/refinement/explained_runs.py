@@ -42,9 +42,9 @@ class ExplainedRun:
 def explained_runs(events: Sequence[Traced]) -> Iterator[ExplainedRun]:
     """Yields the run as actions of each spec, up to the first event that the spec rejects.
 
-    For each topic partition, the replication comes first, and then the idempotence. The
-    transactions are last. Internal topics are skipped. Transactions are skipped if no producer has
-    a transactional id.
+    For each topic partition, the run is explained by `replication-abstract` first, and then by
+    `idempotence-abstract`. The last item explains the run by `transactions-abstract`, if some
+    producer has a transactional id. Internal topics are skipped.
     """
     for topic_partition in _topic_partitions(events):
         subject = str(topic_partition)

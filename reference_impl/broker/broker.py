@@ -10,7 +10,8 @@ the broker the leader in an epoch whose records the crash has lost.
 
 Source: docs/kafka-rules.md A1 to B10.
 Simplified: a producer id is computed from the broker epoch, whereas Kafka's controller assigns
-blocks of producer ids. There is no controlled shutdown.
+blocks of producer ids. A broker that shuts down cleanly is fenced at once, whereas Kafka first
+moves its leaderships to other brokers.
 """
 
 from __future__ import annotations

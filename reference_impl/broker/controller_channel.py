@@ -1,5 +1,5 @@
-"""A broker's channel to the controller. The broker sends its registration, its heartbeats and the
-requests that it forwards, in this order:
+"""A broker's channel to the controller, for the registration, the heartbeats and the requests that
+the broker forwards. The registration comes before the heartbeats:
 
     start -> RegisterBroker, repeated -> a broker epoch -> BrokerHeartbeat, repeated
 

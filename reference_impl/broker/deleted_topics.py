@@ -1,9 +1,9 @@
 """Deletes a broker's replicas of deleted topics, and replicas that a reassignment moved to other
 brokers.
 
-A topic may be deleted and created again while a broker is down, so each log stores the incarnation
-of its topic (the number of earlier topics of this name that were deleted). A log of an earlier
-incarnation is deleted, too.
+A topic may be deleted and created again while a broker is down. Each log therefore stores the
+incarnation of its topic: the number of earlier topics of this name that were deleted. A log of an
+earlier incarnation is deleted, too.
 
 Source: KIP-455, KIP-516; ReplicaManager.applyDelta, LogManager.isStrayReplica of Apache Kafka.
 Simplified: the log of a deleted partition is removed at once. Kafka renames its directory, and
@@ -24,13 +24,14 @@ from reference_impl.protocol.controller import MetadataImage
 
 
 class Remaining(NamedTuple):
-    """The replicas and logs that a broker keeps after a new metadata image, because the image
+    """The replicas and logs that a broker keeps when it applies a new metadata image. The image
     assigns their partitions to the broker.
 
     `unassigned` has the logs that were on the broker's disk at its start, and that have no replica
     yet.
 
-    `stopped` has the error responses and the wake-ups for clients that waited at a removed replica.
+    `stopped` has the effects of the removed replicas: error responses to the requests that waited
+    at them, and wake-ups (`Readable`) of consumers.
     """
 
     replicas: Mapping[TopicPartition, Replica]

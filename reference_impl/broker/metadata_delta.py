@@ -21,7 +21,8 @@ from reference_impl.protocol.controller import MetadataImage
 
 
 class Applied(NamedTuple):
-    """The replicas of a broker after a new metadata image.
+    """The replicas and logs of a broker after it has applied a new metadata image, and the effects
+    of this step.
 
     `unassigned` has the logs that were on the broker's disk at its start, and that have no replica
     yet.

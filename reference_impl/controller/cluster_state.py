@@ -37,7 +37,7 @@ def first_reason(*reasons: Reason) -> tuple[ErrorCode, str] | None:
 
 
 def unknown_topic(topic: str, known: States) -> Reason:
-    """Returns the reason to reject a request for a topic that does not exist. The reason applies if
-    `known`, the topic's partition registrations, is empty.
+    """Returns the reason to reject a request for an unknown topic. The first element is True if the
+    topic does not exist: `known`, its partition registrations, is then empty.
     """
     return not known, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} does not exist"

@@ -1,4 +1,4 @@
-"""Holds the elections that a client requests: preferred leader elections and unclean elections.
+"""Handles the elections that a client requests: preferred leader elections and unclean elections.
 
 Source: ReplicationControlManager.electLeader; KIP-460.
 """

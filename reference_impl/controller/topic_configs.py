@@ -80,8 +80,9 @@ def _present(states: States, name: str) -> Any:
 def alter_defaults(
     cluster: ClusterState, request: AlterDefaults
 ) -> tuple[Changes, AlteredDefaults]:
-    """Returns the partition registrations that the new default settings of topics change, and the
-    response. If the request has `validate_only`, no registration changes.
+    """Returns two results: the changed partition registrations, and the response. A registration
+    changes if its topic gets a new default. If the request has `validate_only`, no registration
+    changes.
     """
     if request.validate_only:
         return {}, AlteredDefaults()

@@ -22,8 +22,8 @@ _HINTS: Final = get_type_hints(MetadataImage)
 
 @dataclass(slots=True)
 class MetadataChanges:
-    """The current metadata image of a sender or of a receiver of changes. A sender calls `to`, and
-    a receiver calls `apply`.
+    """One side's copy of the metadata image. The sender and the receiver of the changes each have
+    such a copy. The sender calls `to`, and the receiver calls `apply`.
     """
 
     _image: MetadataImage = NO_METADATA

@@ -160,10 +160,10 @@ class _Replay:
             found = found[len(below) :]
 
     def take_up_to(self, offset: Offset) -> None:
-        """Reads the pending producer snapshot files up to `offset`, and takes the producer state
-        from the last complete one.
+        """Reads the producer snapshot files up to `offset` that were not read yet. Takes the
+        producer state from the last valid file.
 
-        Incomplete files are deleted.
+        Invalid files are deleted.
         """
         while self.pending and self.pending[0] <= offset:
             at = self.pending.popleft()

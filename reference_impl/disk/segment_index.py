@@ -56,7 +56,11 @@ def write(path: Path, segment: Segment, open_before: Open) -> None:
 
 
 def write_open(path: Path, segment: Segment, open_before: Open) -> None:
-    """Writes the `.txnindex` of the active segment, and deletes its other index files."""
+    """Writes the `.txnindex` of the active segment, and deletes its other index files, because
+    later appends do not update them.
+
+    `open_before` has the transactions that are open at the first offset of the segment.
+    """
     delete_file(path.with_suffix(OFFSETS))
     delete_file(path.with_suffix(TIMES))
     _replace(path, TRANSACTIONS, _aborted(segment.batches, open_before))

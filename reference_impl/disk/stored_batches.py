@@ -75,7 +75,8 @@ def with_stored_segments(log: PartitionLog, folder: Path, *, most: int = IN_MEMO
     unchanged while the closed segments in memory are few (fewer than `most`) and small (less than 4
     MiB).
 
-    Only the newest producer snapshot remains in memory.
+    If segments move to disk, the log's producer snapshots move to disk, too, except the newest
+    snapshot.
     """
     closed = first = max(0, len(log.segments) - 1)
     size = 0

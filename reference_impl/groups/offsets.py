@@ -136,7 +136,9 @@ class GroupOffsets:
         return replace(self, groups=self.groups - {group})
 
     def with_groups_of_offsets(self) -> GroupOffsets:
-        """Returns a copy whose groups are exactly those with a committed or a pending offset."""
+        """Returns a copy in which `groups` has exactly the groups with a committed or a pending
+        offset.
+        """
         places = (*self.committed, *(place for known in self.pending.values() for place in known))
         return replace(self, groups=frozenset(place.group for place in places))
 

@@ -24,8 +24,9 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """How a member's partitions compare with its target assignment. The values are checked in this
-    order. The first one that applies and the member's present state decide the member's next state.
+    """How a member's partitions compare with its target assignment. The values are checked in the
+    order of their definition. The first value that applies and the member's present state together
+    decide the member's next state.
     """
 
     SETTLED = "the member has its target assignment"

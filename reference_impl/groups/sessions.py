@@ -47,8 +47,8 @@ def _revocation(group: ConsumerGroup, member_id: str) -> object:
 
 
 def with_all_members(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> Clocks:
-    """Returns a `Clock`, which has two times, for each member of the groups. For a new member, both
-    times are `now_ms`.
+    """Returns a `Clock` for each member of the groups. The clock of a new member has `now_ms` as
+    the time of its latest heartbeat and as the start of its pending revocation.
     """
     return {
         (group.group, member_id): clocks.get((group.group, member_id), Clock(now_ms, now_ms))

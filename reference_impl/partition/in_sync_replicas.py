@@ -6,8 +6,9 @@ passes the log end of a replica that may be in the controller's ISR.
 
 Source: KIP-497 (AlterPartition), KIP-903 (broker epochs), KIP-966 (the high watermark does not
 advance below min.insync.replicas), KAFKA-7128, KAFKA-13091; docs/kafka-rules.md A4 to A7.
-Simplified: there is no controlled shutdown. If a leader is elected again, it forgets the end
-offsets of its followers, whereas Kafka's leader remembers them.
+Simplified: a broker that shuts down cleanly is fenced at once, so no replica is in a controlled
+shutdown. If a leader is elected again, it forgets the end offsets of its followers, whereas Kafka's
+leader remembers them.
 """
 
 from __future__ import annotations
@@ -128,8 +129,8 @@ class InSyncReplicas:
         other live replicas that have caught up. Returns -1 if one of these log ends is unknown, or
         if the ISR is smaller than min.insync.replicas.
 
-        If this offset ignored the replicas outside the ISR that have caught up, the high watermark
-        would advance beyond their log ends, and these replicas could not join the ISR.
+        Replicas outside the ISR that have caught up count, too. Otherwise the high watermark would
+        advance beyond their log ends, and they could not join the ISR.
         """
         if self.below_minimum:
             return UNKNOWN_OFFSET

@@ -101,7 +101,9 @@ def become_leader(
 
 
 def resign(leader: Leader) -> Effects:
-    """Returns error responses to all waiting requests, and a wake-up for waiting consumers."""
+    """Returns error responses to all requests that wait at the leader. The effect `Readable` also
+    wakes the consumers whose long polls wait outside the leader.
+    """
     error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     topic_partition = leader.topic_partition
     return (

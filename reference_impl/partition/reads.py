@@ -1,8 +1,9 @@
 """Handles the requests of followers and consumers that read from a leader.
 
 If the logs of a follower and its leader diverge, the response to the follower's fetch contains the
-diverging epoch. Otherwise the leader records the end offset of the follower. The response has the
-high watermark before this fetch.
+diverging epoch. Otherwise the leader records the end offset of the follower. This may advance the
+high watermark. If the leader responds at once, the response has the high watermark as it was before
+the fetch.
 
 Source: KIP-207, KIP-320, KIP-595, KIP-903, KAFKA-13141, KAFKA-15221; docs/kafka-rules.md A2, A6,
 A7, A9.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 class EachRecord(NamedTuple):
     """The timestamps of the records in a batch, and the positions of the records without a key.
-    Error messages contain them.
+    With them, the leader finds the positions of the invalid records for the response (KIP-467).
     """
 
     timestamps_ms: tuple[int, ...]  # of at least one record

@@ -24,7 +24,7 @@ class TopicDefaults(TopicSettings):
     """The dynamic defaults of all topics. A default that is not set is None.
 
     `at_start` has the defaults with which the brokers were started. As in Kafka, the first start
-    sets a dynamic default of min.insync.replicas.
+    sets the dynamic default of min.insync.replicas: to its value in `at_start`, or else to 1.
     """
 
     min_insync_replicas: int | None = 1

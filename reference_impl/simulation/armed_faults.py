@@ -34,8 +34,8 @@ class ArmedFault:
     seen: int = 0
 
     def applies_to(self, link: Link, request: Request) -> bool:
-        """Returns True if the request matches the fault, and if it is at least the matching request
-        number `occurrence`. Adds 1 to `seen` for each matching request.
+        """Returns True if the request is the matching request number `occurrence` or a later
+        matching request. Adds 1 to `seen` for each matching request.
         """
         if not matches(self.fault, link, request):
             return False

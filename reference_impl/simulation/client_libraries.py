@@ -22,8 +22,8 @@ Source: TransactionManager.canRetry and TransactionManager.maybeResolveSequences
 RecordAccumulator.shouldStopDrainBatchesForPartition; Sender.getExpiredInflightBatches; librdkafka
 2.15, src/rdkafka_request.c, rdkafka_broker.c, rdkafka_idempotence.c, rdkafka_msg.c.
 Simplified: the real Java client also reads responses in order, but not by a function of its own. If
-a connection closes, it loses all requests in flight on the connection. The simulated Java client
-does neither.
+its connection closes, it loses all requests in flight on the connection. The simulated Java client
+neither reads responses in order nor loses all these requests.
 """
 
 from __future__ import annotations

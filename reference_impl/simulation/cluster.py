@@ -284,8 +284,8 @@ class Cluster(Machines):
         """Returns True if every replica of a running broker is assigned to this broker by the
         controller.
 
-        After a reassignment, or after the deletion of a topic, a broker has a replica that is not
-        assigned to it until it has deleted the replica.
+        A reassignment or the deletion of a topic may leave a broker with a replica that is no
+        longer assigned to it. The broker then still has to delete the replica.
         """
         states = self._controller().topic_partitions
         return all(

@@ -102,7 +102,9 @@ class Member:
             yield from self.heartbeat()
 
     def begin(self) -> tuple[TopicPartition, ...]:
-        """Adds the newly assigned partitions to the owned partitions, and returns them."""
+        """Adds the newly assigned partitions to the owned partitions, and returns only the newly
+        assigned partitions.
+        """
         new = tuple(place for place in self.assigned if place not in self.owned)
         self.owned = tuple(sorted({*self.owned, *new}))
         return new

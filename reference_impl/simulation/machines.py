@@ -93,8 +93,8 @@ class Machines(World):
             self._end_life(NodeId(broker))
 
     def shut_down(self, broker: BrokerId) -> None:
-        """Begins a clean shutdown of the broker. The broker stops when its partitions have other
-        leaders.
+        """Begins a clean shutdown of the broker. The broker stops after the controller has fenced
+        it.
         """
         node = NodeId(broker)
         if node in self._nodes:

@@ -43,7 +43,9 @@ CALM: Final = Conditions()
 
 @dataclass(slots=True)
 class Network:
-    """The links between the nodes of a cluster. Nothing else uses the random generator `coins`."""
+    """The links between the nodes of a cluster. Nothing else uses the random generator `coins`, so
+    random decisions of other parts do not change its numbers.
+    """
 
     coins: Random
     conditions: Conditions = CALM

@@ -72,7 +72,7 @@ class OpenBatches:
         return replace(self, batches=(*self.batches[:index], batch, *self.batches[index + 1 :]))
 
     def rested(self, index: int, now_ns: int, *, may_be_written: bool) -> OpenBatches:
-        """Returns the batches as they are when an attempt to send the batch at `index` has failed.
+        """Returns the batches after a failed attempt to send the batch at `index`.
 
         This batch waits for its retry from `now_ns` on. If `may_be_written`, the failed attempt may
         have written the batch to the log.

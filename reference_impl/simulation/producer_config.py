@@ -12,9 +12,9 @@ from reference_impl.simulation.client_libraries import PLAIN, Library
 class ProducerConfig:
     """The settings of a simulated producer.
 
-    Raises ValueError if `max_in_flight` is below 1, or above 5, the number of batches that a broker
-    remembers. Raises ValueError for an idempotent producer with a delivery timeout whose client
-    library is `PLAIN`: `PLAIN` has no rule for a new producer epoch.
+    Raises ValueError if `max_in_flight` is below 1 or above 5. A broker remembers only five batches
+    of a producer. Raises ValueError if an idempotent producer has a delivery timeout and the client
+    library `PLAIN`, because `PLAIN` has no rule for a new producer epoch.
     """
 
     acks: int = ACKS_ALL

@@ -153,8 +153,8 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The result of a run: the history, the log of `orders-0`, the trace of all events, and
-    counters.
+    """The result of a run: the history, the records of the topic partition `orders-0`, the trace of
+    all events, and two counters.
     """
 
     history: History  # of all clients, and of the final readers of the whole logs

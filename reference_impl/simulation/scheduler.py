@@ -1,8 +1,8 @@
 """The scheduler of simulated events. The earliest event is next, and a seeded random number breaks
 ties.
 
-Equal seeds produce equal orders. The heap never compares the contents of two events, and no code of
-this module iterates over a set.
+Equal seeds produce equal orders, because the heap never compares the contents of two events, and no
+code of this module iterates over a set.
 """
 
 from __future__ import annotations

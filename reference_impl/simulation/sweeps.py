@@ -1,5 +1,5 @@
-"""Sweeps as data. A sweep is a series of simulated runs with the same workload, network and kinds
-of faults.
+"""The table of all sweeps. A sweep is a series of simulated runs with the same workload, network
+and kinds of faults.
 
 A sweep has one run for each seed. Kafka keeps its guarantees under all faults of these runs.
 

@@ -1,8 +1,8 @@
 """The runtime of simulated nodes. It delivers messages, fires timers, and advances virtual time.
 
 The runtime fulfils the contract of `reference_impl.node.step`. The *life* of a node is the time
-from its start to its stop. If a message was sent to an earlier life of a node, or a timer was set
-in an earlier life, it does not reach the node.
+from its start to its stop. A message that was sent to an earlier life of a node does not reach the
+node. Neither does a timer that was set in an earlier life.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class SavedSearch:
         )
 
     def _can_go_on(self, image: Image) -> bool:
-        """Returns True if a state is not yet expanded, and the C code reported no failure.
+        """Returns True if some state is not yet expanded, and the C code has reported no failure.
 
         The failure is checked here, because Ctrl-C may have stopped the search before its caller
         saw a failure.

@@ -46,8 +46,8 @@ class Source:
 
     @cached_property
     def first_instances(self) -> tuple[int, ...]:
-        """For each action, the index of its first instance; and at the end the number of all
-        instances.
+        """The index of the first instance of each action. One more entry at the end has the number
+        of all instances.
 
         An instance is an action with values of its parameters.
         """
@@ -226,8 +226,10 @@ class _ActionText:
         return found
 
     def _test(self, done: int, tested: list[t.Node], env: Env, instances: int) -> list[str]:
-        """Returns C code that computes `left`: those of the remaining states in which all guards in
-        `tested` are true.
+        """Returns C code that tests the guards `tested`. In the C code, the bit set `left` becomes
+        the states of the bit set `some` in which all these guards are true.
+
+        `done` is the number of guards that earlier code tests.
         """
         first = self.first_conjunct + done
         if not self._simd.takes(tested[0]):

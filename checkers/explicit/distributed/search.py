@@ -1,8 +1,9 @@
 """Breadth-first search on all machines of a cluster, in rounds. Each round expands one level of
 states.
 
-The driver receives only counts and the first violations. It finds a trace backwards: for a state of
-the trace, the tasks search the previous level for a state that has a step to this state.
+The driver receives only counts and the first violations. A trace is found backwards, level by
+level. For a state of the trace, the tasks search the previous level for a predecessor of this
+state.
 
 Simplified: Budgets are checked only between two levels. Violations have traces, but witnesses and
 deadlocks have none.

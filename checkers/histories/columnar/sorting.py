@@ -222,10 +222,10 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 
 
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
-    """Returns a number for each row. The number of a row depends only on the row's key.
+    """Returns, for each row, the number of the row's key.
 
-    `of` maps an array of keys to their numbers. The function `of` gets only one key for each run of
-    equal keys.
+    The function `of` maps an array of keys to their numbers. It is called with one key for each run
+    of equal keys.
     """
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))

@@ -147,9 +147,10 @@ class OwnerOffsets:
         """Returns the received offsets that are inside some intervals, as three arrays.
 
         Interval i has the offsets from `low[i]` to `high[i] - 1` of the topic partition `key[i]`
-        for the owner `owner[i]`. A row of this object has the bits of 64 consecutive offsets. The
-        arrays have one entry for each pair of an interval and a row that overlap: the number of the
-        interval, the number of the row, and the bits of the row that are inside the interval.
+        for the owner `owner[i]`. A row of this object has the bits of 64 consecutive offsets. If an
+        interval and a row overlap, each array has an entry for them. The first array has the number
+        of the interval, and the second array has the number of the row. The third array has the
+        bits of the row that are inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))
@@ -235,8 +236,10 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns the table `words` of bitsets in which, for each i, the bit of the offset
-    `offset[i]` of the topic partition `key[i]` is cleared for every owner.
+    """Returns the table `words` of bitsets without some offsets, for every owner.
+
+    These are the offsets `offset[i]` of the topic partition `key[i]`, for each i. A row without
+    remaining offsets is removed.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

@@ -67,8 +67,8 @@ class UnconfirmedValues:
     resent: Batch
 
     def locations(self) -> Batch:
-        """Returns the polls and sends which prove the offset of an unconfirmed value: a value that
-        was polled at an offset where none of its sends was acknowledged.
+        """Returns the polls and the sends that prove an offset of an unconfirmed value. An
+        unconfirmed value was polled at an offset where none of its sends was acknowledged.
 
         A poll at read_uncommitted may return the record of a failed send. So if a send of the value
         failed, the polls of the value at read_uncommitted are not returned.

@@ -39,8 +39,9 @@ class FieldIds:
     - `of_partitions` has, for each file and each column that the file may lack, the value of the
       column in all rows of the file. If the value is unknown, the entry is a text with the reason.
     - `deleted` has, for each file, the positions of the deleted rows, in ascending order.
-    - `deleted_values` has, for each file, the sets of combinations of values that delete its rows.
-      Each set is paired with the sequence number of the file.
+    - `deleted_values` has, for each data file, the sets of combinations of values that delete its
+      rows. Each set is paired with the sequence number of the data file, because only newer delete
+      files apply.
     """
 
     columns: tuple[tuple[int, str], ...]
@@ -55,8 +56,9 @@ class FieldIds:
     def __call__(self, path: Place) -> Iterator[pa.Table]:
         """Yields the rows of the file that are not deleted.
 
-        Raises UnreadableHistory if the columns of the file have no field ids, or if the file lacks
-        a column whose value its partition does not determine.
+        Raises UnreadableHistory if the file is damaged, if its columns have no field ids, or if a
+        position delete is beyond its last row. Also raises UnreadableHistory if the file lacks a
+        column, and the partition of the file does not determine the value of this column.
         """
         constants = self.of_partitions.get(path, {})
         deleted, by_value = self.deleted.get(path, _NONE), self.deleted_values.get(path, ())

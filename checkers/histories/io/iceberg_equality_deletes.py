@@ -39,9 +39,9 @@ def deleted_values(
     """Returns, for each data file, the combinations of values that delete its rows.
 
     The combinations of a data file are in one or more sets. All combinations of a set have the same
-    columns. Each set is paired with the sequence number of the data file. `fields` has every field
-    that any schema of the table has or had, by field id. `place` maps a path in the table's
-    metadata to the location of the file that is read.
+    columns. Each set is paired with the sequence number of the data file, because only newer delete
+    files apply. `fields` has every field that any schema of the table has or had, by field id.
+    `place` maps a path in the table's metadata to the location of the file that is read.
 
     Raises UnreadableHistory if a delete file is damaged, or if the table's metadata lacks a column
     or a partition spec.

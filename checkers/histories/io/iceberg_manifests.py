@@ -120,8 +120,8 @@ def _are_numbers(found: object) -> bool:
 
 
 def _number(found: object) -> int | None:
-    """Returns the value if it is an int or a long of Avro. Returns None for another type, or for
-    more than 64 bits.
+    """Returns the value if it is an integer of at most 64 bits, such as an int or a long of Avro.
+    Returns None for any other value.
     """
     return found if isinstance(found, int) and found.bit_length() < 64 else None
 

@@ -65,8 +65,8 @@ def cast(table: pa.Table, path: Place) -> pa.Table:
 
 
 def known(table: pa.Table, unmapped: Counter[str]) -> pa.Table:
-    """Returns the table without its unknown columns. `unmapped` counts the values in the unknown
-    columns.
+    """Returns the table without the columns that a history does not have. Adds the number of values
+    in each of these columns to `unmapped`.
     """
     for name in table.column_names:
         if name not in COLUMNS:

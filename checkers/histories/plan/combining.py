@@ -41,8 +41,8 @@ Combiners = dict[int, Combined]
 
 
 def combiners(combines: Iterable[Combine | None]) -> Combiners:
-    """Returns a new `Combined` for each function in `combines`, by the position of the function. An
-    entry that is None gets no `Combined`.
+    """Returns a new `Combined` for each function in `combines`. Its key is the position of the
+    function in `combines`. An entry that is None is left out.
     """
     return {number: Combined(one) for number, one in enumerate(combines) if one is not None}
 

@@ -142,7 +142,7 @@ def measured_pass(
     measured: Measured, source: str, into: tuple[str, ...] = ()
 ) -> Generator[list[TaskCost]]:
     """Measures the execution of the `with` block as one pass over the dataset with the name
-    `source`.
+    `source`. `into` has the names of the datasets that the pass writes by a shuffle.
 
     The block must add the cost of each task to the list that this context manager yields. At the
     end, `measured` is called with the cost of the pass.

@@ -52,8 +52,8 @@ class Outgoing:
     rows: int = 0
 
     def add(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-        """Adds the table to the waiting rows. If there are enough waiting rows, yields them as
-        `split_by_key` does.
+        """Adds the table to the waiting rows. If there are enough waiting rows, yields all of
+        them: the number of each partition, and its rows without the shuffle key.
         """
         self.tables.append(table)
         self.rows += table.num_rows
@@ -61,8 +61,8 @@ class Outgoing:
             yield from self.rest()
 
     def rest(self) -> Iterator[tuple[int, pa.Table]]:
-        """Yields the rows that no earlier call has yielded, with the numbers of their partitions,
-        like `split_by_key`.
+        """Yields the rows that no earlier call has yielded: the number of each partition, and its
+        rows without the shuffle key.
         """
         if self.rows:
             table = pa.concat_tables(self.tables)

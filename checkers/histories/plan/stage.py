@@ -46,8 +46,8 @@ SixthT = TypeVar("SixthT")
 
 
 class Source(Enum):
-    """The datasets of the analysis. If stages of several datasets wait, the scheduler reads the
-    datasets in this order.
+    """The datasets of the analysis. If stages of several datasets wait, the scheduler first reads
+    the dataset that comes first in this enum.
     """
 
     OPERATIONS = "operations"

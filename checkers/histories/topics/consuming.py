@@ -68,8 +68,8 @@ class TopicReader:
     def records(
         self, positions: Mapping[int, int], ends: Mapping[int, int]
     ) -> Iterator[tuple[list[Any], dict[int, int]]]:
-        """Yields lists of records up to the offsets `ends`. Each list is paired with the next
-        offset to read in each partition.
+        """Yields lists of records from the offsets `positions` up to the offsets `ends`, which are
+        not included. Each list is paired with the next offset to read in each partition.
 
         If the last stable offset of a partition is below the offset in `ends`, the records end at
         the last stable offset. Raises InputFault if no broker responds.

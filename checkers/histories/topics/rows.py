@@ -136,8 +136,8 @@ def _is_avro(value: bytes) -> bool:
 
 
 def _of_json(values: Sequence[bytes]) -> pa.Table:
-    """Returns the rows in `values`, each of which has one or more lines of JSON. A missing
-    column is null.
+    """Returns the rows in `values`. Each value has one or more lines of JSON, and each line is a
+    row. A missing column is null.
     """
     table = paj.read_json(
         io.BytesIO(b"\n".join(values)),

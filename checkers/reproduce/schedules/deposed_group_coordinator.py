@@ -1,7 +1,7 @@
 """A deposed group coordinator returns an old committed offset, and an input is processed twice.
 
-Two pipelines process the same partition, one after another. Each starts its transactional producer,
-which fences the other one, and then fetches the committed offset.
+Two pipelines process the same partition, one after another. Each pipeline starts its transactional
+producer, which fences the producer of the other pipeline. Then it fetches the committed offset.
 
 1. The pipeline x1 processes a, and commits the offset 1. Broker 1 coordinates the group.
 2. The link between broker 1 and the controller is cut. Broker 2 takes over the group.

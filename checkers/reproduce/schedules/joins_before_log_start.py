@@ -3,11 +3,12 @@ has the leader's log start.
 
 1. Messages of broker 2 do not arrive. The controller fences broker 2, and the ISR is [1].
    DeleteRecords waits only for brokers that are not fenced, so broker 1 answers at once.
-2. First the controller, then broker 1 receives messages of broker 2 again. After the first fetch
-   request of broker 2, broker 1 adds it to the ISR: the log of broker 2 has all records, and
-   broker 1 does not compare the log starts.
-3. The response has the log start of broker 1, but it is late. Without new records, each response is
-   delayed by up to `replica.fetch.wait.max.ms`. Here the link from broker 1 is cut.
+2. The controller receives messages of broker 2 again, and later broker 1 does, too. After the
+   first fetch request of broker 2, broker 1 adds broker 2 to the ISR. The log of broker 2 has all
+   records, and broker 1 does not compare the log starts.
+3. The response to this fetch request has the log start of broker 1, but it is late. Without new
+   records, Kafka delays each response by up to `replica.fetch.wait.max.ms`. The reproduction cuts
+   the link from broker 1 to broker 2 instead.
 4. Broker 1 is killed, and broker 2 leads. Its log still begins at offset 0.
 
 Source: Partition.lowWatermarkIfLeader; Partition.isFollowerInSync; ReplicaManager.fetchMessages;

@@ -47,8 +47,9 @@ FIRST: Final = Hold(of=Match(sender=CLIENT, api=Api.TXN_OFFSET_COMMIT, count=1))
 
 
 def steps(library: Library, then: Sequence[Step], *, delayed: bool) -> tuple[Step, ...]:
-    """Returns the steps of an application that uses the client library. The steps `then` follow
-    after the request with offset 1.
+    """Returns the steps of an application that uses the client library. If `delayed` is true, the
+    first request to commit offset 1 is late, and the client sends it again. The steps `then` are
+    between the response for offset 1 and the request to commit offset 2.
     """
     first = (
         (

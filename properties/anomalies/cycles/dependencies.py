@@ -144,11 +144,11 @@ def possible_steps(
     """Yields each wr dependency that can be part of a cycle whose dependencies have these kinds.
 
     A wr dependency leads from a sender to a reader. The cycle needs another dependency that begins
-    at the reader, so the reader must have sent a record, too. The cycle also needs a dependency
-    that ends at the sender, so the sender must have polled a record, or `ww_deps` must be True.
+    at the reader, so the reader must also send some record. The cycle also needs a dependency that
+    ends at the sender, so the sender must also poll some record, or `ww_deps` must be True.
 
-    If `kinds` has `process`, a later operation of the reader's process may have sent the record,
-    and an earlier operation of the sender's process may have polled the record. If `kinds` has
+    If `kinds` has `process`, the reader need not send by itself: a later operation of its process
+    may send. In the same way, an earlier operation of the sender's process may poll. If `kinds` has
     `realtime`, the function yields every wr dependency.
     """
 

@@ -111,8 +111,9 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
 
 
 def rows_of(where: Register, some: Collection[Call[RegisterAction]]) -> Iterator[StaleGroupOffset]:
-    """Returns one violation for each fetch that fits into no legal order of the commits and fetches
-    in `some`. All of them are about the register `where` (a group and a topic partition).
+    """Returns one violation for each fetch in `some` that no legal order of `some` can contain.
+
+    `some` has commits and fetches of the register `where` (a group and a topic partition).
     """
     misfits = list(stuck(some, UNKNOWN, register))
     fitting = set(some) - {found.call for found in misfits}

@@ -54,8 +54,10 @@ class ClassicGroupHarness:
         self.group, _ = join(self.group, context, Requester(PROCESSES[m], 0), request)
 
     def is_member(self, m: int) -> bool:
-        """Returns True if a member of the group waits for the response to a JoinGroup of process
-        `m`.
+        """Returns True if the group has a member with a pending JoinGroup request of process `m`.
+
+        The group does not respond to JoinGroup during the rebalance, so the request identifies the
+        member.
         """
         return any(
             member.joining is not None and member.joining.node_id == PROCESSES[m]

@@ -82,7 +82,8 @@ class TransactionHarness:
     def of(cls, version: TransactionVersion, bugs: Bugs, *, unclean: bool = False) -> Self:
         """Returns a new harness, in which no transaction has begun.
 
-        The coordinator's broker has no replica of the partition to which the client writes.
+        The coordinator's broker has no replica of the partition to which the client writes. So a
+        crash of this partition's leader does not move the coordinator.
         """
         cluster = Cluster(bugs=bugs)
         cluster.create_topic(

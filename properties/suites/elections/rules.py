@@ -75,9 +75,9 @@ class ElectionsMachine(ReplicationMachine):
         """Crashes the only live broker before it responds to a send, and then restarts another
         broker.
 
-        First, all brokers except the leader crash. The leader appends `count` values, and crashes
-        before the producer receives a response. The producer then sends the same values to the
-        restarted broker.
+        First, one value is sent, and then all brokers except the leader crash. The leader is now
+        the only live broker. It appends `count` values, and crashes before the producer receives a
+        response. The producer then sends the same values to the restarted broker.
         """
         self.send_and_await(1)
         leader = self.cluster.leader()

@@ -162,9 +162,9 @@ def decide(
 ) -> ClaimVerdict:
     """Returns the verdict of a search on the claim of `side`.
 
-    The search makes at most `runs` runs. If `side` expects that some run exists, the search makes
-    up to ten times as many, and the verdict is undecided if it finds no such run. The expected run
-    breaks the claim or, for a claim "X can happen", reaches a goal.
+    The search makes at most `runs` runs. It makes up to ten times as many in two cases: `side`
+    expects that some run breaks the claim, or that some run reaches each goal of a claim "X can
+    happen". If the search then finds no such run, the verdict is undecided.
     """
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)

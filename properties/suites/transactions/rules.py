@@ -109,8 +109,8 @@ class TransactionsMachine(OneIdMachine):
     def lose_newest_instance(self) -> None:
         """Makes the coordinator forget the newest producer, but not the producer before it.
 
-        The coordinator's broker shuts down cleanly, so its log is flushed, and starts again. Then a
-        new producer starts, and the broker loses power.
+        The coordinator's broker shuts down cleanly, which flushes its log, and then starts again.
+        After this, a new producer starts, and the broker loses power.
         """
         self.calm_down()
         broker = self._coordinator()

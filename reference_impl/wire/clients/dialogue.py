@@ -57,9 +57,9 @@ def error_code(number: int) -> ErrorCode:
 class Names:
     """The names that one test run uses, and their prefix on the wire.
 
-    `ids` contains the topic ids from Metadata responses. A broker that creates topics by itself may
-    create too many partitions. If `partitions` contains a number for a topic, the run uses only
-    this number of partitions.
+    `ids` contains the topic ids from Metadata responses. If `partitions` has a number for a topic,
+    the run uses only this number of partitions. A broker that creates the topic by itself may give
+    it more partitions than the run needs.
     """
 
     prefix: str = ""
@@ -90,8 +90,8 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """The API and the versions of a type of request, the function that writes the request, and
-    the function that reads the response.
+    """How a client exchanges one type of request: the API, its supported versions, the function
+    that writes the request, and the function that reads the response.
     """
 
     api: Api

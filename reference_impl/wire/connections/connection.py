@@ -55,8 +55,9 @@ class Connection(asyncio.Protocol):
         answer    with a request frame; returns the response frame, or None if there is no response
         begin     one time, when the connection is open
         use       before each request, so that the owner knows the least recently used connection
-        hold      with the number of the connection's bytes in memory, when it changes above 64 KiB;
-                  one time with 0, when it falls to 64 KiB or less
+        hold      with the number of the connection's bytes in memory, each time that they are
+                  counted and are more than 64 KiB; one time with 0, when they are 64 KiB or less
+                  again
         end       one time, with the exception that ended the connection, or None
 
     The owner may replace `answer` and `max_frame_bytes` between two frames.

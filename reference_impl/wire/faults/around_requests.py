@@ -9,8 +9,8 @@ The lines show the steps in the order of time:
 
 A rule acts in the step `after` if its field `applied` is true, and otherwise in the step `before`.
 
-If a rule with `applied` crashes a broker, the broker handles the request and sends the response
-before it dies. To lose the response as well, add a second rule: `disconnect` with `applied`.
+If a rule with `applied` crashes a broker, the crash begins only after the response is sent. To lose
+the response as well, add a second rule: `disconnect` with `applied`.
 """
 
 from __future__ import annotations

@@ -63,8 +63,8 @@ class Faults(Protocol):
     def log_requests(self) -> bool: ...
 
     async def acting_on(self, request: Request, *, applied: bool) -> list[Acting]:
-        """Counts a request, and returns the faults that act on it. Only rules with the same value
-        of `applied` can act.
+        """Counts a request, and returns the faults that act on it. A rule can act only if its own
+        field `applied` equals the argument `applied`.
 
         `applied` is False before the broker handles the request, and True afterwards.
         """

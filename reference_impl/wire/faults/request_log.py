@@ -77,8 +77,8 @@ class RequestLog:
         return [one for one in self._entries if one.number > since and when.selects(one.request)]
 
     async def await_matching(self, when: When, since: int, count: int, wait_ms: int) -> None:
-        """Waits until at least `count` requests match, or until `wait_ms` milliseconds have
-        passed.
+        """Waits until at least `count` logged requests match `when` and have a number above
+        `since`, or until `wait_ms` milliseconds have passed.
         """
         try:
             async with asyncio.timeout(wait_ms / 1000):

@@ -40,11 +40,11 @@ class Interruptions:
         return waiting
 
     def holds(self, node: NodeId, event: Input, life: int | None) -> bool:
-        """Returns True if the node is paused. In this case, `event` is stored until the node
-        resumes.
+        """Returns True if the node is paused. In this case, `event` and `life` are stored until the
+        node resumes.
 
-        The starts of a node are numbered. An event belongs to the start `life`, or to every start
-        if `life` is None.
+        The starts of a node are numbered. `life` is the number of the start to which the event
+        belongs, or None if the event belongs to every start.
         """
         if node not in self._paused:
             return False

@@ -177,8 +177,8 @@ class _Outgoing(asyncio.Protocol):
         self._dialing = None
 
     async def _connect(self) -> bool:
-        """Returns True if the other node accepts the connection, even if the connection breaks
-        later.
+        """Opens a connection, and returns True if the other node accepts it, even if the connection
+        breaks later.
         """
         place = self._links.places.get(self._to)
         if place is None:

@@ -15,7 +15,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class FaultLog:
-    """The fault log in `file`. If `file` is None, nothing is written."""
+    """The log of the kills, power losses and restarts of brokers, in `file`. If `file` is None,
+    nothing is written.
+    """
 
     file: Path | None
 

@@ -120,7 +120,7 @@ def ww_pairs(
 
     - They have the same sender.
     - A sender is unknown.
-    - The later value occurs again at a higher offset.
+    - The later value occurs again at a higher offset. A value counts only at its highest offset.
     """
     many = sizes[first] * sizes[second]
     before, after = starts[first], starts[second]

@@ -144,8 +144,7 @@ def count_dependencies(
 
 
 def dependencies_back_in_time(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the dependencies whose second operation ends before the first operation ends, or at
-    the same time.
+    """Returns the dependencies whose second operation does not end later than the first operation.
 
     For an operation that did not end ok, its start is used instead of its end. The result has one
     row for each pair of operations and kind of dependency.

@@ -1,8 +1,8 @@
 """Defines the logical time of operations, and the ranges of logical time that can contain a cycle.
 
 The logical time of an operation that ended ok is twice its number. An operation that took effect
-but did not end ok has an odd logical time: one more than the time of the last operation that had
-ended ok when this operation started.
+but did not end ok has an odd logical time. This time is one more than the time of the last
+operation that ended ok before this operation started.
 
     p1 txn k=a ...
     p2 txn j=b ...
@@ -44,7 +44,8 @@ class InfoSenders:
     times: Ints  # odd, because the time of an operation that ended ok is even
 
     def time(self, ops: Ints) -> Ints:
-        """Returns the logical time of each operation in `ops`.
+        """Returns the logical time of each operation in `ops`. The module's docstring defines
+        logical times.
 
         If an operation did not end ok, it must be in `self.ops`.
         """
@@ -56,8 +57,8 @@ class InfoSenders:
 
 @dataclass(frozen=True, slots=True)
 class TimeRanges:
-    """Disjoint ranges of logical time. Every cycle of dependencies is inside one of these
-    ranges.
+    """Disjoint ranges of logical time, which the module's docstring defines. Every cycle of
+    dependencies is inside one of these ranges.
     """
 
     begin: Ints
@@ -66,9 +67,8 @@ class TimeRanges:
 
     @classmethod
     def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
-        """Returns the ranges of logical time over which the dependencies in `back` lead back.
-
-        Overlapping ranges are joined: 0..4 and 2..6 become 0..6.
+        """Returns the ranges of logical time over which the dependencies in `back` lead back in
+        time. Overlapping ranges are joined: 0..4 and 2..6 become 0..6.
         """
         begin, end = info_senders.time(back.ints("second")), info_senders.time(back.ints("first"))
         order = np.argsort(begin)

@@ -64,10 +64,10 @@ def applications_of(reach: Batch, polls: Batch) -> dict[int, Application]:
     """Returns an `Application` with counts of 0 for each owner that received a record. An owner is
     a consumer group, or a process without a group.
 
-    `reach` has the highest delivered offset of each owner in each topic partition. A record is
-    unconfirmed if it was polled at an offset, and no send of it was acknowledged at this offset.
-    `polls` has the polls of unconfirmed records, and the polls of different records at the same
-    offset.
+    `reach` has the highest delivered offset of each owner in each topic partition. `polls` has the
+    polls of two kinds of records: unconfirmed records, and records that share an offset with
+    another record. A record is unconfirmed if it was polled at an offset where no send of the
+    record was acknowledged.
     """
     applications: dict[int, Application] = {}
     for of, ended_ok in (

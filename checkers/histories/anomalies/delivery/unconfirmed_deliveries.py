@@ -61,8 +61,10 @@ def count_unconfirmed(
     """Adds to `applications` how many special records each application received, received twice, or
     skipped.
 
-    A special record is unconfirmed, or shares an offset with another value. `several` has the
-    acknowledged sends at offsets with several values. `polls` has all polls of special records.
+    A special record is unconfirmed, or shares an offset with another value. `reach` has the lowest
+    polled and the highest delivered offset of each application in each topic partition. `several`
+    has the acknowledged sends at offsets with several values. `polls` has all polls of special
+    records.
     """
     given: defaultdict[int, set[Record]] = defaultdict(set)
     times: defaultdict[tuple[int, Record], list[DeliveredAt]] = defaultdict(list)

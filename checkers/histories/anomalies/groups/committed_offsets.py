@@ -175,7 +175,7 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
     """Returns two commits for each register (a group and a topic partition): the first commit, and
-    the first later commit of an offset that differs from the first commit's offset.
+    the first commit of another offset.
 
     Only commits that ended ok are considered. Commits inside transactions and commits outside
     transactions are treated separately, so a register can have four rows.

@@ -58,8 +58,11 @@ class RecordKeys:
         return cls(np.unique(keys[committed]), np.array(sorted(several), dtype=np.int64))
 
     def values_of_committed(self, failed: pa.Table) -> int:
-        """Returns how many values of failed sends are in certain topic partitions: those from which
-        a reader at read_committed received a record. `failed` has a count for each topic partition.
+        """Returns the number of failed values (values whose sends all failed) that a reader could
+        have received.
+
+        Only the topic partitions from which a reader at read_committed received a record are
+        counted. `failed` has the number of failed values in each topic partition.
         """
         of = Batch(failed)
         return int(of.ints("values")[member(of.ints("key"), self.committed)].sum())

@@ -65,8 +65,9 @@ class LogPositions:
     def first_skippable(self, kind: int, key: Ints, first: Ints) -> Ints:
         """Returns, for each step, the lowest offset that the step can skip.
 
-        For sends, this offset is `first + 1`. A poll cannot skip an offset below the log start. For
-        example, if `first` is 3 and the log starts at 10, the result for polls is 10.
+        A step begins at the offset `first`. For sends, the result is `first + 1`. A poll cannot
+        skip an offset below the log start. For example, if `first` is 3 and the log starts at 10,
+        the result for polls is 10.
         """
         return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))
 

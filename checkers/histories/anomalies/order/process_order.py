@@ -85,11 +85,13 @@ _ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 
 
 def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the findings about processes whose successive records of a topic partition skip
-    records or go back, and the findings of the anomaly G1b.
+    """Returns the findings about faulty steps, and the finding of the anomaly G1b.
 
-    In the anomaly G1b, a reader polled a part of a transaction and then a later record of the same
-    topic partition, but never the last record of the transaction.
+    A step is two records of a topic partition that a process polled (or sent) one directly after
+    the other. A faulty step skips records or goes back.
+
+    In the anomaly G1b, a reader polled a part of a transaction, and then a later record of the same
+    topic partition. But the reader never polled the last record of the transaction.
     """
     words, outranked, parts, assigned, worked = yield from in_parallel(
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed, context.aborted)),

@@ -4,8 +4,8 @@
     p1 send k=a -> ok @0          op 1     invoked after op 0 completed; 0 is below this end
 
 The plan examines each send whose offset is below a log end that was observed before the send was
-invoked. The plan also examines all polls of unconfirmed values, which were polled at an offset
-where no send of the value was acknowledged.
+invoked. The plan also examines all polls of unconfirmed values. A value is unconfirmed if it was
+polled at an offset where no send of the value was acknowledged.
 
 Source: `properties.anomalies.real_time.future_read`.
 """

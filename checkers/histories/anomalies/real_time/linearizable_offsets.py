@@ -114,8 +114,11 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns the sends without an acknowledged offset, as offsets to check: each with the lowest
-    polled offset of its value.
+    """Returns a check for each send without an acknowledged offset. The offset of the check is the
+    lowest offset at which the value of the send was polled.
+
+    A send has no check if its value was never polled. `before` has the rows of the table
+    `without_offset` of all summaries (see `batch_summary`).
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")

@@ -70,8 +70,8 @@ class LogEnds:
         """Returns the log ends in the tables `spans` and `steps`, which come from the summaries of
         all batches.
 
-        `held_back` has the topic partitions to which transactions send. An end offset of such a
-        topic partition that was read at `read_committed` is compared only with observations at
+        `held_back` has the topic partitions to which transactions send. If an end offset of such a
+        topic partition was read at `read_committed`, it is compared only with observations at
         `read_committed`.
         """
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")

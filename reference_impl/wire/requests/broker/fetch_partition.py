@@ -86,8 +86,8 @@ class FetchPartition:
         return known
 
     def keep(self, request: Fetch, answer: Fetched | None, replica: object) -> None:
-        """Stores a response without records, and the replica that was read. If `answer` is None,
-        removes the stored response.
+        """Stores `answer`, which is a response without records, and the replica that was read. If
+        `answer` is None, removes the stored response.
 
         Does nothing if a newer request of the client has replaced `request`.
         """

@@ -9,10 +9,11 @@ Each line shows a session epoch that a request can have, and its meaning:
                       response has only changed partitions
     epoch -1          a full fetch that ends the session, if any, and begins none
 
-If a broker has 1,000 sessions, a new session replaces a session that was not used for two minutes,
-or else a smaller session that is two minutes old. If there is no such session, the client gets no
-session. A request gets an error if its epoch is not the next epoch of the session. The client then
-begins a new session.
+If a broker has 1,000 sessions, a new session replaces a session that was not used for two minutes.
+If there is none, it replaces a smaller session that was in use for more than two minutes. The
+session of a follower may also replace any session of a consumer. If no session can be replaced, the
+client gets no session. A request gets an error if its epoch is not the next epoch of the session.
+The client then begins a new session.
 
 A response without records is stored for each partition. The broker sends it again without reading
 the partition, until the replica changes. Replicas are immutable, so a replica that has changed is

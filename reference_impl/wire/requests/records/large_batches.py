@@ -38,9 +38,9 @@ async def scanned_before(
     """Returns the facts about the records of a batch, or the error that rejects the batch. The
     largest batches are read in a thread.
 
-    `head` is the header of the first batch in `data`. `is_read_before` must return True for this
-    header. The result is None if `data` is not exactly one valid batch. The leader rejects such
-    data later.
+    `head` is the header of the first batch in `data`. The caller must first check that
+    `is_read_before(head)` is True. The result is None if `data` is not exactly one valid batch. The
+    leader rejects such data later.
     """
     batch = only_batch(data)
     if isinstance(batch, ErrorCode):

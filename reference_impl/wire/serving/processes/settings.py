@@ -17,8 +17,9 @@ class NodeSettings:
     """The settings of one start of a node's process. If a port is 0, the node selects a free port.
     `options` names the data directory.
 
-    Only a broker has `port` (its port for clients), `incarnation` (a number that is larger at each
-    start), and `image` (the metadata, which determine which of its logs the broker retains).
+    Only a broker has the last three fields. `port` is its port for clients. `incarnation` is a
+    number that is larger at each start. `image` is the metadata, by which the broker decides which
+    of its logs it retains.
     """
 
     options: ServeOptions
@@ -37,8 +38,8 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The addresses of brokers and nodes, as one node receives them. This node and the nodes in
-    `separated` lose all messages to each other.
+    """The addresses that one node receives: those of the brokers for clients, and those of all
+    nodes for other nodes. This node and the nodes in `separated` lose all messages to each other.
     """
 
     clients: Mapping[BrokerId, Address]
