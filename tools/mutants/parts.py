@@ -194,7 +194,7 @@ PARTS: Final = (
     Part(
         name="refinement mappings",
         folder="properties/refinement",
-        without=("replays", "explained_runs.py"),
+        without=("explained_runs.py",),
         tests=(Selection("tests/properties/refinement"),),
     ),
 )

@@ -9,7 +9,7 @@ from checkers.explicit.exploration import Trace
 from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from model.specs import find
-from properties.refinement.replays.replay import Action, Replay
+from tests.properties.refinement.replays.replay import Action, Replay
 
 HarnessT = TypeVar("HarnessT")
 

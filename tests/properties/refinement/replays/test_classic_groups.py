@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from properties.refinement.replays.classic_groups import (
+from reference_impl.node.bugs import NO_BUGS
+from tests.properties.refinement.replays.classic_groups import (
     CLASSIC_GROUP_REPLAYS,
     ClassicGroupHarness,
     cells,
 )
-from properties.refinement.replays.replay import Replay
-from reference_impl.node.bugs import NO_BUGS
+from tests.properties.refinement.replays.replay import Replay
 from tests.properties.refinement.shortest import replayed
 
 

@@ -9,14 +9,14 @@ import pytest
 
 from model.consumer_group.versions import ConsumerGroup
 from model.language.interpreter import Interpreter
-from properties.refinement.replays.consumer_groups import (
+from reference_impl.node.bugs import NO_BUGS, Bug
+from tests.properties.refinement.replays.consumer_groups import (
     EFFECTS,
     GROUP_REPLAYS,
     ConsumerGroupHarness,
     cells,
 )
-from properties.refinement.replays.replay import Replay
-from reference_impl.node.bugs import NO_BUGS, Bug
+from tests.properties.refinement.replays.replay import Replay
 from tests.properties.refinement.shortest import replayed
 
 

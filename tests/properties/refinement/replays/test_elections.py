@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from properties.refinement.replays.elections import ELECTION_REPLAYS, ControllerHarness, cells
-from properties.refinement.replays.replay import Replay
 from reference_impl.node.bugs import NO_BUGS
+from tests.properties.refinement.replays.elections import ELECTION_REPLAYS, ControllerHarness, cells
+from tests.properties.refinement.replays.replay import Replay
 from tests.properties.refinement.shortest import replayed
 
 

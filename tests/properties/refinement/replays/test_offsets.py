@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import pytest
 
-from properties.refinement.replays.offsets import OFFSET_REPLAYS, OffsetHarness, cells
-from properties.refinement.replays.replay import Replay
 from reference_impl.node.bugs import NO_BUGS
+from tests.properties.refinement.replays.offsets import OFFSET_REPLAYS, OffsetHarness, cells
+from tests.properties.refinement.replays.replay import Replay
 from tests.properties.refinement.shortest import replayed
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from properties.refinement.replays.replay import Replay
-from properties.refinement.replays.replication import REPLAYS, ReplicationHarness
+from tests.properties.refinement.replays.replay import Replay
+from tests.properties.refinement.replays.replication import REPLAYS, ReplicationHarness
 from tests.properties.refinement.shortest import replayed
 
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 import pytest
 
 from model.language.interpreter import Cell, Interpreter
-from properties.refinement.replays.replay import Replay
-from properties.refinement.replays.retention import (
+from reference_impl.node.bugs import NO_BUGS
+from tests.properties.refinement.replays.replay import Replay
+from tests.properties.refinement.replays.retention import (
     DELETES,
     RETENTION_REPLAYS,
     RetentionHarness,
     cells,
     spec_of,
 )
-from reference_impl.node.bugs import NO_BUGS
 from tests.properties.refinement.shortest import replayed
 
 

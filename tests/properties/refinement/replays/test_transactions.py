@@ -6,12 +6,12 @@ from typing import Final
 
 import pytest
 
-from properties.refinement.replays.replay import Replay
-from properties.refinement.replays.transaction_harness import TransactionHarness
-from properties.refinement.replays.transactions import BY_THEMSELVES, TRANSACTION_REPLAYS
 from reference_impl.node.bugs import NO_BUGS
 from reference_impl.protocol.transactions import TransactionVersion
 from reference_impl.simulation.world import NoProgress
+from tests.properties.refinement.replays.replay import Replay
+from tests.properties.refinement.replays.transaction_harness import TransactionHarness
+from tests.properties.refinement.replays.transactions import BY_THEMSELVES, TRANSACTION_REPLAYS
 from tests.properties.refinement.shortest import actions_of, counterexample
 
 ACCEPTED: Final = {  # the action whose last occurrence is accepted only with the bug

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from properties.refinement.replays.replay import Replay
-from properties.refinement.replays.replication import ReplicationHarness
-from properties.refinement.replays.unclean_stops import UNCLEAN_STOP_REPLAYS, cells, wait
+from tests.properties.refinement.replays.replay import Replay
+from tests.properties.refinement.replays.replication import ReplicationHarness
+from tests.properties.refinement.replays.unclean_stops import UNCLEAN_STOP_REPLAYS, cells, wait
 from tests.properties.refinement.shortest import replayed
 
 

@@ -23,7 +23,6 @@ from typing import Final
 from model.election.versions import Election
 from model.language.interpreter import Cell, Value
 from model.vocabulary import BrokerId, TopicPartition
-from properties.refinement.replays.replay import Effect, Reading, Replay, with_bug
 from reference_impl.controller.controller import Controller
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.node.settings import KAFKA_SETTINGS
@@ -36,6 +35,7 @@ from reference_impl.protocol.controller import (
 )
 from reference_impl.protocol.messages import FIRST_CLIENT, NO_BROKER, NodeId
 from reference_impl.protocol.requests import Request
+from tests.properties.refinement.replays.replay import Effect, Reading, Replay, with_bug
 
 TOPIC_PARTITION: Final = TopicPartition("orders", 0)
 BROKERS: Final = (BrokerId(1), BrokerId(2))  # the replicas of the spec, the preferred leader first

@@ -40,7 +40,6 @@ from model.vocabulary import (
     PartitionEpoch,
     TopicPartition,
 )
-from properties.refinement.replays.replay import Defect, Effect, Reading, Replay, with_bug
 from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import decode, encode
@@ -69,6 +68,7 @@ from reference_impl.protocol.messages import (
 )
 from reference_impl.protocol.requests import Response
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
+from tests.properties.refinement.replays.replay import Defect, Effect, Reading, Replay, with_bug
 
 TOPIC_PARTITION: Final = TopicPartition("orders", 0)
 BROKERS: Final = (BrokerId(1), BrokerId(2))  # the replicas of the spec

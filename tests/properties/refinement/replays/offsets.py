@@ -23,7 +23,6 @@ from typing import Any, Final
 from model.group_offsets.versions import GroupOffsets as GroupOffsetsSpec
 from model.language.interpreter import Cell, Value, joined
 from model.vocabulary import LeaderEpoch, Offset, TopicPartition
-from properties.refinement.replays.replay import COORDINATOR, Effect, Reading, Replay, with_bug
 from reference_impl.groups import offsets as group_offsets
 from reference_impl.groups.classic_group import ClassicGroup, GroupState
 from reference_impl.groups.expiry import expired_offsets
@@ -39,6 +38,13 @@ from reference_impl.node.context import Context, Requester
 from reference_impl.node.settings import KAFKA_SETTINGS
 from reference_impl.protocol.groups import CommittedOffset, JoinGroup
 from reference_impl.protocol.messages import FIRST_CLIENT, Produce
+from tests.properties.refinement.replays.replay import (
+    COORDINATOR,
+    Effect,
+    Reading,
+    Replay,
+    with_bug,
+)
 
 GROUP: Final = "g"
 INPUT: Final = TopicPartition("in", 0)  # the partition that the group reads

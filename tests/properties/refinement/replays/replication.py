@@ -31,13 +31,13 @@ from model.vocabulary import BrokerId
 from properties.refinement.behaviour import ANY
 from properties.refinement.broker_idempotence import Stamps
 from properties.refinement.log_entries import Messages
-from properties.refinement.replays.replay import Defect, Reading, Replay, with_bug
 from reference_impl.broker.broker import Broker
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import Bug
 from reference_impl.protocol.messages import NO_BROKER, NodeId
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.faults import Lose, On
+from tests.properties.refinement.replays.replay import Defect, Reading, Replay, with_bug
 
 WAIT_MS: Final = 5_000
 LAGGARD: Final = 2  # index of the broker that is out of sync where a replay needs one

@@ -29,11 +29,11 @@ from model.language.interpreter import Cell, Value
 from model.transactions.state import Outcome, TransactionState
 from model.transactions.versions import Version1
 from model.transactions_abstract.versions import Transactions as AbstractTransactions
-from properties.refinement.replays.replay import Defect, Reading, Replay, with_bug
-from properties.refinement.replays.transaction_harness import WRITTEN, TransactionHarness
 from reference_impl.node.bugs import Bug
 from reference_impl.protocol.transactions import TransactionVersion, TxnResult
 from reference_impl.transactions.metadata import COMPLETED, RESULTS
+from tests.properties.refinement.replays.replay import Defect, Reading, Replay, with_bug
+from tests.properties.refinement.replays.transaction_harness import WRITTEN, TransactionHarness
 
 # The replay has no call for these actions: the broker performs them because of client requests.
 BY_THEMSELVES: Final = frozenset({

@@ -36,7 +36,6 @@ from typing import Final
 from model.consumer_group.versions import ConsumerGroup as ConsumerGroupSpec
 from model.language.interpreter import Cell, Value
 from model.vocabulary import BrokerId, TopicPartition
-from properties.refinement.replays.replay import COORDINATOR, Effect, Reading, Replay, with_bug
 from reference_impl.groups.consumer_group import (
     FIRST_EPOCH,
     ConsumerGroup,
@@ -51,6 +50,13 @@ from reference_impl.node.settings import KAFKA_SETTINGS
 from reference_impl.protocol.consumer_groups import ConsumerGroupHeartbeat, ConsumerGroupHeartbeated
 from reference_impl.protocol.coordinators import Coordinators
 from reference_impl.protocol.messages import ErrorCode
+from tests.properties.refinement.replays.replay import (
+    COORDINATOR,
+    Effect,
+    Reading,
+    Replay,
+    with_bug,
+)
 
 TOPIC: Final = "t"
 PARTITION: Final = TopicPartition(TOPIC, 1)  # the one partition of the spec

@@ -25,11 +25,11 @@ from typing import Final
 from model.election.versions import Election
 from model.language.interpreter import Cell, Value
 from properties.refinement.log_entries import Messages
-from properties.refinement.replays.replay import Defect, Effect, Reading, Replay, with_bug
-from properties.refinement.replays.replication import WAIT_MS, ReplicationHarness
 from reference_impl.node.bugs import Bug
 from reference_impl.protocol.messages import NO_BROKER
 from reference_impl.simulation.cluster import QUICK, Cluster
+from tests.properties.refinement.replays.replay import Defect, Effect, Reading, Replay, with_bug
+from tests.properties.refinement.replays.replication import WAIT_MS, ReplicationHarness
 
 BROKERS: Final = 2
 AWHILE_MS: Final = 2_000  # long enough for a broker to be unfenced and elected

@@ -20,13 +20,19 @@ from typing import Final
 
 from model.classic_group.versions import ClassicGroup as ClassicGroupSpec
 from model.language.interpreter import Cell, Value
-from properties.refinement.replays.replay import COORDINATOR, Effect, Reading, Replay, with_bug
 from reference_impl.groups.classic_group import ClassicGroup, GroupState
 from reference_impl.groups.membership import join
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.node.context import Requester
 from reference_impl.protocol.groups import JoinGroup
 from reference_impl.protocol.messages import FIRST_CLIENT, NodeId
+from tests.properties.refinement.replays.replay import (
+    COORDINATOR,
+    Effect,
+    Reading,
+    Replay,
+    with_bug,
+)
 
 PROCESSES: Final = (NodeId(FIRST_CLIENT), NodeId(FIRST_CLIENT + 1))  # the members of the spec
 INSTANCES: Final = ("static0",)
