@@ -312,9 +312,11 @@ class ConsumerGroupActions(ConsumerGroupState):
 
         If the coordinator accepts only the member's epoch, the claim `owners_may_commit` breaks
         (bug `wants-exact-epoch`, 7 steps). If it accepts every older epoch, the claim
-        `only_owners_commit` breaks (bug `commits-in-any-epoch`, 5 steps). Kafka follows this rule
-        from release 4.3 on, but for older epochs only: it accepts every partition if the epoch is
-        the member's epoch (docs/findings/fenced-member-commits.md).
+        `only_owners_commit` breaks (bug `commits-in-any-epoch`, 5 steps).
+
+        Kafka follows this rule from release 4.3 on, with one exception. If the commit has the
+        member's epoch, Kafka accepts it for every partition
+        (docs/findings/fenced-member-commits.md).
         """
         x, epoch = s.member[m], s.consumer[m].epoch
         since = ite(x.assigned[p] != nothing, x.assigned[p], x.revoking[p])

@@ -58,7 +58,9 @@ class MemberState(Record):
 
 
 class Consumer(Record):
-    """The epoch and the partitions that a consumer believes to have."""
+    """A consumer's view of the group: its epoch, its assigned partitions, and the partitions that
+    it reads. The field `answered` is true while the response to a heartbeat is in flight.
+    """
 
     epoch: Epoch  # 0 means that the consumer must join
     answered: Bool  # the response to a heartbeat is in flight

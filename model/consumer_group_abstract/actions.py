@@ -55,7 +55,8 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
 
     @action
     def expire(s, m: Member, epoch: Epoch) -> None:
-        """A member leaves, or its session expires, and the coordinator frees its partitions.
+        """A member leaves or its session expires. The coordinator then frees the member's
+        partitions.
 
         Kafka: GroupMetadataManager.consumerGroupFenceMembers. Kafka raises the assignment epoch if
         the group is now empty.
@@ -86,6 +87,9 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
 
         Kafka: GroupMetadataManager.consumerGroupHeartbeat, with member epoch 0.
         Simplified: the consumer receives its epoch only with the response to a later heartbeat.
+
+        Without the guard that the consumer is not a member, the claim
+        `taken_partitions_have_a_member` breaks in 4 steps.
         """
         when(s.may_join(m))
         s.joined[m] = True

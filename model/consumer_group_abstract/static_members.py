@@ -167,12 +167,13 @@ class StaticMembersClaims(StaticMembersActions):
 
     @lemma
     def members_with_partitions_have_an_epoch(s) -> Bool:
-        """If a response to a member is in flight, or if the member has a partition to give up, its
-        epoch is larger than the smallest epoch.
+        """If a response to a member is in flight, or if a member has a partition to give up, the
+        member's epoch is larger than the smallest epoch.
 
-        The lemma is true because the coordinator asks only consumers with a larger epoch to give up
-        partitions. The lemma does not hold for every member with partitions: a member that comes
-        back has partitions, and the smallest epoch.
+        The lemma is true because a process owns no partition at its first heartbeat. So this
+        heartbeat moves the member to the assignment epoch, and later heartbeats never lower the
+        epoch. The lemma does not hold for every member with partitions: a member that comes back
+        has partitions, and the smallest epoch.
         """
         return forall(
             implies(

@@ -65,11 +65,12 @@ class ContinuationActions(AbstractCoordinator):
 
     def keeps_last(s, i: TransactionalId) -> Bool:
         """Returns True if the coordinator's log stores a previous producer id and epoch of `i`.
-        This is the case in two situations: the last committed record of `i` is a commit or abort,
-        or the coordinator wrote it for an instance that continues (KIP-360).
+        This is the case in two situations. The last committed record of `i` is a commit or abort.
+        Or the coordinator wrote this record for an instance that continues after an error
+        (KIP-360).
 
-        If the record of a new instance also stores a previous producer id and epoch, the claim
-        `one_instance_has_an_epoch` breaks (bug `new-instance-keeps-last`, 6 steps).
+        If the coordinator's record for a new instance also stores a previous producer id and epoch,
+        the claim `one_instance_has_an_epoch` breaks (bug `new-instance-keeps-last`, 6 steps).
         """
         return s.has_decision(s.log[i]) | s.has_last[i]
 
@@ -261,12 +262,12 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def the_newest_instance_has_the_last_epoch(s) -> Bool:
-        """The log's last record may store a previous producer id and epoch without being a commit
-        or abort. Then only the newest instance may have this previous producer id and epoch.
+        """If the log's last record stores a previous producer id and epoch, and is no commit or
+        abort, only the newest instance may have this previous producer id and epoch.
 
-        The newest instance is the latest instance that sent InitProducerId without a producer id
-        and epoch. The last record then has no transaction, and its previous producer id is assigned
-        to the transactional id.
+        Such a record has no transaction, and its previous producer id is assigned to the
+        transactional id. The newest instance is the latest instance that sent InitProducerId
+        without a producer id and epoch.
         """
         return forall(
             implies(
@@ -326,8 +327,8 @@ class Continuation(ContinuationLemmas):
         transactional id may have the same producer id and epoch.
 
         The newest instance is the latest instance that sent InitProducerId without a producer id
-        and epoch. So a replaced instance never receives the present epoch, even if it requests to
-        continue or repeats such a request.
+        and epoch. So a replaced instance never receives the present epoch, even if it sends
+        InitProducerId with its own producer id and epoch, once or several times.
         """
         return forall(
             implies(

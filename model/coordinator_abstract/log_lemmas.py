@@ -183,9 +183,9 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         return s.keeps_stamp(s.log[i], s.appended[i]) & s.keeps_the_partitions(i)
 
     def keeps_the_partitions(s, i: TransactionalId) -> Bool:
-        """Returns True if the appended record has all partitions of the last committed record. If a
-        transaction is ongoing in the last committed record, the appended record must have this
-        transaction.
+        """Returns True if the appended record has all partitions of the last committed record.
+        Also, if the last committed record has an ongoing transaction, the appended record must have
+        the same transaction.
         """
         return all_of(
             implies(s.log[i].is_ongoing, s.has_the_transaction(i)),
@@ -226,8 +226,9 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         )
 
     def has_the_marker_epoch(s, i: TransactionalId) -> Bool:
-        """Returns True if the appended commit or abort has the epoch of its markers, or another
-        producer id than the last committed record.
+        """Returns True if the appended commit or abort has the epoch of its markers as its producer
+        epoch. Also returns True if the record has another producer id than the last committed
+        record.
         """
         return implies(
             s.appended[i].producer_id == s.log[i].producer_id,

@@ -88,8 +88,8 @@ class PartitionLemmas(CoordinatorLemmas):
         """No partition has seen a larger epoch of a producer id than the epoch in the coordinator's
         log.
 
-        If the log has prepared a commit or abort, the limit is the epoch of its markers: no
-        partition has seen a larger epoch of the markers' producer id.
+        If the log has prepared a commit or abort, no partition has seen a larger epoch of the
+        markers' producer id than the epoch of the markers.
         """
         return forall(
             all_of(

@@ -263,10 +263,11 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     def is_below_a_later_transaction(s, x: Transaction) -> Bool:
         """Returns True if the markers of `x` have an epoch that is at most the epoch of a later
-        transaction in the log. Also returns True if the log has prepared or completed no later
-        transaction with the producer id of `x`.
+        transaction in the log. Also returns True if the log has no later transaction.
 
-        The epoch of the later transaction is the epoch before its commit or abort (`last_epoch`).
+        The later transaction is another transaction than `x`, with the producer id of `x`, which
+        the last committed record in the log commits or aborts. Its epoch is the epoch before this
+        commit or abort (`last_epoch`).
         """
         return implies(
             all_of(

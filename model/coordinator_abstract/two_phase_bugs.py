@@ -88,9 +88,9 @@ class RaisesEpochOnce(TwoPhaseCommit):
 
     The coordinator raises the epoch only when the new instance starts. Suppose that the new
     instance aborts the transaction, and that the old instance then retries its own abort request.
-    The epoch of this retry is one below the epoch in the log, as in the retry of an abort that
-    raised the epoch. So the coordinator answers the old instance with the epoch of the new
-    instance. The action `complete_prepared` breaks the lemma `a_decision_follows`.
+    The epoch of this retry is one below the epoch in the log. A retry has such an epoch also after
+    an abort that raised the epoch. So the coordinator answers the old instance with the epoch of
+    the new instance. The action `complete_prepared` breaks the lemma `a_decision_follows`.
     """
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
@@ -103,8 +103,11 @@ class RaisesEpochOnce(TwoPhaseCommit):
         s, i: TransactionalId, raised_epoch: ProducerEpoch, next_id: ProducerId
     ) -> None:
         """The coordinator commits or aborts a transaction that a new instance keeps
-        (keepPreparedTxn). The record of this decision has the transaction's own producer id and
-        epoch as `last_id` and `last_epoch`.
+        (keepPreparedTxn).
+
+        The log then has the producer id and epoch of the transaction's records as the previous ones
+        (`last_id`, `last_epoch`). In the version `kip-939`, the previous ones are those of the new
+        instance.
 
         Kafka: KIP-939, as in the spec's version `kip-939`.
         """

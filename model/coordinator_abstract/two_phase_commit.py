@@ -131,7 +131,7 @@ class TwoPhaseActions(AbstractCoordinator):
         s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> None:
         """The coordinator keeps the ongoing transaction for the new instance `c`: it appends a
-        record of this transaction with the producer id and epoch of `c` to its log.
+        record of this transaction to its log. The record has the producer id and epoch of `c`.
 
         If the coordinator aborts the transaction instead, the claim `a_database_commit_stays`
         breaks (bug `aborts-prepared`, 9 steps). If the log does not have the new producer id and
@@ -207,9 +207,9 @@ class TwoPhaseActions(AbstractCoordinator):
         instance that keeps it requests the commit or abort.
 
         Kafka: KIP-939, EndTxn under the epoch of the new instance.
-        The commit or abort raises the epoch, as InitProducerId of the new instance did before. If
-        it does not, the claim `one_instance_has_an_epoch` breaks in 13 steps (bug
-        `raises-epoch-once`).
+        The commit or abort raises the epoch, although InitProducerId of the new instance raised it
+        before. If the commit or abort does not raise the epoch, the claim
+        `one_instance_has_an_epoch` breaks in 13 steps (bug `raises-epoch-once`).
         Without the guard that the new instance has sent its request, the claim
         `a_database_commit_stays` breaks in 11 steps.
         """

@@ -91,8 +91,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
         )
 
     def keeps_the_transaction(s, i: TransactionalId) -> Bool:
-        """Returns True if the appended record may be that of a new instance which keeps the
-        transaction of the last committed record.
+        """Returns True if the appended record may keep the transaction of the last committed record
+        for a new instance.
 
         The appended record must have an unused producer id or epoch, and the same partitions as the
         last committed record. If the last committed record reserves an epoch for the markers, the
@@ -106,11 +106,15 @@ class TwoPhaseLemmas(TwoPhaseActions):
         )
 
     def has_the_marker_epoch(s, i: TransactionalId) -> Bool:
-        """Returns True if the appended commit or abort has the epoch of its markers. If the epochs
-        ran out, it must have another producer id than the last committed record instead.
+        """Returns True if the markers of the appended commit or abort have the right epoch.
 
-        If a new instance keeps the transaction, the markers must have the epoch that the log
-        reserves for them.
+        If a new instance keeps the transaction, the right epoch is the epoch that the log reserves
+        for the markers. Otherwise, it is the producer epoch of the appended record. Without a kept
+        transaction, any epoch is right if the appended record has another producer id than the last
+        committed record.
+
+        Also, the fields `last_id` and `last_epoch` must be the producer id and epoch of the
+        transaction's records if and only if no new instance keeps the transaction.
         """
         m, n = s.log[i], s.appended[i]
         return all_of(
@@ -225,10 +229,10 @@ class TwoPhaseLemmas(TwoPhaseActions):
 
     def is_below_a_later_transaction(s, x: Transaction) -> Bool:
         """Returns True if the markers of `x` have an epoch that is at most the epoch of a later
-        transaction's records. Also returns True if the log has no later transaction with the
-        producer id of `x`.
+        transaction's records. Also returns True if the log has no later transaction.
 
-        The later transaction may be ongoing, prepared or complete.
+        The later transaction is another transaction than `x`, and its records have the producer id
+        of `x`. The last committed record in the log has it as ongoing, prepared or complete.
         """
         m = s.metadata_of(x)
         return implies(
@@ -243,9 +247,10 @@ class TwoPhaseLemmas(TwoPhaseActions):
     # ---- partitions
 
     def sees_nothing_above_the_records(s, t: TopicPartition, i: TransactionalId) -> Bool:
-        """Returns True if the partition has seen no larger epoch than that of the ongoing
-        transaction's records, for the producer id of these records. Also returns True if no
-        transaction is ongoing.
+        """Returns True if the partition has seen no larger epoch than the epoch of the ongoing
+        transaction's records. Only epochs of the producer id of these records count.
+
+        Also returns True if no transaction is ongoing.
         """
         m = s.log[i]
         return implies(

@@ -97,22 +97,21 @@ class VerificationActions(AbstractCoordinator):
     # ---- the coordinator's log
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Makes the record `m` the last committed record of `i`, as in the version `kip-1228`. If
-        the transaction of `m` is ongoing, its markers no longer count as written.
+        """Makes the record `m` the last committed record of `i`, as in the version `kip-1228`.
 
-        Only a committed or aborted transaction has markers. A late request may open such a
-        transaction again.
+        If the transaction of `m` is ongoing, its markers no longer count as written. Such markers
+        exist if a late request opens a committed or aborted transaction again.
         """
         super().take_effect(i, m, answering)
         for t in TopicPartition:
             s.marked[m.transaction][t] = s.marked[m.transaction][t] & ~m.is_ongoing
 
     def named_by(s, m: Metadata, x: Transaction) -> Transaction:
-        """Returns `x`: this transaction is ongoing in the log after the client of `x` has added a
-        partition, even if another transaction was ongoing before.
+        """Returns `x`, the transaction that is ongoing in the log after the coordinator has added a
+        partition for the client of `x`.
 
-        The coordinator cannot distinguish `x` from another transaction with the same producer id
-        and epoch.
+        This is so even if another transaction was ongoing before. The coordinator cannot
+        distinguish `x` from another transaction with the same producer id and epoch.
         """
         return x
 
@@ -180,6 +179,9 @@ class VerificationActions(AbstractCoordinator):
 
         Kafka: TransactionMetadata.prepareFenceProducerEpoch.
         Simplified: the coordinator may do this at any time.
+
+        Without the guard that the transaction is ongoing, the claim `a_decision_survives` breaks in
+        10 steps.
         """
         when(s.log[i].producer_epoch < marker_epoch)
         super().fence(i, marker_epoch, next_id)
@@ -211,6 +213,9 @@ class VerificationActions(AbstractCoordinator):
         transaction.
 
         Kafka: as in the version `kip-1228`, with the same simplifications.
+
+        Without the guard that a partition was added, the claim `an_acknowledged_commit_stays`
+        breaks in 12 steps.
         """
         when(s.has_partitions(x))
         super().request_commit(x)
@@ -221,6 +226,9 @@ class VerificationActions(AbstractCoordinator):
         transaction.
 
         Kafka: as in the version `kip-1228`, with the same simplifications.
+
+        Without the guard that a partition was added, the lemma `requests_are_of_begun_transactions`
+        breaks in 4 steps.
         """
         when(s.has_partitions(x))
         super().request_abort(x)
@@ -265,6 +273,9 @@ class VerificationActions(AbstractCoordinator):
         Kafka: UnifiedLog.maybeStartTransactionVerification.
         Simplified: in a partition, each transaction has a VerificationGuard of its own; Kafka has
         one VerificationGuard for each producer id.
+
+        Without the guard that the transaction has begun, the lemma `a_verified_request_is_covered`
+        breaks in 1 step.
         """
         when(s.begun[x], ~s.is_ongoing(t, s.stamp[x].producer_id))
         s.guarded[x][t] = True

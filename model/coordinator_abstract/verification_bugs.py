@@ -1,8 +1,8 @@
 """Bugs of the verification of transactions by partition leaders, and limits of this verification.
 
-The last three classes are no bugs of Kafka: they show what KIP-890 part 1 does not guarantee.
-`believes-late-records` has the claims also for late records, and `believes-late-requests` also for
-late requests, so these claims break. In `confirms-after-failover`, a replaced coordinator still
+The last three classes show what KIP-890 part 1 does not guarantee. In `believes-late-records`, the
+claims make no exception for late records. In `believes-late-requests`, they make no exception for
+late requests. So these claims break. In `confirms-after-failover`, a replaced coordinator still
 confirms transactions, as in Kafka.
 """
 

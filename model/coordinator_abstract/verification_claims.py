@@ -103,9 +103,9 @@ class Verification(VerificationLemmas):
         client has the response to the commit, and no partition aborts a record of this transaction.
 
         Requests and markers arrive in order until a late request takes effect, or a late marker
-        commits or aborts records (`disordered`). The second part of the claim leaves out a
-        partition if a record of the transaction was late on it: the transaction was not open in the
-        coordinator's log when the record arrived.
+        commits or aborts records (`disordered`). A record is late on a partition if its transaction
+        is not open in the coordinator's log when the record arrives. The second part of the claim
+        leaves out a partition on which a record of the transaction was late.
         """
         return s.disordered | forall(
             implies(

@@ -37,8 +37,8 @@ from model.language import (
 
 
 class VerificationLemmas(VerificationActions):
-    """The lemmas of the spec's version `kip-1228`. Parts of them hold only while requests and
-    markers arrive in order.
+    """The lemmas of the spec's version `kip-890-part-1`. Some of them, or parts of them, hold only
+    while requests and markers arrive in order.
     """
 
     consequences: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -179,10 +179,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def a_stamp_has_one_transaction(s) -> Bool:
-        """If several transactions have the same producer id and epoch, at most one of them lacks
-        the response to its commit or abort.
-
-        All these transactions have the same client.
+        """Transactions with the same producer id and epoch have the same client, and at most one of
+        them lacks the response to its commit or abort.
         """
         return forall(
             implies(
@@ -197,8 +195,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def requests_are_of_begun_transactions(s) -> Bool:
-        """A client requests either the commit or the abort of a transaction, and the transaction
-        has partitions.
+        """A client requests the commit or the abort of a begun transaction with partitions, but
+        never both.
 
         A client receives a response only after its request. While requests and markers arrive in
         order (`disordered` is false), a transaction whose client has the response is committed or
@@ -293,12 +291,11 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def the_last_decision_is_unconfirmed(s) -> Bool:
-        """While requests and markers arrive in order (`disordered` is false), the log's newest
-        record is the commit or abort of a transaction if three conditions hold.
+        """While requests and markers arrive in order (`disordered` is false), a commit or abort to
+        which the client has no response yet is the log's newest record.
 
-        - The transaction has the producer id and epoch in the log.
-        - The transaction is committed or aborted.
-        - The client of the transaction has no response yet.
+        The lemma is only about a transaction whose producer id and epoch are those of the log's
+        newest record for its transactional id.
         """
         return s.disordered | forall(
             implies(

@@ -77,7 +77,7 @@ class ChangedMinIsr(Election):
     changes: Faults
 
     def scope(s) -> Scope:
-        """Returns the size of each type of the state. The type `Faults` also counts changes of
+        """Returns the default scope. In this version, the type `Faults` also counts changes of
         min.insync.replicas.
         """
         faults = max(s.max_unclean, s.max_losses, s.max_disruptions, s.max_changes)
@@ -188,8 +188,9 @@ class ChangedMinIsr(Election):
         Simplified: the simplifications of this action in the version `kafka-4.1` apply.
 
         Without the guard that the request is pending, the claim `replication_quorum_superset`
-        breaks in 8 steps; without the guard that the leader is current, in 9. Without the check of
-        the members, the claim `fenced_is_out_of_sync` breaks in 6.
+        breaks in 8 steps. Without the guard that the leader is current, the same claim breaks in 9
+        steps. Without the check of the members, the claim `fenced_is_out_of_sync` breaks in 6
+        steps.
         """
         super().grant_isr(leader)
         s.answer[leader] = s.minimum
@@ -255,7 +256,7 @@ class ChangedMinIsr(Election):
         Kafka: Partition.makeLeader and makeFollower.
         Simplified: the simplifications of this action in the version `kafka-4.1` apply.
 
-        Every claim also holds without either one of the two guards.
+        Every claim also holds if one of the two guards is missing.
         """
         leads = s.partition_registration.leader == r
         super().apply_metadata(r)

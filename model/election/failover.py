@@ -77,8 +77,8 @@ class ControllerFailover(Election):
     dropped: Dropped
 
     def scope(s) -> Scope:
-        """Returns the values of each type of the state. The type `Faults` counts faults, and here
-        also failovers, so it has a value for each possible count.
+        """Returns the default scope. In this version, the type `Faults` also counts failovers of
+        the controller.
         """
         faults = max(s.max_unclean, s.max_losses, s.max_disruptions, s.max_failovers)
         return {**super().scope(), Faults: range(faults + 1)}
@@ -224,11 +224,12 @@ class ControllerFailover(Election):
         """The controller accepts the leader's AlterPartition request. The leader does not know this
         yet.
 
-        Kafka: ReplicationControlManager.alterPartition. It refuses the request if a change of the
-        partition is appended, because the leader's partition epoch is then old.
+        Kafka: ReplicationControlManager.alterPartition. It refuses the request while a change of
+        the partition is appended but not committed, because the leader's partition epoch is then
+        old.
         Simplified: the simplifications of this action in the version `kafka-4.1` apply.
 
-        Every claim also holds without the guard that no change of the partition is appended.
+        Every claim also holds without the guard that all changes of the partition are committed.
         """
         when(s.is_partition_committed())
         super().grant_isr(leader)

@@ -80,13 +80,13 @@ class AnswersUncommitted(ControllerFailover):
 
     @action
     def refuse_partition_epoch(s, leader: Replica) -> None:
-        """The controller refuses a request with an old partition epoch. A change that is appended,
-        and not yet committed, has raised the partition epoch.
+        """The controller refuses an AlterPartition request, because the partition epoch of the
+        request is old. A change that is appended but not committed has raised the partition epoch.
 
         Kafka: after the error INVALID_UPDATE_VERSION, the request remains pending
         (Partition.handleAlterPartitionError).
-        Simplified: the partition epoch of a refused request is the newest committed one, and no
-        older one.
+        Simplified: the action refuses a request only if its partition epoch is the newest committed
+        one.
         """
         when(
             s.presumes_leadership(leader),
@@ -99,8 +99,8 @@ class AnswersUncommitted(ControllerFailover):
 
     @action(fair="weak")
     def grant_isr(s, leader: Replica) -> None:
-        """The controller accepts a leader's request for another ISR. A leader that waits for a
-        change to be committed sends no request.
+        """The controller accepts a leader's AlterPartition request, unless the leader waits for a
+        change of the partition. A leader that waits sends no request.
 
         Kafka: the version `controller-failover` cites the source of this action.
         """
@@ -109,8 +109,8 @@ class AnswersUncommitted(ControllerFailover):
 
     @action(fair="weak")
     def refuse_isr(s, leader: Replica) -> None:
-        """The controller refuses a leader's request for another ISR. A leader that waits for a
-        change to be committed sends no request.
+        """The controller refuses a leader's AlterPartition request, unless the leader waits for a
+        change of the partition. A leader that waits sends no request.
 
         Kafka: the version `controller-failover` cites the source of this action.
         """

@@ -46,7 +46,9 @@ from model.variants import version
 
 
 class Directories(Record):
-    """What a broker and the controller know of the directory that had the replica at first."""
+    """The state of the log directory that had a broker's replica initially, as the broker knows it
+    and as the controller knows it.
+    """
 
     has_failed: Bool
     is_replaced: Bool  # the broker has a new replica in its other directory
@@ -150,8 +152,8 @@ class LogDirectories(Election):
         Kafka: ReplicationControlManager.handleDirectoriesOffline.
         Simplified: the heartbeat and the change of the partition are one step.
 
-        If the broker may report a failure twice (without the third guard), the claim
-        `candidates_are_elected` breaks in 12 steps.
+        Without the guard that the controller does not know of the failure yet, a broker may report
+        a failure twice. The claim `candidates_are_elected` breaks in 12 steps.
         """
         known = s.directory[r]
         when(s.broker[r].is_up, known.has_failed, ~known.is_offline)
@@ -251,6 +253,9 @@ class LogDirectories(Election):
 
         Kafka: ClusterControlManager.registerBroker, LogManager.getOrCreateLog.
         Simplified: the simplifications of this action in the version `kafka-4.1` apply.
+
+        Without the guard that the broker is fenced, the claim `unclean_is_excluded` breaks in 2
+        steps.
         """
         has_failed = s.directory[r].has_failed
         super().register(r)

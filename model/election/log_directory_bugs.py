@@ -81,7 +81,8 @@ class ReportsTooLate(LogDirectories):
 
     @action(fair="weak")
     def unfence(s, r: Replica) -> None:
-        """The controller unfences a broker, and then only notes that its directory has failed.
+        """The controller unfences a broker. If the broker's log directory has failed, the
+        controller notes this failure only after it has unfenced the broker.
 
         Kafka: handleBrokerUnfenced, and then handleDirectoriesOffline.
         Simplified: the simplifications of this action in the version `kafka-4.1` apply.

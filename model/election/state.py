@@ -196,8 +196,9 @@ class ElectedPartition(Spec):
         return s.partition_registration
 
     def published_registration(s, r: Replica) -> Registration:
-        """Returns the newest registration of the broker `r` that brokers may learn. Here it is the
-        controller's state. In the version `controller-failover`, it is the committed state.
+        """Returns the newest registration of the broker `r` that brokers may learn. By default,
+        this is the newest registration at the controller. In the version `controller-failover`, it
+        is the committed registration.
         """
         return s.registration[r]
 

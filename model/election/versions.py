@@ -133,8 +133,8 @@ class Kip966(Election):
         """Returns True if the controller remembers the replica `r` as a last known eligible leader.
 
         The new ISR `isr` must have fewer than min.insync.replicas members. The replica must have
-        left the ISR or the ELR, in this step or in an earlier one. The argument `leads` has no
-        effect.
+        left the ISR or the ELR, in this step or in an earlier one. A new leader makes no
+        difference, so the argument `leads` has no effect.
         """
         was = any_of(
             s.partition_registration.last_known[r],

@@ -242,6 +242,9 @@ class GroupOffsetsActions(GroupOffsetsCoordinator):
         Kafka: OffsetMetadataManager.commitOffset.
         Simplified: the coordinator accepts a commit during the whole rebalance; Kafka refuses it
         while the members wait for their assignment. Automatic commits are commits at any time.
+
+        Without the guard that the consumer has a position in the partition, the claim
+        `commits_are_current` breaks in 2 steps.
         """
         when(s.has_position(m, p), s.has_processed(m), s.accepts(m))
         s.append(Entry.plain(p, s.consumer[m].position[p]))
@@ -357,8 +360,8 @@ class GroupOffsetsActions(GroupOffsetsCoordinator):
         """The committed offset of a partition expires, because the group had no members for
         offsets.retention.minutes.
 
-        This is the rule of classic groups. A group of KIP-848 has the retention time since the
-        commit instead: it may lose the offset as soon as it has no members
+        This is the rule of classic groups. For a group of KIP-848, Kafka counts the retention time
+        from the commit. Such a group may lose the offset as soon as it has no members
         (docs/findings/committed-offset-expires.md).
 
         Kafka: OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirationCondition.

@@ -48,8 +48,9 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         return s.log[x].is_marker() & (s.log[x].producer == s.log[at].producer)
 
     def commits_at(s, x: LogOffset, at: LogOffset) -> Bool:
-        """Returns True if the record at `x` is a COMMIT marker, and the first marker after `at` of
-        the producer that sent the commit at `at`.
+        """Returns True if the record at `x` is a COMMIT marker that ends the transaction of the
+        commit at `at`. Only the first marker of this commit's producer after `at` ends the
+        transaction.
         """
         return all_of(
             at < x,
@@ -74,10 +75,11 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @invariant
     def committed_is_the_last_that_counts(s) -> Bool:
-        """Whenever the coordinator has read its whole log, its committed offset of a partition is
-        the offset of the last commit of this partition in the log that took effect.
+        """When the coordinator has read its whole log, its committed offset of a partition is the
+        offset of the partition's last commit in effect.
 
-        If there is no such commit, the partition has no committed offset.
+        This is the last commit of the partition in the log that took effect and was not deleted by
+        a later tombstone. If there is no such commit, the partition has no committed offset.
         """
         return implies(
             s.serves(),
@@ -140,8 +142,8 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         """The coordinator accepts an offset only from the partition's owner in the group's present
         generation, or from an operator while the group is empty.
 
-        An offset from the owner is the owner's position. The claim is about commits in a
-        transaction and about commits outside transactions.
+        If the owner commits an offset, this offset is the owner's position. The claim is about
+        commits in a transaction and about commits outside transactions.
         """
         new = after.log[s.end_offset]
         is_commit = (s.end_offset < after.end_offset) & (new.offset != nothing)

@@ -73,9 +73,11 @@ class GroupOffsetsCoordinator(GroupOffsetsState):
         return true
 
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:
-        """Returns True if the pending commit `waiting` is later in the log than the commit
-        `committed`, or if no commit is in effect. A COMMIT marker then puts `waiting` into effect.
-        If no commit is pending, returns False.
+        """Returns True if a COMMIT marker puts the pending commit `waiting` into effect. If no
+        commit is pending, returns False.
+
+        Otherwise, returns True if `waiting` is later in the log than `committed` (the commit that
+        is in effect), or if no commit is in effect.
 
         Without the comparison, the claim `committed_is_the_last_that_counts` breaks (bug
         `ranks-by-marker`, 11 steps).

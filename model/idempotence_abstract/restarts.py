@@ -57,7 +57,8 @@ class RestartsState(AbstractIdempotenceClaims):
     """The variables of the clients, and the leader's window: the records whose retries the leader
     detects as duplicates.
 
-    The log, the claims about the log and their lemma are inherited from the version `kip-360`.
+    The log is inherited from the version `kip-360`, with the claims about the log and the lemma
+    that the proof of these claims needs.
     """
 
     producers: Annotated[int, range(1, 10)] = 1
@@ -102,6 +103,9 @@ class RestartsActions(RestartsState):
 
         Kafka: Sender.sendProducerData.
         Simplified: the client may choose any unused sequence, so the sequences may have gaps.
+
+        Without the guard that the batch is not sent yet, the claim `at_most_once` breaks in 4
+        steps.
         """
         producer_epoch = s.current_epoch[producer]
         when(~s.is_sent[batch], ~s.is_number[producer][producer_epoch][sequence])
@@ -154,6 +158,9 @@ class RestartsActions(RestartsState):
 
         Kafka: TransactionManager.bumpIdempotentProducerEpoch.
         Simplified: each step gives one batch its new number, in any order.
+
+        Without the guard that the batch's epoch is older, the claim `at_most_once` breaks in 4
+        steps.
         """
         producer_epoch = s.current_epoch[producer]
         when(
@@ -175,6 +182,8 @@ class RestartsActions(RestartsState):
         duplicate.
 
         Kafka: ProducerStateEntry.addBatch, after a new producer epoch.
+
+        Without the guard `arrives`, the claim `at_most_once` breaks in 2 steps.
         """
         when(s.arrives(producer, new_epoch, Sequence.least()))
         s.is_in_window[s.end_offset] = True
@@ -188,17 +197,20 @@ class RestartsActions(RestartsState):
         duplicate.
 
         Kafka: ProducerStateEntry.addBatch.
+
+        Without the guard that `latest` is the offset of the producer's last batch, the claim
+        `without_gaps` breaks in 2 steps.
         """
         when(s.arrives(producer, s.stamp[latest].producer_epoch, sequence))
         s.is_in_window[s.end_offset] = True
         super().append_next(producer, sequence, latest, end)
 
     def is_restored(s, offset: Offset, end: Offset) -> Bool:
-        """Returns True if a restarted leader, with a log up to `end`, remembers the record at
-        `offset`. The leader then recognises retries of this record as duplicates.
+        """Returns True always, because a restarted leader remembers every record of its log. So it
+        detects retries of the record at `offset` as duplicates.
 
-        If only the newest record of each producer is restored, the variant `snapshot-keeps-newest`
-        breaks the claim `at_most_once` in 8 steps.
+        If only the newest record of each producer is restored, the claim `at_most_once` breaks
+        (version `snapshot-keeps-newest`, 8 steps).
         """
         return true
 
@@ -208,6 +220,9 @@ class RestartsActions(RestartsState):
 
         Kafka: LogLoader.load.
         Simplified: the log has every committed record.
+
+        Without the guard that the log keeps every committed record, the claim
+        `acknowledged_is_durable` breaks in 8 steps.
         """
         when(s.may_lead_with(end), end <= s.end_offset)
         for o in Offset:
@@ -263,7 +278,7 @@ class RestartsClaims(RestartsActions):
         leader detects as duplicates).
 
         The lemma is true because a leader that appends a record also adds it to the window, and
-        because a restart fills the window with the records of the log.
+        because a restart keeps the records of the log in the window.
         """
         return forall(implies(o < s.end_offset, s.is_in_window[o]) for o in Offset)
 

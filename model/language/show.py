@@ -124,8 +124,8 @@ class Script:
         """Returns a script with a name for each large term that occurs more than once in `roots`.
 
         If `in_spec` (the names that the spec gives to terms) has a name for a term, the script uses
-        this name. Such a term may be smaller. A term with a free variable that is not in `params`
-        gets no name.
+        this name, even if the term is somewhat smaller. A term with a free variable that is not in
+        `params` gets no name.
         """
         parameters = frozenset(params)
         uses: Counter[t.Node] = Counter()

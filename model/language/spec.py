@@ -391,8 +391,10 @@ def title_of(spec: Spec) -> str:
 
 
 def summaries(cls: type[Spec], role: str) -> dict[str, str]:
-    """Returns the summary of each method of a spec class that has the mark `role`, such as
-    `invariant`, by the name of the method. It traces no method, so it is fast.
+    """Returns the summaries of the methods that have the mark `role`, such as `invariant`. The keys
+    are the names of the methods.
+
+    The function traces no method of the spec class, so it is fast.
     """
     return {m.__name__: summary_of(m) for m in cls._methods(role)}
 

@@ -144,11 +144,11 @@ class Writer:
         return list(changed.items())
 
     def _same(self, before: State, after: State) -> Skip:
-        """Returns a function of a path (of a variable or record) and of keys. The function returns
-        True if `before` and `after` share the object at this place. Then all values in the object
-        are equal.
+        """Returns a function that compares parts of the two states by object identity.
 
-        If `before` or `after` is not a `RowState`, the function always returns False.
+        The function takes the path of a variable or record, and keys. It returns True if `before`
+        and `after` share the objects at this place, so that all values there are equal. If `before`
+        or `after` is not a `RowState`, it always returns False.
         """
         if not (isinstance(before, RowState) and isinstance(after, RowState)):
             return lambda path, keys: False

@@ -9,7 +9,7 @@ transaction.
 This version has the actions of the version `with-late-requests`, and the actions in this table. No
 action is fair.
 
-    its log      commit_end, commit_init, fail_over
+    coordinator  commit_end, commit_init, fail_over
 
 Source: TransactionStateManager.appendTransactionToLog and loadTransactionsForTxnTopicPartition of
 Apache Kafka 4.3.
@@ -82,6 +82,9 @@ class FailoverActions(WithLateRequests):
 
         Kafka: TransactionCoordinator.handleInitProducerId.
         Simplified: as in the version `with-late-requests`.
+
+        Without the guard that no transaction is open, the lemma `an_append_follows_the_log` breaks
+        in 7 steps.
         """
         when(~s.has_transaction(x), s.may_raise(x, newer))
         s.write(x, newer, i)
@@ -91,6 +94,9 @@ class FailoverActions(WithLateRequests):
         """The coordinator appends a larger epoch to its log, but no instance receives the response.
 
         Kafka: TransactionCoordinator.handleInitProducerId.
+
+        Without the guard that no transaction is open, the lemma `an_append_follows_the_log` breaks
+        in 7 steps.
         """
         s.check_aborts()
         when(~s.has_transaction(x), s.may_raise(x, newer))
@@ -103,6 +109,9 @@ class FailoverActions(WithLateRequests):
 
         Kafka: TransactionCoordinator.handleAddPartitionsToTransaction.
         Simplified: as in the version `with-late-requests`.
+
+        Without the guard that no record is being appended, the lemma `an_append_follows_the_log`
+        breaks in 7 steps.
         """
         when(~s.is_appending[x])
         super().add_to_transaction(x)
@@ -132,6 +141,9 @@ class FailoverActions(WithLateRequests):
         """The record with a new epoch is committed, and the instance that waits receives the epoch.
 
         Kafka: TransactionStateManager.appendTransactionToLog and its callback.
+
+        Without the guard that a record is being appended, the claim `position_is_exact` breaks in
+        16 steps.
         """
         when(s.is_appending[x], ~s.appends_end[x])
         s.newest_epoch[x] = s.appended_epoch[x]
@@ -168,6 +180,9 @@ class FailoverActions(WithLateRequests):
         """The coordinator completes a transaction, as in the version `with-late-requests`.
 
         Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion.
+
+        Without the guard that all markers are written, the claim `position_is_exact` breaks in 14
+        steps.
         """
         super().complete(x)
         s.is_loaded[x] = False
@@ -202,11 +217,11 @@ class WithFailover(FailoverActions):
 
     @lemma
     def an_append_follows_the_log(s) -> Bool:
-        """A record that is not committed yet raises the epoch.
+        """A record of the coordinator's log that is not committed yet raises the producer epoch.
 
-        While the record PrepareCommit or PrepareAbort is not committed yet, the transaction is
-        still ongoing. For PrepareCommit, the client has requested the commit. Any other record that
-        is not committed yet follows a complete transaction.
+        While a PrepareCommit or PrepareAbort record is not committed yet, the transaction is still
+        ongoing. For PrepareCommit, the client has requested the commit. While any other record is
+        not committed yet, the transactional id has no incomplete transaction.
         """
         return forall(
             all_of(

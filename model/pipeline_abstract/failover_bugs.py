@@ -45,9 +45,9 @@ class ForgetsPrepared(WithFailover):
 class DecidesAgain(WithFailover):
     """The next coordinator may abort a transaction that is prepared to commit.
 
-    The group coordinator then drops the position of the committed output records, and the claim
-    `position_is_exact` breaks in 16 steps. The action `abort` breaks the lemma
-    `an_append_follows_the_log`.
+    The group coordinator may then drop the pending offsets of a transaction whose output records
+    are committed. This breaks the claim `position_is_exact` in 16 steps. The action `abort` breaks
+    the lemma `an_append_follows_the_log`.
     """
 
     def may_abort(s, x: TransactionalId) -> Bool:

@@ -35,6 +35,9 @@ class LateRequestsActions(LateClients):
 
         Kafka: AddPartitionsToTxnManager, TransactionCoordinator.handleAddPartitionsToTransaction.
         Simplified: the coordinator adds the output and the offsets in one step.
+
+        Without the guard that no transaction is open, the claim `position_is_exact` breaks in 12
+        steps.
         """
         when(~s.has_transaction(x), s.has_sent(x, s.newest_epoch[x]))
         s.ongoing[x] = True
@@ -81,6 +84,9 @@ class LateRequestsActions(LateClients):
         Kafka: TransactionCoordinator.endTransaction.
         Simplified: the coordinator does not consult the group coordinator again, so the commit
         succeeds even after a rebalance.
+
+        Without the guard that an EndTxn request has arrived, the claim `position_is_exact` breaks
+        in 7 steps.
         """
         when(
             s.ongoing[x],
@@ -97,6 +103,9 @@ class LateRequestsActions(LateClients):
         Kafka: TransactionCoordinator.endTransaction, handleInitProducerId and
         abortTimedOutTransactions.
         Simplified: the coordinator may abort an ongoing transaction at any time.
+
+        Without the guard that the transaction is ongoing, the lemma `markers_are_seen` breaks in 3
+        steps.
         """
         s.check_aborts()
         when(s.may_abort(x), s.may_raise(x, newer))
@@ -178,6 +187,9 @@ class LateRequestsActions(LateClients):
 
         Kafka: WriteTxnMarkers to the output partitions; ProducerAppendInfo.checkProducerEpoch.
         Simplified: the reader receives all output records in one step.
+
+        Without the guard that the marker's epoch is larger, the claim `position_is_exact` breaks in
+        16 steps.
         """
         when(s.has_ended(x, e), s.accepts_marker(s.output_epoch[x], s.epoch_in_marker(x, e)))
         s.output_epoch[x] = s.epoch_in_marker(x, e)
@@ -198,8 +210,8 @@ class LateRequestsActions(LateClients):
     def accepts_offset_epoch(s, x: TransactionalId, e: ProducerEpoch) -> Bool:
         """Returns True if the group coordinator has seen no epoch of `x` that is larger than `e`.
 
-        Without this rule and without the verification, the claim `position_is_exact` breaks (bug
-        `accepts-late-offsets`, 13 steps).
+        Without this rule and without the epoch check in `is_offset_verified`, the claim
+        `position_is_exact` breaks (bug `accepts-late-offsets`, 13 steps).
         """
         return s.offsets_epoch[x] <= e
 
@@ -217,6 +229,9 @@ class LateRequestsActions(LateClients):
         """The group coordinator accepts an offset, which is pending until the marker arrives.
 
         Kafka: GroupCoordinatorService.commitTransactionalOffsets, OffsetMetadataManager.
+
+        Without the guard that the offset was sent, the claim `position_is_exact` breaks in 10
+        steps.
         """
         when(
             s.offset_sent[x][e][p],
@@ -235,7 +250,11 @@ class LateRequestsActions(LateClients):
         commits or drops the producer's pending offsets.
 
         Kafka: WriteTxnMarkers to `__consumer_offsets`.
-        Simplified: a pending offset replaces the committed offset.
+        Simplified: a pending offset replaces the committed offset. Kafka first checks that no later
+        offset is committed; in this spec, no later offset can be committed.
+
+        Without the guard that the marker's epoch is larger, the claim `position_is_exact` breaks in
+        17 steps.
         """
         when(s.has_ended(x, e), s.accepts_marker(s.offsets_epoch[x], s.epoch_in_marker(x, e)))
         s.offsets_epoch[x] = s.epoch_in_marker(x, e)

@@ -1,5 +1,5 @@
-"""Bugs of the version `with-late-requests` of the spec `pipeline-abstract`. In each of them, a late
-request or marker takes effect.
+"""Bugs of the version `with-late-requests` of the spec `pipeline-abstract`. In each of them except
+`commits-unacknowledged`, a late request or marker takes effect.
 """
 
 from __future__ import annotations

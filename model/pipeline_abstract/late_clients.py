@@ -28,6 +28,9 @@ class LateClients(LateRequestsState):
         Kafka: TransactionCoordinator.handleInitProducerId.
         Simplified: any instance may use any transactional id. The response arrives at once or never
         (`lose_init_response`).
+
+        Without the guard that no transaction is open, the lemma `one_transaction` breaks in 6
+        steps.
         """
         when(~s.has_transaction(x), s.may_raise(x, newer))
         s.newest_epoch[x] = newer
@@ -45,6 +48,9 @@ class LateClients(LateRequestsState):
         receives no response. The instance may send the request again.
 
         Kafka: TransactionCoordinator.handleInitProducerId.
+
+        Without the guard that no transaction is open, the lemma `one_transaction` breaks in 6
+        steps.
         """
         s.check_aborts()
         when(~s.has_transaction(x), s.may_raise(x, newer))
@@ -87,6 +93,9 @@ class LateClients(LateRequestsState):
 
         Kafka: KafkaProducer.sendOffsetsToTransaction.
         Simplified: each request has one partition.
+
+        Without the guard that the instance reads the partition, the lemma `sent_is_below_position`
+        breaks in 2 steps.
         """
         e = s.held_epoch[i]
         when(s.reads[i][p], s.uses[i] == x, ~s.has_requested_end(x, e))
@@ -118,6 +127,9 @@ class LateClients(LateRequestsState):
         The transaction must have an offset for each partition whose inputs it has processed.
 
         Kafka: KafkaProducer.commitTransaction.
+
+        Without the guard that the transaction has these offsets, the claim `position_is_exact`
+        breaks in 8 steps.
         """
         e = s.held_epoch[i]
         when(
@@ -168,6 +180,9 @@ class LateClients(LateRequestsState):
 
         Kafka: TransactionCoordinator.endTransaction.
         Simplified: the response may arrive before the markers are written.
+
+        Without the guard that the transaction was committed or aborted, the lemma
+        `one_instance_has_an_epoch` breaks in 4 steps.
         """
         e = s.held_epoch[i]
         when(

@@ -113,8 +113,11 @@ class EpochLemmas(LateRequestsActions):
 
     @lemma
     def commits_are_acknowledged(s) -> Bool:
-        """If a client has requested to commit, all its requests with this epoch have arrived, and
-        it has sent an offset for each partition whose inputs it has processed.
+        """If a client has requested to commit the transaction with an epoch, all its requests with
+        this epoch have arrived.
+
+        The client has also sent an offset for each partition whose inputs it has processed in the
+        transaction, and has not requested to abort the transaction.
         """
         return all_of(
             forall(
@@ -239,8 +242,8 @@ class EpochLemmas(LateRequestsActions):
 
     @lemma
     def content_is_of_the_latest_transaction(s) -> Bool:
-        """A record or an offset awaits a marker if and only if it arrived with the epoch of the
-        latest transaction, and the marker of this transaction is not written yet.
+        """A record or an offset awaits a marker if and only if two conditions hold. It arrived with
+        the epoch of the latest transaction, and the marker of this transaction is not written yet.
         """
         return all_of(
             forall(

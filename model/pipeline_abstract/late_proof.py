@@ -118,11 +118,12 @@ class LateRequestsProof(EpochLemmas):
 
     @lemma
     def pending_offsets_match_effects(s) -> Bool:
-        """If an ongoing transaction with a pending offset may still commit, its client has sent
-        exactly the output records of the inputs from the committed offset up to the pending offset.
+        """Suppose that a transaction has a pending offset and may still commit. While it is
+        ongoing, its client has sent exactly the output records of the inputs from the committed
+        offset up to the pending offset.
 
         After the commit, each output record of the transaction that awaits a marker belongs to an
-        input between the two offsets.
+        input between these two offsets.
         """
         return all_of(
             forall(
@@ -180,8 +181,8 @@ class LateRequestsProof(EpochLemmas):
 
     @lemma
     def only_the_reader_sends_offsets(s) -> Bool:
-        """If a partition has a current reader, and an ongoing transaction has a pending offset of
-        this partition, only the reader may have the epoch of this transaction.
+        """Suppose that an ongoing transaction has a pending offset of a partition that has a
+        current reader. Then only this reader may have the epoch of the transaction.
         """
         return forall(
             implies(
@@ -249,8 +250,9 @@ class LateRequestsProof(EpochLemmas):
 
     @lemma
     def readers_skip_nothing(s) -> Bool:
-        """If an input is below the position of a live current reader, the input is below the
-        committed position, or the reader has sent its output record with the newest epoch.
+        """If an input is below the position of a live current reader, there are two cases. Either
+        the input is below the committed position, or the reader has sent the input's output record
+        with the newest epoch.
         """
         return forall(
             implies(

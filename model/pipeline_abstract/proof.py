@@ -113,10 +113,11 @@ class PipelineProof(PipelineLemmas, PipelineActions):
 
     @lemma
     def only_the_reader_sends_offsets(s) -> Bool:
-        """If a partition has a current reader (an instance that reads it and may commit its
-        offset), a pending offset of the partition is the position of this reader.
+        """If a partition has a current reader, each pending offset of the partition is the position
+        of this reader.
 
-        The offset is pending in the reader's own transaction.
+        The offset is pending in the reader's own transaction, which is not aborted. A current
+        reader is an instance that reads the partition and may commit its offset.
 
         The lemma is true because the reader began when no offset was pending, and the group
         coordinator refuses the offsets of other instances.

@@ -42,8 +42,8 @@ class Instance(Sort):
 
 
 class TransactionalId(Sort):
-    """A transactional id, together with its open transaction or the latest transaction that it
-    ended.
+    """A transactional id. It has one transaction at a time, so it also identifies its open
+    transaction or, if none is open, its latest transaction.
     """
 
     prefix = "id"

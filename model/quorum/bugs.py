@@ -92,13 +92,13 @@ class NeverResigns(Quorum):
     in_force=UNRELEASED,
 )
 class ObserverDoesNotFlush(Quorum):
-    """A replica that is not a voter before a fetch does not flush the records that it fetches
+    """A replica flushes the records of a fetch only if it was a voter before the fetch
     (KAFKA-17332).
 
     An observer fetches two records in one response. The first record makes the observer a voter,
     and the observer flushes neither record. Together with the observer, a majority has the second
-    record, so the leader commits this record. The new voter restarts and loses both records. It
-    then elects a leader that lacks the second record, too.
+    record, so the leader commits this record. The new voter restarts and loses both records. With
+    the vote of this voter, a replica that lacks the second record becomes leader.
     """
 
     def flushed_after_fetch(s, f: Replica, end: Offset) -> Offset:

@@ -104,8 +104,8 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """Every leader was elected in its epoch, and its log equals the log in the variable
-        `led` of this epoch.
+        """Every leader was elected in its epoch, and its log equals the log of this epoch in the
+        variable `led`.
         """
         return all_of(
             forall(

@@ -31,8 +31,8 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def acknowledgements_are_of_reached_epochs(s) -> Bool:
-        """If a replica has acknowledged a record in an epoch, this epoch has begun, and the
-        replica is in this epoch or in a larger one.
+        """If a replica has acknowledged a record in an epoch, the replica is in this epoch or in
+        a larger one. Also, this epoch has begun.
         """
         return forall(
             implies(
@@ -76,8 +76,8 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def what_was_acknowledged_is_kept(s) -> Bool:
-        """A replica still has each record that it has acknowledged to the leader that appended
-        the record, unless this leader can never commit the record (`is_dead`).
+        """If a replica has acknowledged a record to the leader that appended it, the replica
+        still has the record on its disk, or this leader can never commit the record (`is_dead`).
         """
         return forall(
             implies(

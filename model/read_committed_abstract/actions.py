@@ -281,8 +281,9 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
 
     @action
     def read(s, after: Offset) -> None:
-        """The reader moves past the record at its position. It delivers the record, unless it is a
-        marker or the reader drops it.
+        """The reader moves past the record at its position. It delivers this record, unless the
+        record is a marker or belongs to a transaction in the list of aborted transactions
+        (`is_dropped`).
 
         Kafka: CompletedFetch.nextFetchedRecord.
         Simplified: each fetch returns one record.

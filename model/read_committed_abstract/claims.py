@@ -22,8 +22,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     """Three claims that hold in Kafka 4.3, and the lemmas that prove them for any number of
     records.
 
-    The first two claims imply that the received records are a prefix of the records that readers
-    must receive, in log order.
+    The claims `only_committed_is_delivered` and `nothing_committed_is_skipped` imply that the
+    received records are a prefix of the records that readers must receive, in log order.
     """
 
     # ---- claims
@@ -171,8 +171,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def transactions_are_in_the_log(s) -> Bool:
-        """If `written` has a transaction, its first record is below the log's end. If `closed` has
-        a transaction, its marker is a later record of the same producer.
+        """The first record of each transaction in the set `written` is below the log's end. The
+        marker of each transaction in the set `closed` is a later record of the same producer.
 
         The lemma is true because a new leader removes the transactions and markers that its log
         does not have.

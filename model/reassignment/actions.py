@@ -191,9 +191,9 @@ class Reassignments(ReassignedPartition):
         """Begins a reassignment that adds the replicas `added` and removes the replicas `removed`.
         No other reassignment may be in progress.
 
-        One request is left out: the ISR is empty, and an added broker was a replica earlier and is
-        still in the ELR. For such a request, Kafka elects the added broker at once, looks up its
-        directory in the old registration (LeaderAcceptor), and fails with an exception.
+        While the ISR is empty, the spec leaves out requests to add a broker that is still in the
+        ELR. For such a request, Kafka elects the added broker at once, looks up its directory in
+        the old registration (LeaderAcceptor), and fails with an exception.
         """
         isr, elr = s.partition_registration.isr, s.partition_registration.elr
         elects_added = s.is_empty(isr) & exists(added[r] & elr[r] for r in Replica)
@@ -220,6 +220,9 @@ class Reassignments(ReassignedPartition):
 
         Kafka: AlterPartitionReassignments, ReplicationControlManager.changePartitionReassignment.
         Simplified: a request removes one replica.
+
+        Without the guard that the broker is a replica, the claim `changing_are_replicas` breaks in
+        3 steps.
         """
         when(
             true if s.changes_factor else false,
@@ -281,6 +284,9 @@ class Reassignments(ReassignedPartition):
         Kafka: ReplicaManager.stopPartitions with deletion.
         Simplified: the log is empty at once. A broker that restarts deletes its log as soon as it
         is up.
+
+        Without the guard that the broker is not a replica, the claim `leader_completeness` breaks
+        in 5 steps.
         """
         known = s.broker[r]
         keeps = any_of(known.leader != nothing, Offset(0) < known.end_offset)

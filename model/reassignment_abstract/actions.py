@@ -63,6 +63,9 @@ class AbstractPartitionActions(Registration):
 
         Kafka: Partition.makeFollower.
         Simplified: the replica may learn of the leader at any later time.
+
+        Without the guard that the leader epoch is newer, the claim
+        `leaders_begin_with_committed_records` breaks in 7 steps.
         """
         when(
             s.is_up(r),
@@ -79,6 +82,9 @@ class AbstractPartitionActions(Registration):
 
         Kafka: ReplicaManager.stopPartitions with deletion.
         Simplified: this may happen at any later time, while the broker is not a replica.
+
+        Without the guard that the broker is not a replica, the claim
+        `eligible_replicas_have_committed_records` breaks in 5 steps.
         """
         when(s.is_up(r), ~s.replicas[r])
         s.broker[r].leader_epoch = s.newest
@@ -138,6 +144,9 @@ class AbstractPartitionActions(Registration):
 
         Kafka: Partition.maybeIncrementLeaderHW.
         Simplified: each record is committed in a step of its own.
+
+        Without the guard that these replicas have acknowledged the record, the claim
+        `eligible_replicas_have_committed_records` breaks in 2 steps.
         """
         own = s.broker[r].leader_epoch
         when(
@@ -168,6 +177,9 @@ class AbstractPartitionActions(Registration):
         Kafka: ReplicaFetcherThread.processPartitionData.
         Simplified: the follower may append any record of the leader at any time. So the spec needs
         no responses in flight.
+
+        Without the guard that the leader has the record, the lemma `records_were_written` breaks in
+        1 step.
         """
         when(s.is_up(r), s.follows(r), s.led[s.broker[r].leader_epoch].log[x])
         s.broker[r].log[x] = True
@@ -178,6 +190,9 @@ class AbstractPartitionActions(Registration):
 
         Kafka: AbstractFetcherThread.truncateOnFetchResponse.
         Simplified: each step removes one record.
+
+        Without the guard that the leader lacks the record, the claim
+        `eligible_replicas_have_committed_records` breaks in 5 steps.
         """
         when(s.is_up(r), s.follows(r), ~s.led[s.broker[r].leader_epoch].log[x])
         s.broker[r].log[x] = False
@@ -215,6 +230,9 @@ class AbstractPartitionActions(Registration):
         Kafka: Partition.updateFollowerFetchState.
         Simplified: the leader learns the records at once. The fetch of a stopped follower may
         arrive until the follower registers again.
+
+        Without the guard that the leader has all records of the follower, the lemma
+        `acknowledgements_are_of_reached_epochs` breaks in 5 steps.
         """
         s.send_fetch(r)
 
@@ -242,6 +260,9 @@ class AbstractPartitionActions(Registration):
         Kafka: Partition.maybeExpandIsr.
         Simplified: a leader sends the request only if it knows the present ISR. The controller
         would refuse any other request.
+
+        Without the guard that the follower has caught up, the claim
+        `eligible_replicas_have_committed_records` breaks in 7 steps.
         """
         own = s.broker[r].leader_epoch
         when(
@@ -286,6 +307,9 @@ class AbstractPartitionActions(Registration):
         Kafka: ClusterControlManager.registerBroker and
         ReplicationControlManager.handleBrokerShutdown.
         Simplified: the broker applies the newest metadata at once.
+
+        Without the guard that the broker has stopped, the claim `enough_members_remain` breaks in 1
+        step.
         """
         now = s.newest
         when(s.broker[r].is_stopped, ~s.leads_in(r, now))
@@ -308,6 +332,9 @@ class AbstractPartitionActions(Registration):
         """A broker that starts after an unclean stop finds that it has lost a record.
 
         Kafka: LogLoader. The broker lost a disk, or the end of a log that was not flushed.
+
+        Without the guard that the broker starts after an unclean stop, the claim
+        `eligible_replicas_have_committed_records` breaks in 5 steps.
         """
         when(s.broker[r].is_starting, s.broker[r].log[x])
         s.broker[r].log[x] = False

@@ -159,6 +159,9 @@ class ChangedMinIsr(PartitionLemmas):
         Kafka: ReplicationControlManager.alterPartition.
         Simplified: the controller may respond whenever the leader does not know the present ISR,
         unless the leader's newest request is pending.
+
+        Without the guard that the leader's epoch has begun, the lemma
+        `a_leader_with_a_response_proposes_nothing` breaks in 2 steps.
         """
         now = s.newest
         when(
@@ -196,6 +199,9 @@ class ChangedMinIsr(PartitionLemmas):
 
         Kafka: Partition.handleAlterPartitionUpdate.
         Simplified: a leader that the controller has replaced also uses the response.
+
+        Without the guard that the controller has responded, the lemma
+        `proposals_are_of_the_known_isr` breaks in 3 steps.
         """
         own = s.broker[r].leader_epoch
         minimum = s.minimum_with_response(own)
@@ -227,11 +233,12 @@ class ChangedMinIsr(PartitionLemmas):
 
     def may_drop(s, e: LeaderEpoch) -> Bool:
         """Returns True if the leader may stop waiting for a replica that the controller refuses to
-        add. It must know the present ISR, and the ELR must be empty if the leader may commit.
+        add. The leader must know the present ISR. If the leader may commit, the ELR must be empty.
 
-        Kafka: the request has the present partition epoch. A leader may have learned the present
-        ISR before a change of min.insync.replicas. Since the change, the ELR may have other
-        members.
+        To know the present ISR is not enough. The leader may have learned it before a change of
+        min.insync.replicas, and the ELR may have other members since this change.
+
+        Kafka: the request has the present partition epoch.
         """
         return all_of(
             super().may_drop(e),
@@ -245,6 +252,9 @@ class ChangedMinIsr(PartitionLemmas):
 
         Kafka: Partition.maybeExpandIsr.
         Simplified: the simplifications of this action in the version `keeps-min-isr` apply.
+
+        Without the guard that no response is in flight, the lemma
+        `a_leader_with_a_response_proposes_nothing` breaks in 7 steps.
         """
         when(~s.response[s.broker[r].leader_epoch].is_sent)
         super().propose_member(r)

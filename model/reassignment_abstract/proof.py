@@ -330,11 +330,11 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_members_log_is_complete(s) -> Bool:
-        """If a member (`is_member`) of an epoch lacks a record in the log of the leader of this or
-        an earlier epoch, that leader has not committed the record.
+        """A member (`is_member`) of an epoch has every record that a leader of this epoch or of an
+        earlier epoch has committed. This holds until the member moves to a newer epoch.
 
-        This holds until the member moves to a newer epoch. Either the leader can never commit the
-        record (`is_blocked`), or the leader must first receive the member's acknowledgement.
+        If the member lacks another record of such a leader, the leader can never commit the record
+        (`is_blocked`), or must first receive the member's acknowledgement.
         """
         return forall(
             implies(

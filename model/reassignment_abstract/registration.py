@@ -69,8 +69,8 @@ class Registration(AbstractPartitionState):
         return s.is_enough(isr)
 
     def ends_with_election(s, alone: Set[Replica]) -> Bool:
-        """Returns True if the controller must empty the ELR when it elects a member of the ELR,
-        because the new ISR `alone` has enough members to commit records.
+        """Returns True if `alone`, the ISR with only the elected member of the ELR, has enough
+        members to commit records. The controller must then empty the ELR.
 
         Without this rule, the claim `eligible_replicas_have_committed_records` breaks if
         min.insync.replicas may change (bug `keeps-elr-at-election`, 8 steps).
@@ -185,6 +185,9 @@ class Registration(AbstractPartitionState):
 
         Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition.
         Simplified: this may happen at any time.
+
+        Without the guard that the leader stays in the ISR, the lemma `epochs_are_elected` breaks in
+        1 step.
         """
         members = s.isr[s.newest]
         when(members[out], ~s.leads_in(out, s.newest))
@@ -328,6 +331,9 @@ class Registration(AbstractPartitionState):
         PartitionChangeBuilder.build.
         Simplified: the reassignment may also complete some time after all added replicas have
         joined the ISR.
+
+        Without the guard that the replica `added` is in the ISR or joins it, the claim
+        `eligible_replicas_have_committed_records` breaks in 6 steps.
         """
         now, removing, replicas = s.newest, s.removing, s.replicas
         joins = s.led[now].proposed[added] & replicas[added]
@@ -361,6 +367,9 @@ class Registration(AbstractPartitionState):
         more. The leader epoch `newer` begins, with the leader `leader`.
 
         Kafka: ReplicationControlManager.cancelPartitionReassignment.
+
+        Without the guard that the new leader remains in the ISR, the claim
+        `leaders_begin_with_committed_records` breaks in 7 steps.
         """
         adding = s.adding
         left: Set[Replica] = Map(Replica, lambda r: s.isr[s.newest][r] & ~adding[r])

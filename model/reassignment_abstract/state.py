@@ -154,8 +154,8 @@ class AbstractPartitionState(Spec):
         return s.is_enough(s.led[e].isr)
 
     def are_enough_copies(s, brokers: Set[Replica]) -> Bool:
-        """Returns True if `brokers` has at least as many members as a committed record must have
-        copies.
+        """Returns True if the set `brokers` has at least min.insync.replicas members. A record has
+        at least this number of copies when it is committed.
         """
         return s.is_enough(brokers)
 

@@ -89,8 +89,8 @@ class Kip279(Kip101):
     """KIP-279: the follower truncates its log to the end of the common prefix with the leader's
     log.
 
-    With three replicas, a deposed leader may answer the follower's request, and the log of this
-    leader may end before the last committed record (KAFKA-6880).
+    With three replicas, a deposed leader may answer the follower's request. The log of this leader
+    may end before the last committed record, so the follower truncates this record (KAFKA-6880).
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
@@ -263,8 +263,8 @@ class Kip320(Kip279):
 
         Kafka: Partition.maybeIncrementLeaderHW counts only fetches of the leader's epoch.
         Simplified: the leader reads the followers' logs.
-        A follower in an older epoch may next follow a leader of an epoch between its own and this
-        leader's, and truncate the record at the old high watermark. Without the comparison of
+        A follower in an older epoch may next follow another leader, whose epoch is between the two
+        epochs. It may then truncate the record at the old high watermark. Without the comparison of
         epochs, the claim `strong_isr` breaks (bug `counts-old-epochs`, 12 steps).
         """
         hw = s.replica[leader].high_watermark
@@ -342,9 +342,9 @@ class FetchDivergence(Kip320):
     """
 
     def diverges(s, follower: Replica, leader: Replica) -> Bool:
-        """Returns True if the leader's log has no record with the follower's last leader epoch, or
-        if this epoch ends earlier in the leader's log than in the follower's. Returns False if the
-        follower's log is empty.
+        """Returns True if the leader's log has no record of the follower's last leader epoch, or if
+        this epoch ends at a lower offset in the leader's log than in the follower's log. Returns
+        False if the follower's log is empty.
         """
         ours, theirs = s.log[follower], s.log[leader]
         leader_epoch = ours.latest().leader_epoch

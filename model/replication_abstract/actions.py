@@ -180,6 +180,9 @@ class AbstractReplicationActions(AbstractReplicationState):
         Simplified: the replica may learn of the leader at any later time.
         If the replica truncated its log to its high watermark instead, the claim
         `isr_has_what_is_committed` would break (bug `truncates-at-hw`, 6 steps).
+
+        Without the guard that the leader epoch is newer, the claim `isr_has_what_is_committed`
+        breaks in 8 steps.
         """
         when(s.elected[newer], ~s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
         s.depart(r, newer)
@@ -303,8 +306,9 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.led[own].fetched[r] = end
 
     def needs_fetches_up_to(s, r: Replica, mark: Offset) -> None:
-        """Adds the guards of a commit up to `mark`: the replica `r` leads with a high watermark
-        below `mark`, and every member of its maximal ISR has fetched up to `mark`.
+        """Adds the guards of a commit up to `mark`. The replica `r` must lead, with a high
+        watermark below `mark`. Its log must reach `mark`, and every member of its maximal ISR must
+        have fetched up to `mark`.
 
         The maximal ISR of a leader includes the ISR and the replicas that the leader has proposed
         as members.

@@ -134,8 +134,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def epoch_logs_share_a_prefix(s) -> Bool:
-        """If the leader of an epoch has a record of an earlier epoch, then up to this record, the
-        leader's log is equal to the log of the earlier epoch's leader.
+        """If the log of an epoch's leader has a record of an earlier epoch, the leaders of both
+        epochs have the same log up to this record.
         """
         return forall(
             implies(

@@ -198,8 +198,9 @@ class LossyReplication(AbstractReplication):
 
         Kafka: Partition.makeLeader.
         Simplified: the replica may learn of its election at any later time.
-        A leader that may lack committed records (`may_lack`) takes another action. Without this
-        guard, the claim `high_watermarks_are_committed` breaks in 8 steps.
+        A leader that may lack committed records (`may_lack`) takes the action
+        `become_leader_without` instead. Without the guard that `may_lack` is false, the claim
+        `high_watermarks_are_committed` breaks in 8 steps.
         """
         when(~s.may_lack(newer), s.leads_from[r] <= newer)
         super().become_leader(r, newer)
@@ -282,6 +283,9 @@ class LossyReplication(AbstractReplication):
         at once.
 
         Kafka: Partition.maybeIncrementLeaderHW, after an unclean election or a lost log.
+
+        Without the guard that a newer leader has replaced this leader, the claim
+        `high_watermarks_are_committed` breaks in 4 steps.
         """
         own = s.replica[r].leader_epoch
         when(s.is_replaced(own))

@@ -59,8 +59,8 @@ class Leadership(Record):
 
 
 class Departure(Record):
-    """An ISR member of a leader epoch, which has moved to a newer epoch. Among all such members, it
-    has the smallest fetched offset.
+    """The member with the smallest fetched offset among the ISR members of a leader epoch that have
+    moved to a newer epoch.
 
     The state has one such value for each leader epoch. `happened` is false if no ISR member of the
     epoch has moved to a newer epoch.

@@ -45,7 +45,7 @@ from model.retention.state import (
 
 
 class RetentionActions(RetentionState):
-    """The actions of Kafka 3.7, with one more condition for joining the ISR: the follower's log
+    """The actions of Kafka 4.3, with one more condition for joining the ISR: the follower's log
     must begin at or after the leader's log start (`has_heard_log_start`).
     """
 

@@ -54,6 +54,9 @@ class WithElr(Retention):
         """The leader commits the next record, if the ISR has at least min.insync.replicas members.
 
         Kafka: Partition.maybeIncrementLeaderHW and isUnderMinIsr (KIP-966).
+
+        Without the guard that the ISR has enough members, the claim `latest_values_are_kept` breaks
+        in 5 steps.
         """
         when(s.is_enough())
         super().advance_high_watermark(r)
@@ -64,6 +67,9 @@ class WithElr(Retention):
         min.insync.replicas, the follower joins the ELR.
 
         Kafka: PartitionChangeBuilder.maybePopulateTargetElr (KIP-966).
+
+        Without the guard that the follower is in the ISR, the claim `latest_values_are_kept` breaks
+        in 6 steps.
         """
         small = count(s.isr[x] for x in Replica) <= 2
         for x in Replica:
@@ -76,6 +82,9 @@ class WithElr(Retention):
         min.insync.replicas members.
 
         Kafka: PartitionChangeBuilder.maybePopulateTargetElr (KIP-966).
+
+        Without the guard that the follower has every committed record, the claim
+        `latest_values_are_kept` breaks in 5 steps.
         """
         for x in Replica:
             s.elr[x] = False
@@ -87,6 +96,9 @@ class WithElr(Retention):
 
         Kafka: PartitionChangeBuilder.electLeader.
         Simplified: the members of the ISR stop in the same step.
+
+        Without the guard that the replica is in the ELR, the claim `latest_values_are_kept` breaks
+        in 5 steps.
         """
         when(s.elr[r], s.leader_epoch < s.max_leader_epoch)
         leader_epoch = s.leader_epoch + 1

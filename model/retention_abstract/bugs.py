@@ -93,8 +93,8 @@ class CleansPastHighWatermark(AbstractRetention):
     """Compaction reads up to the end of the log if no transaction is open, and not only up to the
     high watermark (KAFKA-13194).
 
-    Compaction removes a record, because a later record has the same key, although the later record
-    may still be truncated. The action `compact` breaks the claim `latest_values_are_kept`.
+    Compaction removes a record, because a later record has the same key. This later record may
+    still be truncated. The action `compact` breaks the claim `latest_values_are_kept`.
     """
 
     def cleanable_end(s, r: Replica) -> Offset:

@@ -55,11 +55,11 @@ class AbstractRetentionClaims(AbstractRetentionActions):
 
     @invariant
     def an_epoch_has_one_record(s) -> Bool:
-        """No leader appends two records at one offset in its leader epoch: each record of this
-        epoch is below the end of the leader's log. No record has a later leader epoch than the
-        leader.
+        """Each record of the newest leader epoch is below the end of the leader's log, and no
+        record has a later leader epoch.
 
-        So an offset and a leader epoch identify a record, in this spec and in Kafka.
+        So no leader appends two records at one offset in its leader epoch. An offset and a leader
+        epoch identify a record, in this spec and in Kafka.
         """
         return forall(
             implies(

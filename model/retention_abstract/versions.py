@@ -39,8 +39,8 @@ class Kafka43(AbstractRetention):
 
     So a member of the ISR may have uncommitted records at offsets that had other, deleted records.
     If this member becomes leader, consumers read these records. The action `expand_isr` breaks the
-    claims `committed_records_are_kept` and `deleted_stays_deleted`: a follower that was away while
-    DeleteRecords succeeded brings the deleted records back.
+    claim `committed_records_are_kept`. It also breaks the claim `deleted_stays_deleted`, because a
+    follower that was away while DeleteRecords succeeded brings the deleted records back.
     """
 
     def has_log_start(s, r: Replica) -> Bool:

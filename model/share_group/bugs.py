@@ -112,7 +112,8 @@ class StartOffsetIsNotStored(ShareGroup):
     """
 
     def start_when_read(s) -> Offset:
-        """Returns the end of the log, if the coordinator has stored nothing.
+        """Returns the end of the log if the coordinator has stored nothing, and the stored start
+        offset otherwise.
 
         Kafka: SharePartition.startOffsetDuringInitialization.
         """
@@ -192,8 +193,8 @@ class LastWriteWins(ShareGroup):
     """The coordinator stores each write, even if it has stored a larger delivery count for the
     record.
 
-    For example, a delayed write belongs to a delivery that timed out. It replaces the stored
-    acknowledgement of a later delivery.
+    For example, a delayed write of a delivery that timed out replaces the stored acknowledgement of
+    a later delivery.
     """
 
     def is_newer(s, w: Slot) -> Bool:
@@ -227,7 +228,7 @@ class DeliversWithoutLimit(ShareGroup):
     """The leader never archives a record that members release or let time out.
 
     A record that no member can process is delivered for ever.
-    Simplified: in the spec, the number of deliveries exceeds the limit by at most 1.
+    Simplified: the spec permits only one delivery of a record beyond the limit.
     """
 
     def is_at_limit(s, x: Offset) -> Bool:

@@ -187,8 +187,8 @@ class ShareGroupClaims(ShareGroupActions):
 
     @witness
     def a_record_before_others_is_unknown(s) -> Bool:
-        """Reachable: a leader knows that a record is acknowledged, but does not know that an
-        earlier leader has delivered a record at a smaller offset.
+        """Reachable: a leader knows that a record is acknowledged, but not that an earlier leader
+        has delivered a record at a smaller offset.
         """
         return exists(
             all_of(

@@ -20,8 +20,9 @@ of each record. When the count reaches `group.share.delivery.count.limit`, the l
 record instead of making it available. A record is *final* if it is acknowledged or archived. The
 *start offset* moves past final records.
 
-Each leader writes changes of record states to the share coordinator. This is another broker, which
-stores them in the topic __share_group_state. An acknowledgement succeeds when its write is stored.
+Each leader writes changes of record states to the share coordinator. The share coordinator is a
+broker, usually another one, and stores the changes in the topic `__share_group_state`. An
+acknowledgement succeeds when its write is stored.
 The leader does not write acquisitions, so the next leader delivers the record again, and counts
 from the last stored count. Each write carries the epoch of its leader. When a new leader reads the
 stored state, the coordinator learns the epoch of this leader, and from then on refuses the writes
@@ -87,8 +88,8 @@ class Changes(Int):
 class RecordState(Int):
     """The state of a record in a share group.
 
-    If two states have the same delivery count, the coordinator stores the state that is later in
-    `labels`.
+    If a write has the same delivery count as the stored state of its record, the coordinator keeps
+    the state that is later in `labels`.
     """
 
     labels = ("NOT_FETCHED", "AVAILABLE", "ACQUIRED", "ACKNOWLEDGED", "ARCHIVED")
@@ -129,7 +130,7 @@ class InFlight(Record):
 
 
 class Stored(Record):
-    """The state of a record that the coordinator has stored (Kafka's class PersisterStateBatch)."""
+    """The stored state of a record at the coordinator (Kafka's class PersisterStateBatch)."""
 
     state: RecordState  # NOT_FETCHED means that nothing is stored
     count: DeliveryCount
@@ -190,7 +191,7 @@ class ShareGroupState(Spec):
 
     def init(s) -> None:
         """Sets the initial state: the log has all its records, and the leader has read the
-        stored state. It has the start offset 0, and the state of no record.
+        stored state. The leader has the start offset 0, and the state of no record.
         """
         s.end_offset = Offset(s.records)
         s.is_active = true

@@ -105,9 +105,8 @@ class LastWriteWins(AbstractShareGroup):
     """The coordinator stores each write, even if it has stored a larger delivery count for the
     record.
 
-    For example, a delayed write belongs to a delivery that timed out. It replaces the stored
-    acknowledgement of a later delivery. The actions `persist` and `lose_answer` break the lemma
-    `confirmed_is_stored`.
+    For example, a delayed write of a delivery that timed out replaces the stored acknowledgement of
+    a later delivery. The actions `persist` and `lose_answer` break the lemma `confirmed_is_stored`.
     """
 
     def is_newer(s, w: Slot) -> Bool:

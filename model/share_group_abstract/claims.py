@@ -73,8 +73,8 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
 
     @invariant
     def start_offset_never_goes_back(s) -> Bool:
-        """The stored start offset, and the start offset of a leader that has read it, are at
-        least as large as every start offset that was ever stored.
+        """No start offset that was ever stored is above the present stored start offset, or above
+        the start offset of a leader that has read the stored state.
         """
         return all_of(
             s.largest_start <= s.stored_start,

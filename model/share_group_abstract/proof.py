@@ -90,8 +90,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """While an acknowledgement of the present leader is being written, its record is in
         transition (`is_in_transition`).
 
-        The leader's record then has the member, the state and the delivery count of the
-        acknowledgement.
+        The leader's state of the record then has the member, the delivery count and the state
+        (final or not) of the acknowledgement.
         """
         return forall(
             implies(
@@ -168,8 +168,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """As long as the leader has a delivery count of a record (`is_counted`), the stored count
         of the record is at most the leader's count.
 
-        If an acknowledgement of the record is in flight with the leader epoch that the coordinator
-        knows, the stored count is also at most the count in the acknowledgement.
+        Consider an acknowledgement in flight for the record. If its leader epoch is the one that
+        the coordinator knows, the stored count is at most the count in the acknowledgement.
         """
         return forall(
             implies(s.is_counted(x), s.stored[x].count <= s.record[x].count) for x in Offset
@@ -191,9 +191,10 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def confirmed_is_stored(s) -> Bool:
         """At the coordinator, every confirmed record is final or below the stored start offset.
 
-        For a confirmed record that is not below the stored start offset, the stored delivery count
-        is the largest one: no write with the present leader epoch has a larger count. The lemma is
-        false in Kafka 4.3, where a late write moves the stored start offset back.
+        Consider a confirmed record that is not below the stored start offset. No write for this
+        record with the leader epoch that the coordinator knows has a larger delivery count than the
+        stored count. The lemma is false in Kafka 4.3, where a late write moves the stored start
+        offset back.
         """
         return forall(
             implies(
@@ -221,11 +222,11 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def confirmed_is_final(s) -> Bool:
-        """If the leader has read the stored state, each confirmed record is final or below the
-        leader's start offset.
+        """If the leader has read the stored state, each confirmed record (`confirmed`) is final or
+        below the leader's start offset.
 
-        Also, no member has acquired the record, and no acknowledgement of the record is being
-        written.
+        Also, no member has acquired a confirmed record, and no acknowledgement of such a record is
+        being written.
         """
         return forall(
             implies(

@@ -72,7 +72,7 @@ class InFlight(Record):
 
 
 class Stored(Record):
-    """The state of a record that the coordinator has stored (Kafka's class PersisterStateBatch)."""
+    """The stored state of a record at the coordinator (Kafka's class PersisterStateBatch)."""
 
     is_final: Bool
     count: DeliveryCount  # the smallest count means that nothing is stored
@@ -134,9 +134,9 @@ class AbstractShareGroupState(Spec):
         }
 
     def init(s, limit: DeliveryCount) -> None:
-        """Sets the initial state, in which the leader has read the stored state, which is empty.
+        """Sets the initial state: nothing is stored, and the leader has read this empty state.
 
-        The value `limit` permits at least one delivery of each record.
+        The delivery limit `limit` permits at least one delivery of each record.
         """
         when(DeliveryCount.least() < limit)
         s.limit = limit

@@ -139,6 +139,8 @@ class Continuation(Transactions):
 
         Kafka: TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
         Simplified: the client waits until no transaction is ongoing.
+
+        Without the guard `may_continue`, the claim `no_instance_fences_itself` breaks in 6 steps.
         """
         m = s.metadata
         when(

@@ -60,9 +60,9 @@ class ConfirmsWhenIdle(Verification):
 class ActsOnUnreplicated(Transactions):
     """A new coordinator acts on the last record of its log before the record is committed.
 
-    The record prepares a commit. The new coordinator sends the markers, and one of them arrives.
-    Then it fails, and the next coordinator does not have the record. The transaction is open in its
-    log, and it aborts the transaction (finding `lost-decision`).
+    For example, the record prepares a commit. The new coordinator sends the markers, one marker
+    arrives, and then this coordinator fails. The next coordinator does not have the record. The
+    transaction is still open in its log, so it aborts the transaction (finding `lost-decision`).
     """
 
     @action
@@ -71,7 +71,7 @@ class ActsOnUnreplicated(Transactions):
         abort, the coordinator sends the markers, although the record is not committed.
 
         Kafka: TransactionStateManager.loadTransactionMetadata.
-        Simplified: the coordinator that acted on a record never commits it.
+        Simplified: loading is one step. The record may be committed later.
         """
         appended = s.transaction_state.appended
         when(s.is_appending(), epoch == s.coordinator_epoch + 1, epoch <= s.coordinator_failures)

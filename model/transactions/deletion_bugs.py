@@ -1,4 +1,5 @@
-"""Bugs that need a deleted topic or a partition without a leader. Both are rules of Kafka.
+"""Bugs that need a deleted topic or a partition without a leader. Each bug is a rule of some Kafka
+releases.
 
 Source: TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue and
 KafkaApis.handleAddPartitionsToTxnRequest of Apache Kafka 4.3.
@@ -22,13 +23,14 @@ from model.variants import bug
     in_force=kafka("4.0", LATEST, needs="a topic that is created again"),
 )
 class ConfirmsByName(TopicIds):
-    """The coordinator confirms a partition if its broker knows any topic of this name.
+    """The coordinator confirms a partition if the coordinator's broker knows any topic of this
+    name.
 
-    The broker still knows the deleted topic, so the coordinator confirms a record of the new topic.
-    The broker then learns of the deletion, but not yet of the new topic, so the coordinator sends
-    no marker. The record of the new topic stays open for ever, or until a marker of the next
-    transaction ends it, perhaps with the opposite outcome. docs/findings/recreated-topic.md shows
-    this on real brokers.
+    Suppose that the leader already has a new topic, and that the broker still knows the deleted
+    topic. The coordinator then confirms a record of the new topic. Later, the broker learns of the
+    deletion, but not yet of the new topic, so the coordinator sends no marker. The record of the
+    new topic stays open for ever, or until a marker of the next transaction ends it. This marker
+    may have the opposite outcome. docs/findings/recreated-topic.md shows this on real brokers.
     """
 
     def confirms_topic(s, p: TopicPartition) -> Bool:

@@ -9,7 +9,7 @@ EndTxn also has the previous epoch, so the coordinator cannot distinguish the tw
 epoch. The version `strict-fence` refuses every EndTxn of a fenced transaction. The bug
 `fence-looks-like-an-end` treats the EndTxn as a retry, and answers with the new epoch.
 
-This version adds one action:
+The version `strict-fence` adds one action:
 
     coordinator  init_producer_id
 
@@ -122,8 +122,8 @@ class StrictFence(Transactions):
 
     @action_property
     def the_fenced_get_no_epoch(s, after: Self) -> Bool:
-        """After the transaction of an instance was aborted for a newer instance, the instance
-        receives no new epoch.
+        """If a transaction was aborted for a newer instance, the instance that began the
+        transaction receives no new epoch.
         """
         return forall(
             implies(

@@ -7,8 +7,9 @@ certain order. First, the application makes its database refuse the old instance
 application looks for a prepared state in the database. If the database has no prepared state, the
 database has committed no part of the ongoing transaction, and it will never commit one.
 
-Only then does the new instance send its request. A client removes its prepared state from the
-database when it knows that Kafka has committed too.
+Only then does the new instance send its request. A prepared state in the database means that Kafka
+may not have committed yet: a client removes its prepared state when it knows that Kafka has
+committed too.
 
 This version adds two actions:
 

@@ -216,8 +216,8 @@ class TwoPhaseCommit(Transactions):
     # ---- the new instance
 
     def is_recorded(s, j: Transaction, k: Transaction) -> Bool:
-        """Returns True if the two transactions have the same prepared state. The prepared state is
-        a transaction's producer id and epoch.
+        """Returns True if the transactions `j` and `k` have the same prepared state (producer id
+        and epoch). The prepared state of `j` in the database then also names `k`.
         """
         return s.stamp[j] == s.stamp[k]
 

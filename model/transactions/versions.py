@@ -214,9 +214,9 @@ class Version1(Transactions):
         return s.has_added(k, p)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """Returns True if the transaction `k` has a record or an added partition. Only then may the
-        client request its end. In transaction version 2, a client may also abort an empty
-        transaction.
+        """Returns True if the transaction `k` has a record or an added partition. Otherwise, the
+        client requests neither a commit nor an abort. In transaction version 2, a client may also
+        abort an empty transaction.
         """
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 
@@ -250,7 +250,8 @@ class Version1(Transactions):
         """The coordinator's metadata equals the latest committed record of its log, except for the
         producer epoch.
 
-        The epoch in the metadata may be larger than the epoch in the log by 1.
+        The epoch in the metadata may be larger by 1, because a fence raises it before the abort is
+        committed.
         """
         m, committed = s.metadata, s.transaction_state.committed
         return all_of(

@@ -61,7 +61,7 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def begin(s, x: Transaction, producer: Producer) -> None:
-        """A producer begins a transaction. All earlier transactions of the producer are complete.
+        """A producer begins a transaction, if all its earlier transactions are complete.
 
         Kafka: TransactionManager.beginTransaction; the coordinator answers CONCURRENT_TRANSACTIONS
         while an earlier transaction is not complete.
@@ -129,7 +129,7 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def init_producer(s, producer: Producer, new_epoch: ProducerEpoch) -> None:
-        """A new instance of a producer receives a larger epoch. The producer has no open
+        """A new instance of a producer receives a larger epoch, if the producer has no open
         transaction.
 
         Kafka: TransactionCoordinator.handleInitProducerId.

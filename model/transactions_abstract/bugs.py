@@ -1,4 +1,4 @@
-"""Bugs of the spec `transactions-abstract`. All are rules of Kafka.
+"""Bugs of the spec `transactions-abstract`. Each bug is a rule of some Kafka releases.
 
 Source: KIP-1228; TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue and
 KafkaApis.handleAddPartitionsToTxnRequest of Apache Kafka 4.3.
@@ -51,11 +51,13 @@ class SkipsMarker(Transactions):
     in_force=kafka("4.0", LATEST, needs="a topic that is created again"),
 )
 class ConfirmsByName(TopicIds):
-    """The coordinator confirms a partition if its broker knows any topic of this name.
+    """The coordinator confirms a partition if the coordinator's broker knows any topic of this
+    name.
 
-    The broker still knows the deleted topic, so the coordinator confirms a record of the new topic.
-    The broker then learns of the deletion, and the coordinator sends no marker. The record stays
-    open for ever. docs/findings/recreated-topic.md shows this on real brokers.
+    Suppose that the leader already has a new topic, and that the broker still knows the deleted
+    topic. The coordinator then confirms a record of the new topic. Later, the broker learns of the
+    deletion, and the coordinator sends no marker. The record stays open for ever.
+    docs/findings/recreated-topic.md shows this on real brokers.
     """
 
     def knows_topic(s, t: TopicPartition) -> Bool:

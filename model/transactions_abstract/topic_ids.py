@@ -110,7 +110,7 @@ class TopicIds(Transactions):
 
     @action
     def learn_deletion(s, t: TopicPartition) -> None:
-        """The coordinator's broker learns that the topic that it knows was deleted.
+        """The coordinator's broker learns of the deletion of the topic that it knows.
 
         Kafka: BrokerMetadataPublisher.onMetadataUpdate.
         Simplified: the broker learns one change at a time.
@@ -128,8 +128,8 @@ class TopicIds(Transactions):
         Kafka: BrokerMetadataPublisher.onMetadataUpdate.
         Simplified: the broker may learn of a topic id that no topic had.
 
-        Every claim also holds without any one of the guards. The third one is for the lemma
-        `topics_are_learnt_in_order`.
+        If any single guard is removed, every claim still holds. The guard on the newest topic id is
+        needed for the lemma `topics_are_learnt_in_order`.
         """
         when(s.known_deleted[t], s.known_id[t] < new, new <= s.topic_id[t])
         s.known_id[t] = new
@@ -138,8 +138,8 @@ class TopicIds(Transactions):
     # ---- the coordinator
 
     def knows_topic(s, t: TopicPartition) -> Bool:
-        """Returns True if the coordinator's broker knows the topic that the leader has: their topic
-        ids are the same.
+        """Returns True if the coordinator's broker knows the topic id that the partition's leader
+        has, and knows of no deletion of this topic.
 
         If the coordinator compares only the names of topics, the claim `no_hanging_transaction`
         breaks (bug `confirms-by-name`).
@@ -149,13 +149,14 @@ class TopicIds(Transactions):
     @action
     def verify(s, x: Transaction, t: TopicPartition) -> None:
         """The coordinator confirms to the leader of a partition that the partition is in the
-        transaction. Nothing is decided, and the coordinator's broker knows the leader's topic.
+        transaction. The transaction must be undecided, and the coordinator's broker must know the
+        leader's topic.
 
         Kafka: KafkaApis.handleAddPartitionsToTxnRequest, with verifyOnly.
         Simplified: the request and its response are one step.
 
-        Without the guard that nothing is decided, or without the comparison of topics, the claim
-        `no_hanging_transaction` breaks in 10 steps.
+        Without the guard that the transaction is undecided, or without the comparison of topics,
+        the claim `no_hanging_transaction` breaks in 10 steps.
         """
         when(s.added[x][t], ~s.decided(x), ~s.deleted[t], s.knows_topic(t))
         s.verified[x][t] = True
@@ -203,7 +204,7 @@ class TopicIds(Transactions):
 
     def may_complete(s, x: Transaction) -> Bool:
         """Returns True if every partition that was added to the transaction has the transaction's
-        marker, or the coordinator waits there for no marker.
+        marker or is in `ended`. The coordinator waits for no marker of the partitions in `ended`.
         """
         return forall(s.marked[x][t] | s.ended[x][t] for t in s.added[x])
 
@@ -255,8 +256,8 @@ class TopicIds(Transactions):
 
     @witness
     def a_transaction_loses_its_topic(s) -> Bool:
-        """Reachable: a transaction is complete, and a partition of it has another topic without a
-        record of it.
+        """Reachable: a transaction is complete, and the topic of one of its partitions was created
+        again. This partition has no record of the transaction.
         """
         return exists(
             all_of(s.complete[x], s.added[x][t], TopicId.least() < s.topic_id[t], ~s.written[x][t])
@@ -291,9 +292,9 @@ class TopicIds(Transactions):
 
     @lemma
     def ended_has_no_record(s) -> Bool:
-        """If the coordinator waits for no marker of a partition, the transaction is decided, and
-        the partition can have no pending record of it. The partition has the marker, or its topic
-        was deleted at least once.
+        """If the coordinator no longer waits for a partition's marker of a transaction, the
+        transaction is decided. The partition has no pending record of the transaction, and cannot
+        append a first one. It has the marker, or its topic was deleted at least once.
         """
         return forall(
             implies(
@@ -311,11 +312,12 @@ class TopicIds(Transactions):
 
     @lemma
     def the_previous_is_complete(s) -> Bool:
-        """If a producer's transaction has records with at least the epoch of another transaction's
-        markers, that other transaction is complete.
+        """Suppose that a producer has two transactions, and that the records of the second one
+        carry the epoch of the first one's markers or a larger epoch. Then the first transaction is
+        complete.
 
-        A late marker of a complete transaction then meets no record of an earlier transaction, even
-        in a topic that was created again.
+        So a late marker meets no pending record of an earlier transaction, even in a topic that was
+        created again.
         """
         return forall(
             implies(
@@ -345,8 +347,8 @@ class TopicIds(Transactions):
 
     @lemma
     def verified_is_unmarked(s) -> Bool:
-        """A partition that has verified a transaction was added to it and has no marker of it. The
-        transaction is not complete.
+        """If a partition has verified a transaction, the partition was added to the transaction and
+        does not have the transaction's marker. The transaction is not complete.
         """
         return forall(
             implies(s.verified[x][t], all_of(s.added[x][t], ~s.marked[x][t], ~s.complete[x]))

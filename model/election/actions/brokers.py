@@ -2,7 +2,7 @@
 
 A leader that requests another ISR does not know yet whether the controller has accepted the
 request. So the leader commits a record only when every member of the known ISR and every member of
-the proposed ISR has the record. KIP-497 calls the union of both the maximal ISR.
+the proposed ISR has the record. KIP-497 calls the union of these two ISRs the "maximal ISR".
 
 A broker stops in one of four ways:
 

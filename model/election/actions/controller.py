@@ -59,8 +59,8 @@ class Controller(Brokers):
         steps).
 
         The ISR can commit records if it has min.insync.replicas members, or if it has all replicas.
-        If the controller uses the number of replicas of another partition, the claim
-        `leader_completeness` breaks (bug `min-isr-of-partition-0`, 9 steps).
+        If the controller limits min.insync.replicas to the number of replicas of another partition,
+        the claim `leader_completeness` breaks (bug `min-isr-of-partition-0`, 9 steps).
         """
         return s.is_enough(isr)
 
@@ -129,10 +129,10 @@ class Controller(Brokers):
         """Sets the ISR, updates the ELR, and elects another leader if the present leader is not
         eligible any more.
 
-        The argument `isr` is the new ISR before an election, and `alive` has the brokers that may
-        be elected. The replicas in `unclean` must not be in the new ELR. The list of replicas
-        changes if `reassigns` is true, and loses a replica if `removes` is true. Every change
-        raises the partition epoch.
+        The argument `isr` is the new ISR. If it is empty, the elected leader becomes its only
+        member. The argument `alive` has the brokers that may be elected. The replicas in `unclean`
+        must not be in the new ELR. The list of replicas changes if `reassigns` is true, and loses a
+        replica if `removes` is true. Every change raises the partition epoch.
         """
         before = s.partition_registration
         ends, is_empty = s.ends_eligibility(isr), s.is_empty(isr)
@@ -372,8 +372,8 @@ class Controller(Brokers):
         Partition.handleAlterPartitionError.
         Simplified: after any other error, the request remains pending.
 
-        If a leader drops the proposed ISR after any error, it may commit without a member that the
-        controller has added: the claim `leader_completeness` breaks (bug
+        If a leader drops the proposed ISR after any error, the leader may commit without a member
+        that the controller has added. The claim `leader_completeness` then breaks (bug
         `falls-back-on-any-refusal`, 11 steps). If the leader ignores the response, the claim
         `requests_are_answered` breaks (bug `waits-after-refusal`).
         """

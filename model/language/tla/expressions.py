@@ -175,8 +175,9 @@ class Writer(Naming):
         return made
 
     def _equal_fields(self, of: Sequence[t.Node]) -> int:
-        """Returns how many conjuncts at the start of `of` state, field by field, that two records
-        are equal. If `of` does not begin with such an equality, returns 0.
+        """Returns the number of conjuncts at the start of the list `of` that together state that
+        two records are equal, one conjunct for each field. If the list does not begin with such
+        conjuncts, returns 0.
 
         For a record with the fields a and b, and the conjuncts `r.a = q.a`, `r.b = q.b` and any
         others, returns 2.

@@ -43,8 +43,8 @@ def is_set(shape: Shape) -> bool:
 
 
 def record_of(spec: Spec, variable: str) -> type[Record] | None:
-    """Returns the class of the record of which the variable is a field. Returns None if the
-    variable is not a field of a record.
+    """Returns the class of the record that has the variable as a field. Returns None if no record
+    has it as a field, or if the field is a map.
     """
     base, *fields = variable.split(".")
     shape: Shape = spec.shapes[base]

@@ -46,7 +46,7 @@ class Change:
 
     def into(self, names: Names | None = None) -> Change:
         """Returns the assignment without the first step of its path: `[b].size` becomes `.size`. If
-        `names` is not None, the result has these names of the loop variables.
+        `names` is not None, the loop variables in the result have these names.
         """
         made = replace(self, steps=self.steps[1:], keys=self.keys[int(self.steps[0] == "") :])
         return made if names is None else replace(made, names=names)

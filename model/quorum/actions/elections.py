@@ -59,9 +59,9 @@ class Elections(QuorumState):
         Kafka: KafkaRaftClient.handleVoteRequest, FollowerState.canGrantVote.
         Simplified: a voter of a smaller epoch first learns the epoch of `r` (action `learn_epoch`).
 
-        A pre-vote is not stored by the voter. Without the guard that `r` is prospective, a
-        candidate may count pre-votes as votes, and the claim `one_leader_per_epoch` breaks in 10
-        steps.
+        The voter does not store its pre-vote, so it may grant pre-votes to several replicas in one
+        epoch. Without the guard that `r` is prospective, a candidate may count pre-votes as votes,
+        and the claim `one_leader_per_epoch` breaks in 10 steps.
         """
         when(
             s.reaches(r, voter),

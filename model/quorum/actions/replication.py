@@ -95,8 +95,8 @@ class QuorumActions(Elections):
         Kafka: KafkaRaftClient.appendAsFollower.
         Simplified: each fetch response has one record, or all records that the follower lacks.
 
-        At the default constants, only the guard `end < theirs.end_offset` is necessary: every claim
-        still holds if any single one of the other guards is left out.
+        At the default constants, only the guard that the leader's log is longer is necessary: every
+        claim also holds if any single one of the other guards is left out.
         """
         ours, theirs = s.log[f], s.log[leader]
         end = ours.end_offset

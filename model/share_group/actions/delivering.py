@@ -105,6 +105,9 @@ class Deliveries(ShareGroupState):
         """A member accepts a record, which means that it has processed the record.
 
         Kafka: SharePartition.acknowledge, InFlightState.startStateTransition.
+
+        Without the guard that the member has acquired the record, the claim
+        `only_the_holder_acknowledges` breaks in 1 step.
         """
         s.acknowledge(m, x, ACKNOWLEDGED)
 
@@ -116,6 +119,9 @@ class Deliveries(ShareGroupState):
         The end of a member's session gives back all its records in this way.
 
         Kafka: SharePartition.acknowledge, releaseAcquiredRecords.
+
+        Without the guard that the member has acquired the record, the claim
+        `only_the_holder_acknowledges` breaks in 1 step.
         """
         s.acknowledge(m, x, s.state_after_delivery(x))
 
@@ -124,6 +130,9 @@ class Deliveries(ShareGroupState):
         """A member refuses a record for good, for example because it cannot parse the record.
 
         Kafka: SharePartition.acknowledge.
+
+        Without the guard that the member has acquired the record, the claim
+        `only_the_holder_acknowledges` breaks in 1 step.
         """
         s.acknowledge(m, x, ARCHIVED)
 
@@ -154,6 +163,9 @@ class Deliveries(ShareGroupState):
         The leader does not wait until the coordinator has stored the new state.
 
         Kafka: SharePartition.releaseAcquisitionLockOnTimeout.
+
+        Without the guard that the record is acquired, the claim `acknowledgements_last` breaks in 6
+        steps.
         """
         when(s.record[x].state == ACQUIRED, ~s.record[x].expired, s.has_free_slot())
         state, count = s.state_after_delivery(x), s.record[x].count

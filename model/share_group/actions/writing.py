@@ -107,7 +107,7 @@ class Writes(Deliveries):
         in the coordinator's log.
 
         The state with the larger delivery count is newer. If the counts are equal, the state that
-        is later in `RecordState` is newer.
+        is later in `RecordState.labels` is newer.
         Without this rule, the claim `acknowledgements_last` breaks (bug `last-write-wins`, 9
         steps).
 

@@ -53,8 +53,8 @@ class Deliveries(AbstractShareGroupState):
 
     def acknowledge(s, m: Member, x: Offset, w: Slot, *, is_final: Bool) -> None:
         """Sends the new state of the record `x` to the coordinator, as an acknowledgement of the
-        member `m`. The new state is final if `is_final` holds. The leader answers the member only
-        after the state is stored.
+        member `m`. The write uses the slot `w`. The new state is final if `is_final` holds. The
+        leader answers the member only after the state is stored.
 
         If the write fails, the leader gives the record back to the member.
         """
@@ -70,11 +70,11 @@ class Deliveries(AbstractShareGroupState):
     def send(
         s, w: Slot, x: Offset, member: Member | Nothing, *, is_final: Bool, count: DeliveryCount
     ) -> None:
-        """Sends a write to the coordinator. The write carries the state and the delivery count of
-        the record `x`, and the leader's epoch and start offset.
+        """Sends a write to the coordinator, in the slot `w`. The write carries the state and the
+        delivery count of the record `x`, and the leader's epoch and start offset.
 
-        The parameter `member` is the member that acknowledged the record, or nothing if a lock
-        timed out.
+        The parameter `is_final` is true if the state is final. The parameter `member` is the member
+        that acknowledged the record, or nothing if a lock timed out.
 
         Kafka: SharePartition.writeShareGroupState.
         """
@@ -93,6 +93,9 @@ class Deliveries(AbstractShareGroupState):
         """A member has processed a record, or rejects the record for good.
 
         Kafka: SharePartition.acknowledge, with ACCEPT or REJECT.
+
+        Without the guard that the member has acquired the record, the claim
+        `one_member_has_a_record` breaks in 2 steps.
         """
         s.acknowledge(m, x, w, is_final=true)
 
@@ -102,6 +105,9 @@ class Deliveries(AbstractShareGroupState):
         deliveries, the leader archives the record instead.
 
         Kafka: SharePartition.acknowledge with RELEASE, releaseAcquiredRecords.
+
+        Without the guard that the member has acquired the record, the claim
+        `one_member_has_a_record` breaks in 2 steps.
         """
         s.acknowledge(m, x, w, is_final=s.is_archived_next(x))
 

@@ -104,9 +104,8 @@ class Writes(Deliveries):
         return s.is_from_leader(w) & (s.write[w].member != nothing)
 
     def succeed(s, w: Slot) -> None:
-        """Lets the leader learn that the write `w` is stored. If `w` stores an acknowledgement and
-        the present leader waits for its result, the record is no longer in transition, and its new
-        state is valid.
+        """Lets the leader learn that the write `w` is stored. If the present leader waits for this
+        result (`is_awaited`), the record is no longer in transition, and its new state is valid.
 
         Kafka: InFlightState.completeStateTransition.
         """

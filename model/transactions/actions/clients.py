@@ -117,10 +117,8 @@ class Clients(Markers):
         return s.is_waiting(k) & ((outcome == ABORT) | acknowledged)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """Returns True if the client may request `outcome`, even if the transaction is empty.
-
-        The client may always request an abort. It may request a commit only if the transaction has
-        a record.
+        """Returns True if `outcome` is an abort, or if the transaction has a record. The client
+        never requests to commit an empty transaction.
         """
         return (outcome == ABORT) | exists(s.sent[k][p] for p in TopicPartition)
 
@@ -157,8 +155,8 @@ class Clients(Markers):
         s.prepare(decided, outcome, s.epoch_of_decision(), s.ends_epochs())
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """Returns True if the producer id and epoch of this transaction are those of the
-        transaction that the coordinator's newest commit or abort has ended.
+        """Returns True if the coordinator's newest commit or abort ended a transaction with the
+        producer id and epoch of the transaction `k`.
         """
         return s.is_raised_from(s.stamp[k])
 

@@ -143,8 +143,8 @@ class Agreement(Clients):
 
     @invariant
     def added_partitions_are_confirmed(s) -> Bool:
-        """If the coordinator has added a partition to an ongoing transaction, and the partition's
-        leader asks, the coordinator confirms that the partition is in the transaction.
+        """If the coordinator has added a partition to an ongoing transaction, it confirms this to
+        the partition's leader on request.
         """
         return forall(
             implies(s.has_added(k, p), s.vouches(k, p)) for k in Transaction for p in TopicPartition

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from checkers.explicit.search import explore
 from model.specs import find
 from model.transactions.state import QUIET
 from model.variants import Constants
+from tools.track_record.catching import BUDGETS, FEW, explored
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,14 @@ KEPT, STARTS = "committed_records_are_kept", "log_start_is_committed"
 FAILS: Constants = {"max_failures": 1}
 LATE = "with-late-requests"
 ALONE: Constants = {"epochs": 4, "instances": 1, "generations": 1}
+ELR, RESTARTS, LOSSES, FAILOVER = "with-elr", "with-restarts", "with-losses", "with-failover"
+CHANGED = "changed-min-isr"
+VALUES, EXACT = "latest_values_are_kept", "position_is_exact"
+BEGINS, FOLLOWS = "leaders_begin_with_committed_records", "an_append_follows_the_log"
+PROPOSES = "a_leader_with_a_response_proposes_nothing"
+THREE: Constants = {"replicas": 3, "keys": 1}
+EPOCHS: Constants = {"producer_epochs": 2, "adds_late": False}
+FIXED: Constants = {"reassigns": False}
 NEEDED = [
     Needed("election", "apply_metadata", "is_up", "leader_completeness", 9),
     Needed("election", "fetch", "broker.is_up[leader]", "acknowledged_within_isr", 7),
@@ -355,6 +363,137 @@ NEEDED = [
     Needed("retention-abstract", "truncate_fully", "log.end_offset", KEPT, 4),
     Needed("transactions-abstract", "begin", "forall", "faithful", 7),
     Needed("transactions-abstract", "append", "seen_epoch", "no_hanging_transaction", 6),
+    Needed("election", "register", "registration.fenced", "unclean_is_excluded", 2, DIRECTORIES),
+    Needed("reassignment", "remove_replica", "assignment.replicas[r]", "changing_are_replicas", 3),
+    Needed("reassignment", "delete_replica", "~assignment.replicas[r]", "leader_completeness", 5),
+    Needed("group-offsets", "commit", "consumer.reads", "commits_are_current", 2),
+    Needed("share-group", "accept", "record.member[x] == m", "only_the_holder_acknowledges", 1),
+    Needed("share-group", "release", "record.member[x] == m", "only_the_holder_acknowledges", 1),
+    Needed("share-group", "reject", "record.member[x] == m", "only_the_holder_acknowledges", 1),
+    Needed("share-group", "time_out", "record.state[x] == 2", "acknowledgements_last", 6),
+    Needed("share-group", "initialize", "~is_active", "start_offset_grows", 3),
+    Needed("retention", "advance_high_watermark", "count(isr", VALUES, 5, ELR, THREE),
+    Needed("retention", "shrink_isr", "isr[r]", VALUES, 6, ELR, THREE),
+    Needed("retention", "expand_isr", "true_high_watermark", VALUES, 5, ELR, THREE),
+    Needed("retention", "elect_eligible", "elr[r]", VALUES, 5, ELR, THREE),
+    Needed(
+        "transactions",
+        "raise_epoch",
+        "producer.error[i] == nothing",
+        "no_instance_fences_itself",
+        6,
+        "kip-360",
+    ),
+    Needed(
+        "replication-abstract",
+        "become_follower",
+        "replica.leader_epoch[r] < newer",
+        "isr_has_what_is_committed",
+        8,
+    ),
+    Needed(
+        "replication-abstract",
+        "commit_too_late",
+        "lossy",
+        "high_watermarks_are_committed",
+        4,
+        LOSSES,
+    ),
+    Needed("idempotence-abstract", "append_first", "is_number", "at_most_once", 2, RESTARTS),
+    Needed(
+        "idempotence-abstract", "append_next", "latest < end_offset", "without_gaps", 2, RESTARTS
+    ),
+    Needed("idempotence-abstract", "send", "is_sent", "at_most_once", 4, RESTARTS),
+    Needed("idempotence-abstract", "renumber", "older <", "at_most_once", 4, RESTARTS),
+    Needed(
+        "idempotence-abstract", "restart", "high_watermark", "acknowledged_is_durable", 8, RESTARTS
+    ),
+    Needed("consumer-group-abstract", "join", "joined", TAKEN, 4),
+    Needed(
+        "coordinator-abstract",
+        "fence",
+        "log.is_ongoing",
+        "a_decision_survives",
+        10,
+        VERIFIES,
+        EPOCHS,
+    ),
+    Needed(
+        "coordinator-abstract",
+        "request_commit",
+        "added",
+        "an_acknowledged_commit_stays",
+        12,
+        VERIFIES,
+        EPOCHS,
+    ),
+    Needed(
+        "coordinator-abstract",
+        "request_abort",
+        "added",
+        "requests_are_of_begun_transactions",
+        4,
+        VERIFIES,
+        EPOCHS,
+    ),
+    Needed(
+        "coordinator-abstract",
+        "start_verification",
+        "begun",
+        "a_verified_request_is_covered",
+        1,
+        VERIFIES,
+        EPOCHS,
+    ),
+    Needed("reassignment-abstract", "shrink_isr", "leader[newest]", "epochs_are_elected", 1),
+    Needed("reassignment-abstract", "complete_reassignment", "joins", ELIGIBLE, 6),
+    Needed("reassignment-abstract", "cancel_reassignment", "isr[newest][leader]", BEGINS, 7),
+    Needed("reassignment-abstract", "become_follower", "< newer", BEGINS, 7),
+    Needed("reassignment-abstract", "delete_replica", "~replicas[r]", ELIGIBLE, 5),
+    Needed("reassignment-abstract", "commit", "acknowledged", ELIGIBLE, 2),
+    Needed("reassignment-abstract", "copy", "led.log", "records_were_written", 1),
+    Needed("reassignment-abstract", "truncate", "~led.log", ELIGIBLE, 5),
+    Needed(
+        "reassignment-abstract",
+        "acknowledge",
+        "broker.log[r][x] =>",
+        "acknowledgements_are_of_reached_epochs",
+        5,
+    ),
+    Needed("reassignment-abstract", "propose_member", "led.start", ELIGIBLE, 7),
+    Needed("reassignment-abstract", "register", "is_stopped", "enough_members_remain", 1),
+    Needed("reassignment-abstract", "lose", "is_starting", ELIGIBLE, 5),
+    Needed("reassignment-abstract", "propose_member", "response", PROPOSES, 7, CHANGED, FIXED),
+    Needed("reassignment-abstract", "respond", "led.begun", PROPOSES, 2, CHANGED, FIXED),
+    Needed(
+        "reassignment-abstract",
+        "receive_response",
+        "response",
+        "proposals_are_of_the_known_isr",
+        3,
+        CHANGED,
+        FIXED,
+    ),
+    Needed("pipeline-abstract", "init_transactions", "ongoing", "one_transaction", 6, LATE),
+    Needed("pipeline-abstract", "lose_init_response", "ongoing", "one_transaction", 6, LATE),
+    Needed("pipeline-abstract", "send_offset", "reads", "sent_is_below_position", 2, LATE),
+    Needed("pipeline-abstract", "request_commit", "[p][o] => offset_sent", EXACT, 8, LATE),
+    Needed(
+        "pipeline-abstract", "receive_end", "committed_at", "one_instance_has_an_epoch", 4, LATE
+    ),
+    Needed("pipeline-abstract", "add_to_transaction", "ongoing", EXACT, 12, LATE),
+    Needed("pipeline-abstract", "commit", "commit_requested", EXACT, 7, LATE),
+    Needed("pipeline-abstract", "abort", "ongoing", "markers_are_seen", 3, LATE),
+    Needed("pipeline-abstract", "write_output_marker", "output_epoch", EXACT, 16, LATE),
+    Needed("pipeline-abstract", "accept_offset", "offset_sent", EXACT, 10, LATE),
+    Needed("pipeline-abstract", "write_offset_marker", "offsets_epoch", EXACT, 17, LATE),
+    Needed("pipeline-abstract", "init_transactions", "ongoing", FOLLOWS, 7, FAILOVER),
+    Needed("pipeline-abstract", "lose_init_response", "ongoing", FOLLOWS, 7, FAILOVER),
+    Needed("pipeline-abstract", "add_to_transaction", "is_appending", FOLLOWS, 7, FAILOVER),
+    Needed("pipeline-abstract", "complete", "output_marked", EXACT, 14, FAILOVER),
+    Needed("pipeline-abstract", "commit_init", "is_appending[x]", EXACT, 16, FAILOVER),
+    Needed("share-group-abstract", "accept", "record.member", "one_member_has_a_record", 2),
+    Needed("share-group-abstract", "release", "record.member", "one_member_has_a_record", 2),
 ]
 
 
@@ -370,5 +509,5 @@ def test_without_the_guard_the_claim_breaks(needed: Needed) -> None:
     unguarded = replace(action, guards=kept)
     vars(spec)["actions"] = tuple(unguarded if one is action else one for one in spec.actions)
 
-    found = explore(spec, properties=[needed.claim])
+    found = explored(spec, [needed.claim], budgets=(FEW, *BUDGETS))
     assert found.discoveries[needed.claim].steps == needed.steps
