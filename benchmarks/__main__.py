@@ -10,6 +10,7 @@ from benchmarks.pairs import Pairing, write_results
 
 BENCHMARKS = (
     "help",
+    "compilation",
     "explore",
     "simulate",
     "cached_proofs",

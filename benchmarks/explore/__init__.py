@@ -19,6 +19,7 @@ from benchmarks.explore.contender import Contender, Measurement, ours
 from benchmarks.pairs import Pairing, paired
 from checkers.explicit.compiled.library import Library
 from checkers.explicit.engines import ENGINES
+from checkers.explicit.exploration import MANY
 from checkers.explicit.instance import Instance
 from model.replication.versions import Kip320
 
@@ -46,7 +47,7 @@ def run() -> list[Pairing]:
         hashed = next(peer for peer in peers if not peer.exact)
         compiled, fingerprints = ours(constants), ours(constants, fingerprints=True)
         for keeps in (False, True):  # compiles the spec before the measured runs
-            Library(Instance.of(Kip320(**constants)), fingerprints=keeps, optimized=True)
+            Library(Instance.of(Kip320(**constants)), fingerprints=keeps, most_states=MANY + 1)
         results = [
             _against(compiled, exact),
             _against(fingerprints, hashed),
