@@ -17,7 +17,7 @@ settings.load_profile("repeatable")
 
 # A garbage collection examines the objects of all imported modules, and finds little garbage. Fewer
 # collections save a quarter of the time of a simulation.
-gc.set_threshold(50_000, 20, 100)
+gc.set_threshold(50_000)
 
 
 def pytest_collection_finish() -> None:
