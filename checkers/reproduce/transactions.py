@@ -73,14 +73,19 @@ class RawTransactions:
             self.producer_id, self.epoch = answer["producer_id"], answer["producer_epoch"]
         return str(answer["error_code"])
 
-    def next_epoch(self, epoch: int) -> str:
+    def next_epoch(self, epoch: int, *, once: bool = False) -> str:
         """Requests the epoch after `epoch` (KIP-360). Returns the response as a text with its error
         and its epoch.
 
-        The producer does not store the new epoch, as if the response were lost.
+        The producer does not store the new epoch, as if the response were lost. With `once`, it
+        does not repeat the request if the coordinator asks it to wait.
         """
         body = {**NEW_INSTANCE, "producer_id": self.producer_id, "producer_epoch": epoch}
-        answer = self._settled(lambda: self.call(Api.INIT_PRODUCER_ID, 4, body))
+
+        def request() -> dict[str, Any]:
+            return dict(self.call(Api.INIT_PRODUCER_ID, 4, body))
+
+        answer = request() if once else self._settled(request)
         # The producer keeps its own epoch, as if the answer were lost.
         return f"{answer['error_code']}, epoch {answer['producer_epoch']}"
 

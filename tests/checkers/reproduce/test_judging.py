@@ -45,9 +45,10 @@ def test_every_finding_has_recorded_histories() -> None:
     assert findings <= {*NAMES}
 
 
+@pytest.mark.parametrize("name", ["fenced-instance-returns", "fenced-instance-aborts"])
 @pytest.mark.parametrize("answered", [True, False])
-def test_the_last_answer_decides_a_promise_about_answers(answered: bool) -> None:
-    one = find("fenced-instance-returns")
+def test_the_last_answer_decides_a_promise_about_answers(name: str, answered: bool) -> None:
+    one = find(name)
     for case, expected in ((one.case, "violated"), (one.control, "holds")):
         seen = Seen(reached=answered, text="answer: none")
         taken = [Taken(step=case.steps[-1], at_s=1.0, seen=seen)]

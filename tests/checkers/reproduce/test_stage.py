@@ -225,6 +225,26 @@ def test_epochs_are_used_up_and_a_lost_answer_is_repeated(stage: Stage) -> None:
     assert take(stage, again, is_noted("NONE, epoch 6")).reached
 
 
+@pytest.mark.parametrize("opens", [False, True])
+def test_a_fenced_instance_aborts_only_an_open_transaction(stage: Stage, opens: bool) -> None:
+    def old(*, once: bool) -> Callable[[Stage], None]:
+        return transaction(lambda it: it.next_epoch(0, once=once))
+
+    take(stage, create(2), partition(leader=1))
+    take(stage, transaction(lambda it: it.begin()), is_noted("NONE"))
+    take(stage, transaction(lambda it: it.begin()), is_noted("NONE"))
+    assert stage.transactions(1).epoch == 1
+    if opens:
+        take(stage, transaction(lambda it: it.add_partition()), is_noted("NONE"))
+        wait = is_noted("CONCURRENT_TRANSACTIONS, epoch -1")
+        assert take(stage, old(once=True), wait).reached
+
+    refused = is_noted("PRODUCER_FENCED, epoch -1")
+    assert take(stage, old(once=False), refused).reached
+    add = transaction(lambda it: it.add_partition())
+    assert take(stage, add, is_noted("PRODUCER_FENCED" if opens else "NONE")).reached
+
+
 @pytest.mark.parametrize("unknown_first", [False, True])
 def test_two_markers_of_one_request_are_both_answered(stage: Stage, unknown_first: bool) -> None:
     take(stage, create(2), partition(leader=1))
