@@ -32,8 +32,9 @@ Progress = Callable[[str], None]
 
 
 class SearchAtScope:
-    """Searches at one scope for lemmas that prove the targets. A target is the name of a claim of
-    the spec.
+    """Searches for lemmas that prove the targets. A target is the name of a claim of the spec.
+
+    The search uses one scope: a number of elements for each type, such as 3 replicas.
 
     The pool of the search contains candidates: the claims of the spec, and clauses that may become
     lemmas.

@@ -47,8 +47,8 @@ class Printer:
         """Returns the clause as text.
 
         Each negated literal becomes a premise, and each other literal becomes a conclusion. The
-        clause is only about different elements of a type. So if x and y have the same type, `x ==
-        y` becomes a further conclusion: the formula is then true for equal elements.
+        clause does not apply to equal elements: if x and y have the same type, `x == y` is a
+        further conclusion.
         """
         names = {x: x.name for x in variables}
         premises = [self.text(n.of, names) for n in literals if isinstance(n, t.Not)]

@@ -90,9 +90,7 @@ class ReplicationState(NamedTuple):
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 
     def is_replaced(self, epoch: int) -> bool:
-        """Returns True if a leader of an epoch after `epoch` has begun to lead, and this leader may
-        lack committed records.
-        """
+        """Returns True if the leader of a later, lossy epoch (see `may_lack`) has begun to lead."""
         return self._replacing(epoch) is not None
 
     def _replacing(self, epoch: int) -> int | None:

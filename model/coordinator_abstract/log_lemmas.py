@@ -226,9 +226,9 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         )
 
     def has_the_marker_epoch(s, i: TransactionalId) -> Bool:
-        """Returns True if the appended commit or abort has the epoch of its markers as its producer
-        epoch. Also returns True if the record has another producer id than the last committed
-        record.
+        """Returns True if the record that the coordinator appends has the epoch of its markers as
+        its producer epoch. Also returns True if this record has another producer id than the last
+        committed record. The appended record is a commit or an abort.
         """
         return implies(
             s.appended[i].producer_id == s.log[i].producer_id,

@@ -164,10 +164,10 @@ class ControllerFailover(Election):
         return s.committed_partition
 
     def published_registration(s, r: Replica) -> Registration:
-        """Returns the committed registration of the broker `r`.
+        """Returns the committed registration of the broker `r`, which leaders learn.
 
-        The controller also uses the committed registration to check the broker epoch of a replica
-        that joins the ISR. A broker that is alive has no newer registration.
+        The controller checks the broker epoch of a replica that joins the ISR. It may use this
+        registration, because a broker that is alive has no newer one.
         """
         return s.committed_registration[r]
 

@@ -141,7 +141,8 @@ class ChangedMinIsr(PartitionLemmas):
 
         Kafka: ConfigurationControlManager.createClearElrRecordsAsNeeded, and
         ReplicationControlManager.removeTopicElrs.
-        Simplified: a pending request to change the ISR stays valid.
+        Simplified: the leader's request to change the ISR stays valid if it is sent before this
+        change and arrives after it.
         """
         now, clears = s.newest, s.clears_elr(new)
         when(s.minimum[now] != new)

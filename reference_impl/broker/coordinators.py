@@ -229,8 +229,8 @@ class LocalCoordinators:
         self, topic_partition: TopicPartition, correlation: int, bugs: Bugs
     ) -> ErrorCode:
         """Returns the error that rejects a coordinator's record batch just before the batch is
-        appended. The error is NONE if the batch may be appended. Only a transaction's offset commit
-        can be rejected.
+        appended, or NONE. `correlation` is the number of the append request. Only a transaction's
+        offset commit can be rejected.
         """
         role = self.roles.get(topic_partition)
         if not isinstance(role, GroupCoordinator):

@@ -49,7 +49,7 @@ def allow_open_files(count: int) -> None:
 @dataclass(slots=True)
 class InFlight(Generic[C]):
     """The open connections of a process, and the number of bytes that each connection holds in
-    requests and responses above 64 KiB.
+    flight. Requests and responses of 64 KiB or less are not counted.
     """
 
     limits: InFlightLimits = IN_FLIGHT

@@ -67,8 +67,10 @@ class LogEnds:
 
     @classmethod
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
-        """Returns the log ends in the tables `spans` and `steps`, which come from the summaries of
-        all batches.
+        """Returns the log ends that clients observed in all batches.
+
+        `spans` has the times of the first and the last completion of each batch, and `steps` has
+        the observed log ends. Both are tables of the batch summaries (`batch_summary`).
 
         `held_back` has the topic partitions to which transactions send. If an end offset of such a
         topic partition was read at `read_committed`, it is compared only with observations at
