@@ -1,4 +1,4 @@
-"""A fetch returned a group offset that an aborted transaction sent, and nothing else committed.
+"""A fetch returned a group offset that an aborted transaction sent and that nothing committed.
 
 If a transaction aborts, the coordinator discards the group offset that the transaction sent. If a
 fetch returns this offset nevertheless, the group skips input records whose output was discarded.
@@ -25,7 +25,7 @@ from properties.anomalies.rendering import in_ms, render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class AbortedOffsetRead:
-    """A fetch of an offset that an aborted transaction sent, and that no other operation committed.
+    """A fetch of an offset that an aborted transaction sent and that nothing committed.
 
     `aborted_op` is the first aborted transaction that sent the offset.
     """
