@@ -27,11 +27,11 @@ BATCH: Final = 4096  # states
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truths:
-    """The atoms of a context, compiled to operations on columns of states. A context is a choice of
-    quantified variables, and of atoms (formulas) about them.
+    """The atoms of a context, compiled for many states at once. A context has quantified variables,
+    such as a replica, and atoms, which are formulas about these variables.
 
-    `codes` has one list for each assignment of elements to the variables of the context. A list has
-    one operation for each atom.
+    Each choice of elements for the variables, such as replica 0, has one list in `codes`. A list
+    has one operation on columns of states for each atom.
     """
 
     context: Context

@@ -226,9 +226,10 @@ class Unbounded(Sorts):
         """Returns a formula which states that `is_member` is true for all elements of some set with
         at least `number` elements.
 
-        Each number has a family of sets. One axiom relates these families: a set of a number's
-        family is in the family of each smaller number. A number `a if test else b` is divided into
-        two cases, because a trigger must not contain `if`.
+        The sets with at least `number` elements are an uninterpreted family of sets. An axiom says
+        that the family of a number is part of the family of each smaller number. If `number` is
+        `a if test else b`, the formula has a case for `a` and one for `b`: Z3 allows no `if` in the
+        pattern of an axiom.
         """
         if (choice := _choice_in(number)) is not None:
             test, *values = choice.children()

@@ -215,8 +215,8 @@ class ContinuationLemmas(ContinuationActions):
         )
 
     def repeats(s, i: TransactionalId) -> Bool:
-        """Returns True if the appended record of `i` has the same producer id and epoch as the last
-        committed record in the log, and the same previous producer id and epoch.
+        """Returns True if the record that the coordinator appends for `i` repeats the producer id
+        and epoch of the last committed record of `i`, and also its `last_id` and `last_epoch`.
         """
         m, n = s.log[i], s.appended[i]
         return all_of(

@@ -37,10 +37,11 @@ class Kafka43(AbstractRetention):
     """The rule of Kafka 4.3 for joining the ISR: a follower joins when its log reaches the high
     watermark, even if its log start is below the leader's log start.
 
-    So a member of the ISR may have uncommitted records at offsets that had other, deleted records.
-    If this member becomes leader, consumers read these records. The action `expand_isr` breaks the
-    claim `committed_records_are_kept`. It also breaks the claim `deleted_stays_deleted`, because a
-    follower that was away while DeleteRecords succeeded brings the deleted records back.
+    So a member of the ISR may have uncommitted records at offsets whose committed records were
+    deleted. If this member becomes leader, consumers read the uncommitted records. The action
+    `expand_isr` breaks the claim `committed_records_are_kept`. It also breaks the claim
+    `deleted_stays_deleted`, because a follower that was away while DeleteRecords succeeded brings
+    the deleted records back.
     """
 
     def has_log_start(s, r: Replica) -> Bool:

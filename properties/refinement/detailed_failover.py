@@ -68,8 +68,8 @@ class FailoverRefinement(Refinement):
         """Returns the abstract actions for a commit of the controller.
 
         First, the brokers that the old leader proposed join the ISR. Then a leader is elected, if
-        the commit has another leader. Finally, brokers leave the ISR; those that join the ELR leave
-        last.
+        the commit has another leader. Finally, brokers leave the ISR. Brokers that join the ELR are
+        the last to leave the ISR.
         """
         was, now = (self._members(s, f"{NEWEST}.isr") for s in step[2:])
         elr, eligible = (self._members(s, f"{NEWEST}.elr") for s in step[2:])

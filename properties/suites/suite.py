@@ -27,8 +27,8 @@ Outcome = Literal["holds", "violated", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """The verdict that is expected on one claim in one setting, with a broker that has the seeded
-    bugs `bugs`.
+    """One of the two sides of a claim: inside its condition, where it holds, or outside, where it
+    is violated. `setting` is the text that describes the side, and `bugs` are the broker's bugs.
     """
 
     claim: str

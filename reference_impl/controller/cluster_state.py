@@ -37,7 +37,8 @@ def first_reason(*reasons: Reason) -> tuple[ErrorCode, str] | None:
 
 
 def unknown_topic(topic: str, known: States) -> Reason:
-    """Returns the reason to reject a request for an unknown topic. The first element is True if the
-    topic does not exist: `known`, its partition registrations, is then empty.
+    """Returns whether the topic is unknown, and the error and text that then reject a request.
+
+    `known` has the partition registrations of the topic. It is empty if the topic does not exist.
     """
     return not known, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} does not exist"

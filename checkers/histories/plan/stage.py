@@ -9,7 +9,7 @@ Inside a plan, `yield from` with one of these functions returns a typed result:
 
     collect(stage)                  the results of the stage's kernel for the whole source, decoded
     in_parallel(plan, plan, ...)    the results of all these plans, which proceed independently
-    on_behalf_of(names, plan)       the result of a plan that the anomalies `names` need
+    on_behalf_of(names, plan)       the result of a plan that only the anomalies `names` need
     resolve_fingerprints(numbers)   a function from fingerprints to their texts
 
 For example:

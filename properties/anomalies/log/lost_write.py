@@ -7,9 +7,9 @@ a value that a poll returned. A value is lost if three things are true:
 - The offset of the value is not above the bound of its topic partition.
 - No poll returned the value.
 
-If a value was observed at several offsets, its lowest offset determines the bound, and its highest
-offset is compared with the bound. This choice makes the check report fewer values. A value without
-an observed offset is not checked. A value that the log may legally have dropped (`retention`) is
+If a value was observed at several offsets, only its lowest offset can be the bound, and its highest
+offset is compared with the bound. So fewer values are reported. A value without an observed offset
+is not checked. A value that the log may legally have dropped (`retention`) is
 not checked either.
 
 Source: jepsen.tests.kafka lost-write-cases.

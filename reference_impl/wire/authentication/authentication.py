@@ -68,8 +68,8 @@ ALLOWED: Final[Mapping[Stage, frozenset[Api]]] = {
 
 
 class Refused(Exception):
-    """Raised if a client authenticates by tokens without request headers, and a token is refused.
-    The connection must be closed without a response.
+    """Raised if the broker refuses a SASL token that a client sent without a request header. The
+    connection must be closed without a response.
     """
 
 
