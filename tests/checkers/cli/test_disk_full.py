@@ -35,7 +35,8 @@ def full() -> OSError:
 def test_a_file_that_cannot_grow_ends_the_command_with_one_line(tmp_path: Path) -> None:
     limit = 100_000
     # The compiler runs first, without a limit. Else an empty cache would be the failure.
-    subprocess.run([*URTEIL, *CHECK, "--budget", "1k-states"], cwd=tmp_path, capture_output=True)
+    # A smaller budget would compile other code (`checkers.explicit.compiled.library.FEW`).
+    subprocess.run([*URTEIL, *CHECK, "--budget", "301k-states"], cwd=tmp_path, capture_output=True)
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))

@@ -102,7 +102,8 @@ def test_an_interrupt_ends_a_command_with_its_last_event(
 
 def test_an_interrupted_exploration_reports_its_progress(call: Any, tmp_path: Path) -> None:
     words = ("check", "replication", *LARGE, "--engine", "compiled", "--property", "weak_isr")
-    call(*words, "--budget", "1k-states")  # compiles it, which takes long on a busy machine
+    # Compiles it, which takes long on a busy machine. A smaller budget would compile other code.
+    call(*words, "--budget", "301k-states")
     for after_s in (3.0, 6.0, 12.0, 24.0):  # a busy machine starts an exploration late
         (folder := tmp_path / f"after-{after_s}").mkdir()
         ended = interrupted(folder, *words, "--budget", "60s", after_s=after_s)

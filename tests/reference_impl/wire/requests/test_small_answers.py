@@ -26,7 +26,6 @@ from tests.reference_impl.wire.single_requests import begun
 
 Connection = Any  # of conftest
 Connect = Callable[..., Connection]
-NOW_MS = round(time.time() * 1000)
 TWO_HOURS_MS = 7_200_000
 VALUE = b"v" * 50
 
@@ -147,10 +146,11 @@ def test_a_response_names_the_refused_records(
 
     Kafka: LogValidator.processRecordErrors (KIP-467).
     """
+    now_ms = round(time.time() * 1000)
     records = [
-        Record(key=b"k", value=b"v", timestamp_ms=NOW_MS + TWO_HOURS_MS),
-        Record(key=b"k", value=b"v", timestamp_ms=NOW_MS),
-        Record(value=b"v", timestamp_ms=NOW_MS),
+        Record(key=b"k", value=b"v", timestamp_ms=now_ms + TWO_HOURS_MS),
+        Record(key=b"k", value=b"v", timestamp_ms=now_ms),
+        Record(value=b"v", timestamp_ms=now_ms),
     ]
     del leads
     for version, refused in ((7, None), (8, [0, 2]), (12, [0, 2])):
