@@ -161,6 +161,17 @@ def transaction(
     return do
 
 
+def produce(value: str, *, version: int = 1, after_s: float = 0.0) -> Do:
+    """Returns an action that sends a record in the transaction. It stores the error of the
+    response in `stage.noted`. The parameters are those of `transaction`.
+    """
+
+    def request(it: RawTransactions) -> str:
+        return str(it.produce(value)["error_code"])
+
+    return transaction(request, version=version, after_s=after_s)
+
+
 def use_epochs(until: int) -> Do:
     """Returns an action that repeats InitProducerId until the producer epoch is `until`, or
     until a request fails. It stores the error of the last response in `stage.noted`.

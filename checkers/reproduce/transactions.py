@@ -73,20 +73,15 @@ class RawTransactions:
             self.producer_id, self.epoch = answer["producer_id"], answer["producer_epoch"]
         return str(answer["error_code"])
 
-    def next_epoch(self, epoch: int, *, once: bool = False) -> str:
+    def next_epoch(self, epoch: int, *, busy_for_s: float = BUSY_FOR_S) -> str:
         """Requests the epoch after `epoch` (KIP-360). Returns the response as a text with its error
         and its epoch.
 
-        The producer does not store the new epoch, as if the response were lost. With `once`, it
-        does not repeat the request if the coordinator asks it to wait.
+        The producer does not store the new epoch, as if the response were lost. It repeats the
+        request for `busy_for_s` seconds if the coordinator asks it to wait.
         """
         body = {**NEW_INSTANCE, "producer_id": self.producer_id, "producer_epoch": epoch}
-
-        def request() -> dict[str, Any]:
-            return dict(self.call(Api.INIT_PRODUCER_ID, 4, body))
-
-        answer = request() if once else self._settled(request)
-        # The producer keeps its own epoch, as if the answer were lost.
+        answer = self._settled(lambda: self.call(Api.INIT_PRODUCER_ID, 4, body), busy_for_s)
         return f"{answer['error_code']}, epoch {answer['producer_epoch']}"
 
     def add_partition(self) -> str:
@@ -185,11 +180,13 @@ class RawTransactions:
             "coordinator_epoch": 0,
         }
 
-    def _settled(self, request: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        until = time.monotonic() + BUSY_FOR_S
+    def _settled(
+        self, request: Callable[[], dict[str, Any]], busy_for_s: float = BUSY_FOR_S
+    ) -> dict[str, Any]:
+        until = time.monotonic() + busy_for_s
         while True:
             answer = request()
-            if answer["error_code"] not in BUSY or time.monotonic() > until:
+            if answer["error_code"] not in BUSY or time.monotonic() >= until:
                 return answer
             time.sleep(0.1)
 

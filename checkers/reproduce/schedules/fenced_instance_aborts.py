@@ -20,9 +20,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import create_topic, transaction
+from checkers.reproduce.actions import create_topic, produce, transaction
 from checkers.reproduce.checks import is_noted, partition
 from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.reproduce.transactions import BUSY_FOR_S
 from checkers.systems.system import Layout
 
 LAYOUT: Final = Layout(brokers=1)
@@ -45,7 +46,7 @@ _TRANSACTION: Final = (
     ),
     Step(
         "the newer instance sends a",
-        transaction(lambda it: str(it.produce("a")["error_code"])),
+        produce("a"),
         is_noted("NONE"),
     ),
 )
@@ -55,8 +56,8 @@ def _commit(answer: str, text: str) -> Step:
     return Step(text, transaction(lambda it: it.end(commit=True)), is_noted(answer))
 
 
-def _old_instance(answer: str, text: str, *, once: bool) -> Step:
-    request = transaction(lambda it: it.next_epoch(OLD_EPOCH, once=once))
+def _old_instance(answer: str, text: str, busy_for_s: float = 0.0) -> Step:
+    request = transaction(lambda it: it.next_epoch(OLD_EPOCH, busy_for_s=busy_for_s))
     return Step(text, request, is_noted(f"{answer}, epoch -1"))
 
 
@@ -79,12 +80,11 @@ REPRODUCTION: Final = Reproduction(
             _old_instance(
                 "CONCURRENT_TRANSACTIONS",
                 "the old instance requests its next epoch, and must wait",
-                once=True,
             ),
             _old_instance(
                 "PRODUCER_FENCED",
                 "the old instance repeats its request, and is refused",
-                once=False,
+                busy_for_s=BUSY_FOR_S,
             ),
             _commit(
                 "PRODUCER_FENCED", "the newer instance commits its transaction, and is refused"
@@ -100,7 +100,6 @@ REPRODUCTION: Final = Reproduction(
             _old_instance(
                 "PRODUCER_FENCED",
                 "the old instance requests its next epoch, and is refused",
-                once=True,
             ),
             *_TRANSACTION,
             _commit("NONE", "the newer instance commits its transaction"),

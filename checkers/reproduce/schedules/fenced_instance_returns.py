@@ -16,18 +16,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import Do, create_topic, transaction
+from checkers.reproduce.actions import create_topic, produce, transaction
 from checkers.reproduce.checks import is_noted, partition
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
-from checkers.reproduce.transactions import RawTransactions
 from checkers.systems.system import Layout
-
-
-def _produce(value: str, version: int, after_s: float = 0.0) -> Do:
-    def request(it: RawTransactions) -> str:
-        return str(it.produce(value)["error_code"])
-
-    return transaction(request, version=version, after_s=after_s)
 
 
 def _fence(version: int) -> tuple[Step, ...]:
@@ -49,7 +41,7 @@ def _fence(version: int) -> tuple[Step, ...]:
                 ),
             )
         ),
-        Step("its transaction sends a", _produce("a", version), is_noted("NONE")),
+        Step("its transaction sends a", produce("a", version=version), is_noted("NONE")),
         Step(
             "a newer instance requests a producer id, which aborts the transaction",
             transaction(lambda it: it.newer_instance(), version=version),
@@ -77,7 +69,7 @@ REPRODUCTION: Final = Reproduction(
             ),
             Step(
                 "the old instance sends b in a new transaction",
-                _produce("b", 2, after_s=1.0),
+                produce("b", version=2, after_s=1.0),
                 is_noted("NONE"),
             ),
             Step(

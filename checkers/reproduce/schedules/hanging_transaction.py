@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import create_topic, send, to, transaction
+from checkers.reproduce.actions import create_topic, produce, send, to, transaction
 from checkers.reproduce.checks import acknowledged, done, is_noted, partition
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.system import Ability, Layout
@@ -32,7 +32,7 @@ STEPS: Final = (
     ),
     Step(
         "record a is appended",
-        transaction(lambda it: it.produce("a")["error_code"]),
+        produce("a"),
         is_noted("NONE"),
     ),
     Step(
@@ -42,7 +42,7 @@ STEPS: Final = (
     ),
     Step(
         "a produce request of the transaction arrives late",
-        transaction(lambda it: it.produce("late")["error_code"], after_s=1.0),
+        produce("late", after_s=1.0),
         is_noted(),
     ),
     Step("b is acknowledged outside transactions", send("b"), acknowledged("b")),

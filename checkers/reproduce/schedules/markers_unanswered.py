@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import create_topic, nothing, transaction
+from checkers.reproduce.actions import create_topic, nothing, produce, transaction
 from checkers.reproduce.checks import is_noted, log_has, partition
 from checkers.reproduce.reproduction import Case, Reproduction, Step
 from checkers.reproduce.transactions import NO_ANSWER
@@ -34,7 +34,7 @@ def _steps(*, unknown_first: bool, answer: str) -> tuple[Step, ...]:
         ),
         Step(
             "its transaction sends a",
-            transaction(lambda it: str(it.produce("a")["error_code"])),
+            produce("a"),
             is_noted("NONE"),
         ),
         Step("the log has a", nothing, log_has(1, 1)),

@@ -23,6 +23,7 @@ from checkers.reproduce.actions import (
     fetch_committed,
     list_offsets,
     nothing,
+    produce,
     read,
     restart,
     send,
@@ -227,9 +228,6 @@ def test_epochs_are_used_up_and_a_lost_answer_is_repeated(stage: Stage) -> None:
 
 @pytest.mark.parametrize("opens", [False, True])
 def test_a_fenced_instance_aborts_only_an_open_transaction(stage: Stage, opens: bool) -> None:
-    def old(*, once: bool) -> Callable[[Stage], None]:
-        return transaction(lambda it: it.next_epoch(0, once=once))
-
     take(stage, create(2), partition(leader=1))
     take(stage, transaction(lambda it: it.begin()), is_noted("NONE"))
     take(stage, transaction(lambda it: it.begin()), is_noted("NONE"))
@@ -237,10 +235,11 @@ def test_a_fenced_instance_aborts_only_an_open_transaction(stage: Stage, opens: 
     if opens:
         take(stage, transaction(lambda it: it.add_partition()), is_noted("NONE"))
         wait = is_noted("CONCURRENT_TRANSACTIONS, epoch -1")
-        assert take(stage, old(once=True), wait).reached
+        once = transaction(lambda it: it.next_epoch(0, busy_for_s=0.0))
+        assert take(stage, once, wait).reached
 
     refused = is_noted("PRODUCER_FENCED, epoch -1")
-    assert take(stage, old(once=False), refused).reached
+    assert take(stage, transaction(lambda it: it.next_epoch(0)), refused).reached
     add = transaction(lambda it: it.add_partition())
     assert take(stage, add, is_noted("PRODUCER_FENCED" if opens else "NONE")).reached
 
@@ -250,7 +249,7 @@ def test_two_markers_of_one_request_are_both_answered(stage: Stage, unknown_firs
     take(stage, create(2), partition(leader=1))
     take(stage, transaction(lambda it: it.begin()), is_noted("NONE"))
     take(stage, transaction(lambda it: it.add_partition()), is_noted("NONE"))
-    send = transaction(lambda it: str(it.produce("a")["error_code"]))
+    send = produce("a")
     assert take(stage, send, is_noted("NONE")).reached
 
     both = transaction(lambda it: it.two_markers(unknown_first=unknown_first))
