@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from benchmarks.pairs import Pairing, paired
-from checkers.explicit.compiled.library import FEW
+from checkers.explicit.compiled.library import SMALL_SEARCH
 from checkers.explicit.exploration import MANY, Budget
 from checkers.explicit.search import explore
 from model.language import Spec
@@ -32,7 +32,7 @@ def _compared(name: str) -> Pairing:
     spec = variant.make(variant.at)
     spec.actions  # noqa: B018 - traces the spec before the measured runs
     return paired(
-        (f"{name}, for few states", lambda: _seconds(spec, FEW)),
+        (f"{name}, for few states", lambda: _seconds(spec, SMALL_SEARCH)),
         (f"{name}, for many states", lambda: _seconds(spec, MANY)),
         runs=RUNS,
         own=True,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
+from checkers.explicit.compiled.library import SMALL_SEARCH
 from checkers.explicit.exploration import Budget, Discovery, Exploration
 from checkers.explicit.liveness import with_liveness
 from checkers.explicit.search import explore
@@ -14,8 +15,8 @@ from model.language import Spec
 from model.specs import find
 from model.variants import Variant
 
-FEW: Final = 5_000  # states within which most bugs violate their claim
-BUDGETS: Final = (300_000, None)  # of states; code for few states compiles in half the time
+BUDGETS: Final = (SMALL_SEARCH, None)  # of states: the first one needs less compilation
+SOON: Final = (5_000, *BUDGETS)  # most bugs violate their claim within the first one
 
 
 def catch(variant: Variant) -> Caught:
@@ -40,12 +41,10 @@ def catch(variant: Variant) -> Caught:
 
 
 def _decided(variant: Variant, bounds: Variant, claim: str) -> tuple[Discovery, int]:
-    if variant is bounds:
-        spec = variant.make(bounds.at)
-        if claim in {c.name for c in spec.liveness_properties}:  # liveness needs all states
-            found = explored(spec, safety_of(spec), [claim])
-        else:
-            found = explored(spec, [claim], budgets=(FEW, *BUDGETS))
+    spec = variant.make(bounds.at)
+    needs_every_state = claim in {c.name for c in spec.liveness_properties}
+    if variant is bounds and not needs_every_state:
+        found = explored(spec, [claim], budgets=SOON)
     else:
         found = _all_of(variant.spec, variant.name, tuple(bounds.at.items()))
     return found.discoveries[claim], found.distinct
@@ -69,7 +68,8 @@ def explored(
     budgets: Sequence[int | None] = BUDGETS,
 ) -> Exploration:
     """Explores a spec with each budget of states, until a search ends for another reason."""
-    for budget in [Budget(states=most) for most in budgets]:
+    for states in budgets:
+        budget = Budget(states=states)
         found = explore(spec, properties=properties, liveness=liveness, budget=budget)
         if found.why_stopped != "states":
             return with_liveness(spec, found, liveness, budget)

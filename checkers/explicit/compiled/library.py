@@ -49,10 +49,9 @@ WHOLE = ctypes.c_uint64
 NO_MEMORY, TOO_MANY, REFUSED = 1, 2, 1 << 16  # why a search failed, as in `search.h`
 SLOT_BYTES, SLOTS_A_STATE = 6.4, 2  # of the hash set, at most, as in `hash_set.h`
 PREFIX_BITS = 22  # bits of a hash that order the buckets at first, as in `hash_set.h`
-# A search of many states takes less time if it is optimized, and its code more time to compile.
-FEW = 300_000  # states
-FOR_FEW = ("-Og", "-DDRAFT")  # half the time to compile, 1.3 to 1.9 times the time of the search
-FOR_MANY = ("-O3",)  # twice the time to compile
+# Less optimization takes less time to compile, and more time to search: `benchmarks.compilation`
+SMALL_SEARCH = 300_000  # states
+FOR_A_SMALL_SEARCH, FOR_A_LARGE_SEARCH = ("-Og", "-DDRAFT"), ("-O3",)
 OUT_OF_MEMORY = "the search is out of memory: set --memory, or use --fingerprints"
 
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -281,9 +280,9 @@ def check_memory(results: Iterable[Any]) -> None:
 
 def optimization(states: int | None) -> tuple[str, ...]:
     """Returns the flags of the C compiler for a search that finds at most `states` states."""
-    if states is None or FEW < states <= MANY:
+    if states is None or SMALL_SEARCH < states <= MANY:
         return ()
-    return FOR_FEW if states <= FEW else FOR_MANY
+    return FOR_A_SMALL_SEARCH if states <= SMALL_SEARCH else FOR_A_LARGE_SEARCH
 
 
 def typed(c: ctypes.CDLL) -> ctypes.CDLL:

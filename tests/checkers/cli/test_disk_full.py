@@ -35,7 +35,7 @@ def full() -> OSError:
 def test_a_file_that_cannot_grow_ends_the_command_with_one_line(tmp_path: Path) -> None:
     limit = 100_000
     # The compiler runs first, without a limit. Else an empty cache would be the failure.
-    # A smaller budget would compile other code (`checkers.explicit.compiled.library.FEW`).
+    # A smaller budget would compile other code (`checkers.explicit.compiled.library.SMALL_SEARCH`).
     subprocess.run([*URTEIL, *CHECK, "--budget", "301k-states"], cwd=tmp_path, capture_output=True)
 
     def limited() -> None:
