@@ -30,8 +30,7 @@ docs: $(READY)
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky docs build/docs
 
 # Links of the site to other sites; a link that is broken fails. Needs a network.
-links: $(READY)
-	$(BIN)/python -m tools.reference docs/reference
+links: docs
 	$(BIN)/sphinx-build --quiet --builder linkcheck docs build/links
 
 bench: $(READY)
