@@ -45,8 +45,8 @@ class TrueClauses:
 
     @classmethod
     def of(cls, context: Context, false: Bits, longest: int, about: frozenset[str]) -> TrueClauses:
-        """Returns true clauses of at most `longest` literals, but not more than MOST clauses. If a
-        clause has a premise, the literal of the premise is not counted.
+        """Returns the clauses that are true in every row, the shortest first, and at most MOST of
+        them. A clause has at most `longest` literals, or one more if it has a premise.
 
         A row is a state, together with a value for each variable of the context. `false` has a
         bitset for each literal: the rows in which the literal is false. `about` has the names of

@@ -179,8 +179,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def a_stamp_has_one_transaction(s) -> Bool:
-        """Transactions with the same producer id and epoch have the same client, and at most one of
-        them lacks the response to its commit or abort.
+        """Transactions with the same producer id and epoch have the same client. At most one of
+        them has no response to its commit or abort yet.
         """
         return forall(
             implies(

@@ -55,8 +55,8 @@ class AbstractRetentionClaims(AbstractRetentionActions):
 
     @invariant
     def an_epoch_has_one_record(s) -> Bool:
-        """Each record of the newest leader epoch is below the end of the leader's log, and no
-        record has a later leader epoch.
+        """No record has a later leader epoch than the newest leader. Each record of the newest
+        leader epoch has an offset below the end of the leader's log.
 
         So no leader appends two records at one offset in its leader epoch. An offset and a leader
         epoch identify a record, in this spec and in Kafka.

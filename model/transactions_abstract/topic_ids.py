@@ -110,7 +110,7 @@ class TopicIds(Transactions):
 
     @action
     def learn_deletion(s, t: TopicPartition) -> None:
-        """The coordinator's broker learns of the deletion of the topic that it knows.
+        """The coordinator's broker learns that the topic with the id that it knows was deleted.
 
         Kafka: BrokerMetadataPublisher.onMetadataUpdate.
         Simplified: the broker learns one change at a time.

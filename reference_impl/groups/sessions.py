@@ -47,8 +47,8 @@ def _revocation(group: ConsumerGroup, member_id: str) -> object:
 
 
 def with_all_members(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> Clocks:
-    """Returns a `Clock` for each member of the groups. The clock of a new member has `now_ms` as
-    the time of its latest heartbeat and as the start of its pending revocation.
+    """Returns the clock of each member of the groups. A member without a clock in `clocks` gets
+    one, as if it had sent a heartbeat at `now_ms` and begun to revoke partitions then.
     """
     return {
         (group.group, member_id): clocks.get((group.group, member_id), Clock(now_ms, now_ms))

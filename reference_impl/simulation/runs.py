@@ -153,8 +153,8 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The result of a run: the history, the records of the topic partition `orders-0`, the trace of
-    all events, and two counters.
+    """The result of a run: the history, the records of the topic partition `orders-0` at the end,
+    the trace of all events, the number of steps of brokers, and the simulated time.
     """
 
     history: History  # of all clients, and of the final readers of the whole logs
